@@ -1,0 +1,102 @@
+"""Every error of the program, by meaning.
+
+    RebalancerError
+    ├── UsageError            bad options or environment            exit 2
+    │   ├── PolicyError       the policy cannot be used as it is    exit 2
+    │   └── SnapshotError     the snapshot file cannot be read      exit 2
+    ├── ClusterError          no cluster to work on                 exit 3
+    │   ├── Unreachable       no answer, or none in time
+    │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
+    │   └── Forbidden         names the verb and the resource that is missing
+    └── StrategyError         one strategy cannot run; the others do
+    CycleOver                 (BaseException) the total limit ends a strategy; no error
+    CycleStopped              (BaseException) a signal or the deadline ends the cycle
+
+Expected refusals are verdicts (`rebalancer.model.verdict`), not exceptions.
+"""
+
+from dataclasses import dataclass
+
+
+class RebalancerError(Exception):
+    """What went wrong, in words for the person who runs the program."""
+
+    exit_code = 1
+
+
+class UsageError(RebalancerError):
+    """The command line, the policy or a file cannot be used as it is."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in a document: where it is, what it is, and the cure.
+
+    Attributes:
+        path: keys and indices from the top, like `profiles[0].pluginConfig[1].args.cpu`.
+        message: what is wrong, with the cure.
+        line: line in the file, counted from 1; 0 where there is none.
+    """
+
+    path: str
+    message: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)
+        return f"{place}: {self.message}" if place else self.message
+
+
+class PolicyError(UsageError):
+    """The policy has problems; all of them are in `problems`."""
+
+    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
+        self.source = source
+        self.problems = problems
+        super().__init__("\n".join([f"policy {source} cannot be used:", *(f"  {each}" for each in problems)]))
+
+
+class SnapshotError(UsageError):
+    """The snapshot file cannot be read; the message names the place."""
+
+
+class ClusterError(RebalancerError):
+    """There is no cluster to work on."""
+
+    exit_code = 3
+
+
+class Unreachable(ClusterError):  # noqa: N818  the field's word
+    """The API server gave no answer, or none in time."""
+
+
+class NoCredentials(ClusterError):  # noqa: N818  the field's word
+    """No usable kubeconfig, context or credentials."""
+
+
+class Forbidden(ClusterError):  # noqa: N818  the field's word
+    """The credentials lack a permission; the message names verb and resource."""
+
+
+class StrategyError(RebalancerError):
+    """A strategy cannot run on this cluster or with these arguments; the next one still does."""
+
+
+class CycleOver(BaseException):  # noqa: N818
+    """The limit for the whole cycle is used up: the running strategy ends.
+
+    Derives from BaseException because it is technically not an error.
+    """
+
+
+class CycleStopped(BaseException):  # noqa: N818
+    """A signal or the deadline ends the cycle after the request in flight; `reason` says which.
+
+    Derives from BaseException so that no strategy takes it for an error of its own.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)

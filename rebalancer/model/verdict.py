@@ -1,0 +1,43 @@
+"""What became of a request to evict a pod."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The pod goes (live: the API server accepted the eviction)."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The pod stays, as expected of a rule; no failure.
+
+    Attributes:
+        by: the first cause: a protection's name, NodeFit, NamespaceLabelSelector, MinReplicas, TotalLimit,
+            NodeLimit, NamespaceLimit, PDB, Webhook or Gone.
+        reason: the cause in words, with its numbers.
+    """
+
+    by: str
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The eviction could not be asked for, or its answer makes no sense; the error in words."""
+
+    error: str
+    forbidden: bool = False
+
+    def __bool__(self) -> bool:
+        return False
+
+
+Verdict = Granted | Refused | Failed
+GRANTED = Granted()
