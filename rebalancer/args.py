@@ -1,0 +1,111 @@
+"""What arguments are made of: the base of every `Args`, and the pieces that strategies share.
+
+Decoding follows the reference (descheduler v0.36.0): keys are strict and case-sensitive, `null` means absent,
+`1.0` is an integer but `1.5` and `"5"` are not, and no type is guessed from another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from rebalancer.model.selectors import LabelSelector, parse_label_selector
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected, not a boolean")  # noqa: TRY004  pydantic wants ValueError
+    if isinstance(value, str):
+        raise ValueError("a number is expected, not text")  # noqa: TRY004
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+Int = Annotated[int, BeforeValidator(_number)]
+"""A whole number; `5.0` is one, `5.5` and `"5"` are not."""
+
+Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]
+"""A whole number that is not negative."""
+
+Percent = Annotated[float, BeforeValidator(_number)]
+"""A share of a hundred; fractions are allowed.  Its range is checked where it is used."""
+
+
+class Args(BaseModel):
+    """The base of every plugin's arguments: frozen, snake_case here, camelCase in the policy.
+
+    Unknown keys are errors.  A key whose value is null counts as absent.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        arbitrary_types_allowed=True,  # selectors are msgspec values
+    )
+
+    #: Keys that are accepted with any value and mean nothing (the reference tolerates them in arguments).
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"apiVersion", "kind"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return {} if data is None else data
+        return {key: value for key, value in data.items() if value is not None and key not in cls.ignored_keys}
+
+
+class Part(Args):
+    """The base of an object inside arguments: like `Args`, without the tolerated keys."""
+
+    ignored_keys = frozenset()
+
+
+class Namespaces(Part):
+    """Namespaces by name: either only some, or all but some."""
+
+    include: tuple[str, ...] = Field((), strict=False, description="Only pods in these namespaces.")
+    exclude: tuple[str, ...] = Field((), strict=False, description="No pods in these namespaces.")
+
+    @model_validator(mode="after")
+    def _one_side(self) -> "Namespaces":
+        if self.include and self.exclude:
+            raise ValueError("give either include or exclude, not both")
+        return self
+
+    def __contains__(self, namespace: str) -> bool:
+        return (not self.include or namespace in self.include) and namespace not in self.exclude
+
+
+def _selector(value: object) -> object:
+    return parse_label_selector(value) if isinstance(value, Mapping) else value
+
+
+Selector = Annotated[
+    LabelSelector,
+    BeforeValidator(_selector, json_schema_input_type=dict[str, Any]),
+]
+"""A Kubernetes LabelSelector (matchLabels, matchExpressions), parsed."""
+
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+"""A list of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What a policy may name: a strategy or the evictor, its arguments and its extension points.
+
+    Attributes:
+        name: as policies spell it, like `PodLifeTime`.
+        args: the pydantic model of its arguments.
+        points: extension points at which it may be enabled: deschedule, balance, filter, preEvictionFilter.
+    """
+
+    name: str
+    args: type[Args]
+    points: frozenset[str]

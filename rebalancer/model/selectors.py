@@ -1,0 +1,221 @@
+"""Label selectors, node selector terms and their string forms, by Kubernetes' own rules.
+
+Sources: the Kubernetes documentation (Labels and Selectors; Assigning Pods to Nodes) and the API's validation.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MAX_NAME = 63
+_MAX_PREFIX = 253
+
+Labels = Mapping[str, str]
+
+
+class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
+    """One condition on one key: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether these labels satisfy the condition.
+
+        `NotIn` and `DoesNotExist` hold where the key is absent; `Gt` and `Lt` compare whole numbers and fail
+        where either side is none.
+        """
+        return _OPERATORS[self.operator](labels.get(self.key), self.values)
+
+
+def _greater(value: str | None, values: tuple[str, ...]) -> bool:
+    return _both_integers(value, values) and int(value or "0") > int(values[0])
+
+
+def _less(value: str | None, values: tuple[str, ...]) -> bool:
+    return _both_integers(value, values) and int(value or "0") < int(values[0])
+
+
+def _both_integers(value: str | None, values: tuple[str, ...]) -> bool:
+    return (
+        value is not None
+        and len(values) == 1
+        and bool(_INTEGER.fullmatch(value))
+        and bool(_INTEGER.fullmatch(values[0]))
+    )
+
+
+_OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
+    "In": lambda value, values: value is not None and value in values,
+    "NotIn": lambda value, values: value is None or value not in values,
+    "Exists": lambda value, _: value is not None,
+    "DoesNotExist": lambda value, _: value is None,
+    "Gt": _greater,
+    "Lt": _less,
+}
+
+
+class LabelSelector(msgspec.Struct, frozen=True, gc=False):
+    """A conjunction of requirements, sorted by key; none of them matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether these labels satisfy every requirement."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def narrowed(self, labels: Labels) -> "LabelSelector":
+        """Return this selector with `key == value` added for each of these labels."""
+        extra = (Requirement(key, "In", (value,)) for key, value in labels.items())
+        return LabelSelector(tuple(sorted((*self.requirements, *extra))))
+
+
+EVERYTHING = LabelSelector()
+
+
+def check_label_key(key: str) -> None:
+    """Raise ValueError unless `key` is a qualified name such as `app` or `example.com/app`."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX):
+        raise ValueError(f"{key!r} is no label key: its prefix is no DNS name")
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+        raise ValueError(
+            f"{key!r} is no label key: letters, digits, '-', '_' and '.', at most {_MAX_NAME}, "
+            "beginning and ending with a letter or digit"
+        )
+
+
+def check_label_value(value: str) -> None:
+    """Raise ValueError unless `value` is a label value: empty, or like a label key's name."""
+    if value and (not _NAME.fullmatch(value) or len(value) > _MAX_NAME):
+        raise ValueError(f"{value!r} is no label value")
+
+
+def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
+    """Read a LabelSelector object.
+
+    Raises:
+        ValueError: an unknown key or operator, a bad label key or value, `In`/`NotIn` without values,
+            `Exists`/`DoesNotExist` with values.
+    """
+    unknown = sorted(set(value) - {"matchLabels", "matchExpressions"})
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r} in a label selector: matchLabels and matchExpressions")
+    labels = value.get("matchLabels") or {}
+    expressions = value.get("matchExpressions") or []
+    if not isinstance(labels, Mapping) or not isinstance(expressions, Sequence):
+        raise ValueError("matchLabels is a map and matchExpressions a list")  # noqa: TRY004
+    requirements = [_label_requirement(key, "In", (text,)) for key, text in labels.items()]
+    requirements += [_expression(each) for each in expressions]
+    return LabelSelector(tuple(sorted(requirements)))
+
+
+def _expression(value: object) -> Requirement:
+    if not isinstance(value, Mapping) or not set(value) <= {"key", "operator", "values"}:
+        raise ValueError("a match expression has key, operator and values")
+    values = value.get("values") or ()
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise ValueError("the values of a match expression are a list")  # noqa: TRY004
+    return _label_requirement(value.get("key", ""), value.get("operator", ""), tuple(values))
+
+
+def _label_requirement(key: object, operator: object, values: tuple[object, ...]) -> Requirement:
+    if not isinstance(key, str) or not isinstance(operator, str):
+        raise ValueError("key and operator of a label selector are text")  # noqa: TRY004
+    if not all(isinstance(each, str) for each in values):
+        raise ValueError(f"the values for {key!r} in a label selector are text")
+    if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        raise ValueError(f"{operator!r} is no operator of a label selector: In, NotIn, Exists, DoesNotExist")
+    if operator in ("In", "NotIn") and not values:
+        raise ValueError(f"{operator} for {key!r} needs values")
+    if operator in ("Exists", "DoesNotExist") and values:
+        raise ValueError(f"{operator} for {key!r} takes no values")
+    check_label_key(key)
+    texts = tuple(each for each in values if isinstance(each, str))
+    for each in texts:
+        check_label_value(each)
+    return Requirement(key, operator, texts)
+
+
+_TERM = re.compile(
+    r"""\s*(?:
+        (?P<absent>!)\s*(?P<absent_key>[^\s!=,()<>]+)
+      | (?P<key>[^\s!=,()<>]+)\s*(?:
+            (?P<set>notin|in)\s*\((?P<values>[^()]*)\)
+          | (?P<equal>==|=|!=)\s*(?P<value>[^\s!=,()<>]*)
+          | (?P<compare>[<>])\s*(?P<number>[+-]?\d+)
+        )?
+    )\s*""",
+    re.VERBOSE,
+)
+
+
+def parse_selector_text(text: str) -> LabelSelector:
+    """Read a selector as `kubectl --selector` takes it: `a=b,c in (d,e),!f,g>1`; empty matches everything.
+
+    Raises:
+        ValueError: the text is no selector; the message quotes the part.
+    """
+    requirements = []
+    position = 0
+    while position < len(text) and text.strip():
+        match = _TERM.match(text, position)
+        ended = match is not None and (match.end() == len(text) or text[match.end()] == ",")
+        if match is None or not ended or (match.end() == len(text) - 1):
+            raise ValueError(f"{text!r} is no label selector (at {text[position:]!r}): try a=b,c in (d,e),!f")
+        requirements.append(_text_requirement(match))
+        position = match.end() + 1
+    return LabelSelector(tuple(sorted(requirements)))
+
+
+def _text_requirement(match: re.Match[str]) -> Requirement:
+    if match["absent"]:
+        return _label_requirement(match["absent_key"], "DoesNotExist", ())
+    key = match["key"]
+    if match["set"]:
+        values = tuple(each.strip() for each in match["values"].split(","))
+        return _label_requirement(key, "In" if match["set"] == "in" else "NotIn", values)
+    if match["equal"]:
+        return _label_requirement(key, "NotIn" if match["equal"] == "!=" else "In", (match["value"],))
+    if match["compare"]:
+        check_label_key(key)
+        return Requirement(key, "Gt" if match["compare"] == ">" else "Lt", (match["number"],))
+    return _label_requirement(key, "Exists", ())
+
+
+class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False):
+    """Conditions on a node's labels and fields, all of which must hold; an empty term matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Labels, name: str) -> bool:
+        """Tell whether a node with these labels and this name satisfies the term.
+
+        `metadata.name` is the one field there is; a term on any other, and one with an operator that
+        Kubernetes does not know, matches nothing.
+        """
+        if not self.expressions and not self.fields:
+            return False
+        return all(_holds(each, labels) for each in self.expressions) and all(
+            each.key == "metadata.name" and each.operator in ("In", "NotIn") and _holds(each, {each.key: name})
+            for each in self.fields
+        )
+
+
+def _holds(requirement: Requirement, labels: Labels) -> bool:
+    return requirement.operator in _OPERATORS and requirement.matches(labels)
+
+
+def any_term_matches(terms: Iterable[NodeSelectorTerm], labels: Labels, name: str) -> bool:
+    """Tell whether some term matches the node; terms are alternatives."""
+    return any(term.matches(labels, name) for term in terms)

@@ -1,0 +1,66 @@
+"""Taints and tolerations.
+
+Source: the Kubernetes documentation, Taints and Tolerations; the numeric operators `Lt` and `Gt` are on.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+NO_SCHEDULE = "NoSchedule"
+NO_EXECUTE = "NoExecute"
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+
+
+class Taint(msgspec.Struct, frozen=True, gc=False):
+    """A mark on a node that keeps pods away which do not tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+class Toleration(msgspec.Struct, frozen=True, gc=False):
+    """What a pod puts up with; empty key or effect means any."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Tell whether this toleration matches the taint; `tolerationSeconds` plays no part."""
+        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
+            return False
+        if self.operator in ("", "Equal"):
+            return self.value == taint.value
+        if self.operator == "Exists":
+            return True
+        return self.operator in ("Lt", "Gt") and self._compares(taint.value)
+
+    def _compares(self, value: str) -> bool:
+        if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(self.value)):
+            return False
+        return int(value) < int(self.value) if self.operator == "Lt" else int(value) > int(self.value)
+
+
+def hard(taint: Taint) -> bool:
+    """Tell whether the taint keeps pods from being scheduled (NoSchedule, NoExecute)."""
+    return taint.effect in (NO_SCHEDULE, NO_EXECUTE)
+
+
+def untolerated(
+    tolerations: Iterable[Toleration], taints: Iterable[Taint], counts: Callable[[Taint], bool] = hard
+) -> Taint | None:
+    """Return the first counting taint that no toleration matches, or None."""
+    held = tuple(tolerations)
+    for taint in taints:
+        if counts(taint) and not any(each.tolerates(taint) for each in held):
+            return taint
+    return None

@@ -1,0 +1,169 @@
+"""Lists and files of objects, folded page by page into one snapshot."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from rebalancer.model.objects import Snapshot
+from rebalancer.wire import objects
+from rebalancer.wire.pods import PodDecoder, PodWire
+
+W = TypeVar("W")
+T = TypeVar("T")
+
+
+class _Name(msgspec.Struct):
+    name: Any = ""
+    namespace: Any = None
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name = msgspec.field(default_factory=_Name)
+
+
+class _PageMetadata(msgspec.Struct):
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _RawPage(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+
+
+class _Page(msgspec.Struct, Generic[W]):
+    items: list[W] | None = None
+    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+
+
+#: What decoding and converting an object may raise.
+_MALFORMED = (ValueError, msgspec.MsgspecError)
+
+
+class Folder(Generic[W, T]):
+    """Collects the objects of one kind; a malformed one becomes a warning and, if possible, a stand-in."""
+
+    def __init__(
+        self,
+        kind: str,
+        wire: type[W],
+        convert: Callable[[W], T],
+        stand_in: Callable[[bytes, str], T] | None = None,
+    ) -> None:
+        self.items: list[T] = []
+        self.warnings: list[str] = []
+        self._kind = kind
+        self._convert = convert
+        self._stand_in = stand_in
+        self._page = msgspec.json.Decoder(_Page[wire])  # type: ignore[valid-type]  # a type at run time
+        self._item = msgspec.json.Decoder(wire)
+
+    def fold(self, page: bytes) -> str:
+        """Take in one page of a list and return its continue token, empty at the end.
+
+        Raises:
+            ValueError: the page is no list at all.
+        """
+        try:
+            decoded = self._page.decode(page)
+            converted = [self._convert(each) for each in decoded.items or ()]
+        except _MALFORMED:
+            return self._fold_one_by_one(page)
+        self.items.extend(converted)
+        return decoded.metadata.continue_ or ""
+
+    def add(self, raw: bytes) -> None:
+        """Take in one object."""
+        try:
+            self.items.append(self._convert(self._item.decode(raw)))
+        except _MALFORMED as error:
+            self._malformed(raw, str(error))
+
+    def _fold_one_by_one(self, page: bytes) -> str:
+        decoded = msgspec.json.decode(page, type=_RawPage)
+        for raw in decoded.items or ():
+            self.add(bytes(raw))
+        return decoded.metadata.continue_ or ""
+
+    def _malformed(self, raw: bytes, problem: str) -> None:
+        named = msgspec.json.decode(raw, type=_Named).metadata
+        name = f"{named.namespace}/{named.name}" if named.namespace else str(named.name)
+        left = "left alone" if self._stand_in else "ignored"
+        self.warnings.append(f"{self._kind} {name} is malformed and {left}: {problem}")
+        if self._stand_in:
+            self.items.append(self._stand_in(raw, problem))
+
+
+class Collection:
+    """The objects of a cluster, collected kind by kind.
+
+    Attributes:
+        folders: by kind, as `kind` is spelled in documents.
+    """
+
+    def __init__(self) -> None:
+        pods = PodDecoder()
+        self._new: dict[str, Callable[[], Folder[Any, Any]]] = {
+            "Node": lambda: Folder("Node", objects.NodeWire, objects.node),
+            "Pod": lambda: Folder("Pod", PodWire, pods.convert, pods.malformed),
+            "Namespace": lambda: Folder("Namespace", objects.NamespaceWire, objects.namespace),
+            "PodDisruptionBudget": lambda: Folder("PodDisruptionBudget", objects.BudgetWire, objects.budget),
+            "PriorityClass": lambda: Folder("PriorityClass", objects.PriorityClassWire, objects.priority_class),
+            "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", objects.ClaimWire, objects.claim),
+        }
+        self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._new}
+        self.seen: set[str] = set()
+
+    def folder(self, kind: str) -> Folder[Any, Any]:
+        """Return a fresh folder for a kind, to begin its list anew."""
+        return self._new[kind]()
+
+    def take(self, kind: str, folder: Folder[Any, Any]) -> None:
+        """Make this folder's objects the objects of its kind."""
+        self.folders[kind] = folder
+        self.seen.add(kind)
+
+    def add(self, kind: str, raw: bytes) -> None:
+        """Take in one object of a known kind; others are ignored."""
+        if kind in self.folders:
+            self.seen.add(kind)
+            self.folders[kind].add(raw)
+
+    def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
+        """Return what was collected; kinds that were never seen are None."""
+        return Snapshot(
+            now=now,
+            nodes=tuple(self.folders["Node"].items),
+            pods=tuple(self.folders["Pod"].items),
+            namespaces=self._map("Namespace"),
+            budgets=tuple(self.folders["PodDisruptionBudget"].items) if "PodDisruptionBudget" in self.seen else None,
+            priority_classes=self._map("PriorityClass"),
+            claims=self._map("PersistentVolumeClaim"),
+            warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings)),
+        )
+
+    def _map(self, kind: str) -> dict[Any, Any] | None:
+        return dict(self.folders[kind].items) if kind in self.seen else None
+
+
+class _Document(msgspec.Struct):
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+def add_document(collection: Collection, raw: bytes, inherited: str = "") -> None:
+    """Take in a document: an object, a list of objects of any kinds, or a list of lists.
+
+    Raises:
+        ValueError: the bytes are no JSON object.
+    """
+    document = msgspec.json.decode(raw, type=_Document)
+    if document.items is None:
+        collection.add(document.kind or inherited, raw)
+        return
+    kind = document.kind.removesuffix("List")
+    if kind in collection.folders:
+        collection.seen.add(kind)
+    for item in document.items:
+        add_document(collection, bytes(item), kind)

@@ -1,0 +1,169 @@
+"""Nodes, PodDisruptionBudgets and the small kinds from the API server's JSON."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rebalancer.model.objects import DisruptionBudget, Node
+from rebalancer.model.resources import parse_resources
+from rebalancer.model.selectors import Labels
+from rebalancer.model.taints import Taint
+from rebalancer.wire.parts import Quantities, selector
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """What is used of any object's metadata."""
+
+    name: str = ""
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    generation: int = 0
+
+
+class _Taint(msgspec.Struct):
+    key: str = ""
+    value: str | None = None
+    effect: str | None = None
+
+
+class _NodeSpec(msgspec.Struct):
+    unschedulable: bool | None = None
+    taints: list[_Taint] | None = None
+
+
+class _NodeCondition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_heartbeat_time: datetime | None = None
+    last_transition_time: datetime | None = None
+
+
+class _Address(msgspec.Struct):
+    type: str = ""
+    address: str = ""
+
+
+class _NodeStatus(msgspec.Struct):
+    allocatable: Quantities | None = None
+    capacity: Quantities | None = None
+    conditions: list[_NodeCondition] | None = None
+    addresses: list[_Address] | None = None
+
+
+class NodeWire(msgspec.Struct):
+    """A node as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+def node(wire: NodeWire) -> Node:
+    """Return the node.
+
+    Raises:
+        ValueError: a quantity in its status cannot be read.
+    """
+    spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
+    conditions = status.conditions or []
+    return Node(
+        name=wire.metadata.name,
+        labels=wire.metadata.labels or {},
+        unschedulable=bool(spec.unschedulable),
+        ready=all(each.status == "True" for each in conditions if each.type == "Ready"),
+        taints=tuple(Taint(each.key, each.value or "", each.effect or "") for each in spec.taints or ()),
+        allocatable=parse_resources(status.allocatable or {}),
+        capacity=parse_resources(status.capacity or {}),
+        addresses={each.type: each.address for each in status.addresses or ()},
+        seen=_newest(conditions),
+    )
+
+
+def _newest(conditions: list[_NodeCondition]) -> datetime | None:
+    times = [
+        time if time.tzinfo else time.replace(tzinfo=UTC)
+        for each in conditions
+        for time in (each.last_heartbeat_time, each.last_transition_time)
+        if time is not None
+    ]
+    return max(times, default=None)
+
+
+class _BudgetSpec(msgspec.Struct, rename="camel"):
+    selector: dict[str, Any] | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class _BudgetStatus(msgspec.Struct, rename="camel"):
+    disruptions_allowed: int = 0
+    observed_generation: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+
+
+class BudgetWire(msgspec.Struct):
+    """A PodDisruptionBudget as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _BudgetSpec = msgspec.field(default_factory=_BudgetSpec)
+    status: _BudgetStatus | None = None
+
+
+def budget(wire: BudgetWire) -> DisruptionBudget:
+    """Return the PDB.
+
+    Raises:
+        ValueError: its selector cannot be read.
+    """
+    status = wire.status or _BudgetStatus()
+    return DisruptionBudget(
+        namespace=wire.metadata.namespace or "default",
+        name=wire.metadata.name,
+        selector=selector(wire.spec.selector),
+        disruptions_allowed=status.disruptions_allowed,
+        observed=status.observed_generation >= wire.metadata.generation,
+        current_healthy=status.current_healthy,
+        desired_healthy=status.desired_healthy,
+        unhealthy_policy=wire.spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
+    )
+
+
+class PriorityClassWire(msgspec.Struct):
+    """A PriorityClass as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    value: int = 0
+
+
+def priority_class(wire: PriorityClassWire) -> tuple[str, int]:
+    """Return name and value."""
+    return wire.metadata.name, wire.value
+
+
+class _ClaimSpec(msgspec.Struct, rename="camel"):
+    storage_class_name: str | None = None
+
+
+class ClaimWire(msgspec.Struct):
+    """A PersistentVolumeClaim as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
+
+
+def claim(wire: ClaimWire) -> tuple[tuple[str, str], str | None]:
+    """Return (namespace, name) and the storage class; None where the claim names none."""
+    key = (wire.metadata.namespace or "default", wire.metadata.name)
+    return key, wire.spec.storage_class_name or None
+
+
+class NamespaceWire(msgspec.Struct):
+    """A namespace as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+def namespace(wire: NamespaceWire) -> tuple[str, Labels]:
+    """Return name and labels."""
+    return wire.metadata.name, wire.metadata.labels or {}

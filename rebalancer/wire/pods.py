@@ -1,0 +1,246 @@
+"""Pods from the API server's JSON."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rebalancer.model.objects import LONG_AGO, Condition, ContainerStatus, Owner, Pod
+from rebalancer.model.selectors import Labels
+from rebalancer.wire import parts
+from rebalancer.wire.intern import Interned
+from rebalancer.wire.podspec import ContainerKey, SpecKey, decode, decode_list, make_spec
+
+_DEFAULT_NAMESPACE = "default"
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    """The annotations that mean something here; the names are the reference's and the kubelet's."""
+
+    evict: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/evict")
+    prefer_no_eviction: str | None = msgspec.field(
+        default=None, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
+    )
+    mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
+    source: str | None = msgspec.field(default=None, name="kubernetes.io/config.source")
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    labels: msgspec.Raw = msgspec.Raw()
+    annotations: _Annotations | None = None
+    owner_references: msgspec.Raw = msgspec.Raw()
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class _Container(msgspec.Struct, gc=False, rename="camel"):
+    image: str | None = None
+    resources: msgspec.Raw = msgspec.Raw()
+    restart_policy: str | None = None
+
+
+class _Claim(msgspec.Struct, gc=False, rename="camel"):
+    claim_name: str = ""
+
+
+class _Volume(msgspec.Struct, gc=False, rename="camel"):
+    host_path: msgspec.Raw | None = None
+    empty_dir: msgspec.Raw | None = None
+    ephemeral: msgspec.Raw | None = None
+    persistent_volume_claim: _Claim | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    node_name: str | None = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    volumes: list[_Volume] | None = None
+    resources: msgspec.Raw = msgspec.Raw()
+    overhead: msgspec.Raw = msgspec.Raw()
+    node_selector: msgspec.Raw = msgspec.Raw()
+    affinity: msgspec.Raw = msgspec.Raw()
+    tolerations: msgspec.Raw = msgspec.Raw()
+    topology_spread_constraints: msgspec.Raw = msgspec.Raw()
+    resource_claims: list[msgspec.Raw] | None = None
+    priority: int | None = None
+
+
+class _Waiting(msgspec.Struct, gc=False):
+    reason: str | None = None
+
+
+class _Terminated(msgspec.Struct, gc=False, rename="camel"):
+    reason: str | None = None
+    exit_code: int = 0
+
+
+class _State(msgspec.Struct, gc=False):
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
+    restart_count: int = 0
+    state: _State | None = None
+
+
+class _Condition(msgspec.Struct, gc=False, rename="camel"):
+    type: str = ""
+    status: str | None = None
+    reason: str | None = None
+    last_transition_time: datetime | None = None
+
+
+class _Status(msgspec.Struct, gc=False, rename="camel"):
+    phase: str | None = None
+    reason: str | None = None
+    qos_class: str | None = None
+    start_time: datetime | None = None
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+    ephemeral_container_statuses: list[_ContainerStatus] | None = None
+
+
+class PodWire(msgspec.Struct, gc=False):
+    """A pod as the API server writes it, narrowed to what is used."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status | None = None
+
+
+class _PlainSpec(msgspec.Struct, rename="camel"):
+    node_name: Any = ""
+
+
+class _PlainMetadata(msgspec.Struct):
+    name: Any = ""
+    namespace: Any = ""
+    uid: Any = ""
+
+
+class _PlainPod(msgspec.Struct):
+    metadata: _PlainMetadata = msgspec.field(default_factory=_PlainMetadata)
+    spec: _PlainSpec = msgspec.field(default_factory=_PlainSpec)
+
+
+class PodDecoder:
+    """Turns pods into the model, sharing what replicas have in common."""
+
+    def __init__(self) -> None:
+        self._specs: Interned[SpecKey, Any] = Interned(make_spec)
+        self._labels: Interned[bytes, Labels] = Interned(lambda raw: decode(raw, dict[str, str]) or {})
+        self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(
+            lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
+        )
+        self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
+
+    def convert(self, wire: PodWire) -> Pod:
+        """Return the pod.
+
+        Raises:
+            ValueError: labels or owners cannot be read.
+        """
+        metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
+        annotations = metadata.annotations or _Annotations()
+        pod_spec = self._specs(_spec_key(spec))
+        conditions = tuple(map(_condition, status.conditions or ()))
+        return Pod(
+            namespace=metadata.namespace or _DEFAULT_NAMESPACE,
+            name=metadata.name,
+            uid=metadata.uid or "",
+            node=spec.node_name or "",
+            labels=self._labels(bytes(metadata.labels)),
+            created=_aware(metadata.creation_timestamp) or LONG_AGO,
+            started=_aware(status.start_time),
+            terminating=metadata.deletion_timestamp is not None,
+            owners=self._owners(bytes(metadata.owner_references)),
+            spec=pod_spec,
+            phase=status.phase or "",
+            reason=status.reason or "",
+            qos=status.qos_class or pod_spec.qos,
+            ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+            conditions=conditions,
+            containers=self._container_statuses(status.container_statuses),
+            init_containers=self._container_statuses(status.init_container_statuses),
+            ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
+            claims=_claims(spec),
+            mirror=annotations.mirror is not None,
+            static=annotations.source not in (None, "api"),
+            evict_annotation=annotations.evict not in (None, "false"),
+            prefer_no_eviction=annotations.prefer_no_eviction is not None,
+            problem=pod_spec.problem,
+        )
+
+    def malformed(self, raw: bytes, problem: str) -> Pod:
+        """Return what can be said of a pod that cannot be decoded: it exists, it is somewhere, it stays.
+
+        Raises:
+            ValueError: not even that.
+        """
+        plain = msgspec.json.decode(raw, type=_PlainPod)
+        return Pod(
+            namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
+            name=str(plain.metadata.name),
+            uid=str(plain.metadata.uid),
+            node=str(plain.spec.node_name or ""),
+            spec=make_spec(_spec_key(_Spec())),
+            problem=problem,
+        )
+
+    def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
+        return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _spec_key(spec: _Spec) -> SpecKey:
+    volumes = spec.volumes or ()
+    return SpecKey(
+        containers=tuple(map(_container_key, spec.containers or ())),
+        init_containers=tuple(map(_container_key, spec.init_containers or ())),
+        resources=bytes(spec.resources),
+        overhead=bytes(spec.overhead),
+        node_selector=bytes(spec.node_selector),
+        affinity=bytes(spec.affinity),
+        tolerations=bytes(spec.tolerations),
+        spread=bytes(spec.topology_spread_constraints),
+        priority=spec.priority,
+        local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
+        ephemeral_volumes=any(_present(each.ephemeral) for each in volumes),
+        resource_claims=bool(spec.resource_claims),
+    )
+
+
+def _present(raw: msgspec.Raw | None) -> bool:
+    return raw is not None and bytes(raw) != b"null"
+
+
+def _container_key(container: _Container) -> ContainerKey:
+    return ContainerKey(container.image or "", bytes(container.resources), container.restart_policy == "Always")
+
+
+def _claims(spec: _Spec) -> tuple[str, ...]:
+    return tuple(
+        each.persistent_volume_claim.claim_name
+        for each in spec.volumes or ()
+        if each.persistent_volume_claim is not None
+    )
+
+
+def _condition(wire: _Condition) -> Condition:
+    return Condition(wire.type, wire.status or "", wire.reason or "", _aware(wire.last_transition_time))
+
+
+def _status_fields(wire: _ContainerStatus) -> tuple[int, str, str, int | None]:
+    state = wire.state or _State()
+    waiting = (state.waiting.reason if state.waiting else None) or ""
+    if state.terminated is None:
+        return (wire.restart_count, waiting, "", None)
+    return (wire.restart_count, waiting, state.terminated.reason or "", state.terminated.exit_code)
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)

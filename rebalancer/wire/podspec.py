@@ -1,0 +1,124 @@
+"""A pod's spec from its interned parts: equal parts make one shared `PodSpec`."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from rebalancer.model.objects import PodSpec
+from rebalancer.model.resources import CPU, MEMORY, effective_requests, parse_resources
+from rebalancer.wire import parts
+
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+class ContainerKey(NamedTuple):
+    """What matters of one container, as bytes."""
+
+    image: str
+    resources: bytes
+    restartable: bool
+
+
+class SpecKey(NamedTuple):
+    """What matters of one spec, as bytes: equal keys mean equal specs."""
+
+    containers: tuple[ContainerKey, ...]
+    init_containers: tuple[ContainerKey, ...]
+    resources: bytes
+    overhead: bytes
+    node_selector: bytes
+    affinity: bytes
+    tolerations: bytes
+    spread: bytes
+    priority: int | None
+    local_storage: bool
+    ephemeral_volumes: bool
+    resource_claims: bool
+
+
+def decode(raw: bytes, kind: type[T]) -> T | None:
+    """Decode the bytes of an optional part; absent and null are None."""
+    return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
+
+
+def decode_list(raw: bytes, wire: type[T], convert: Callable[[T], M]) -> tuple[M, ...]:
+    """Decode the bytes of an optional list and convert each item."""
+    return tuple(convert(each) for each in decode(raw, list[wire]) or ())  # type: ignore[valid-type]  # a type at run time
+
+
+def make_spec(key: SpecKey) -> PodSpec:
+    """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
+    try:
+        return _spec(key)
+    except (msgspec.MsgspecError, ValueError) as error:
+        return PodSpec(
+            requests={},
+            images=tuple(container.image for container in key.containers),
+            priority=key.priority,
+            local_storage=key.local_storage,
+            ephemeral_volumes=key.ephemeral_volumes,
+            resource_claims=key.resource_claims,
+            problem=str(error),
+        )
+
+
+def _spec(key: SpecKey) -> PodSpec:
+    containers = [_resources(each.resources) for each in key.containers]
+    init_containers = [_resources(each.resources) for each in key.init_containers]
+    pod_level = _resources(key.resources)
+    affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
+    required = affinity.node_affinity and affinity.node_affinity.required
+    preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
+    anti = (affinity.pod_anti_affinity and affinity.pod_anti_affinity.required) or ()
+    return PodSpec(
+        requests=effective_requests(
+            [requests for requests, _ in containers],
+            [
+                (requests, container.restartable)
+                for (requests, _), container in zip(init_containers, key.init_containers, strict=True)
+            ],
+            pod_level[0],
+            parse_resources(decode(key.overhead, parts.Quantities) or {}),
+        ),
+        requested=frozenset(name for requests, _ in (*containers, *init_containers) for name in requests),
+        images=tuple(container.image for container in key.containers),
+        node_selector=decode(key.node_selector, dict[str, str]),
+        node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
+        preferred=tuple(parts.preferred_term(each) for each in preferred),
+        node_affinity=affinity.node_affinity is not None,
+        tolerations=decode_list(key.tolerations, parts.TolerationWire, parts.toleration),
+        anti_affinity=tuple(parts.anti_affinity_term(each) for each in anti),
+        spread=decode_list(key.spread, parts.SpreadWire, parts.spread_constraint),
+        priority=key.priority,
+        local_storage=key.local_storage,
+        ephemeral_volumes=key.ephemeral_volumes,
+        resource_claims=key.resource_claims,
+        qos=quality_of_service([*containers, *init_containers]),
+    )
+
+
+def _resources(raw: bytes) -> tuple[dict[str, int], dict[str, int]]:
+    """Return requests and limits."""
+    wire = decode(raw, parts.ResourcesWire) or parts.ResourcesWire()
+    return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
+
+
+def quality_of_service(containers: Iterable[tuple[dict[str, int], dict[str, int]]]) -> str:
+    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
+
+    Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
+    """
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    all_limited = True
+    for requested, limited in containers:
+        for total, amounts in ((requests, requested), (limits, limited)):
+            for name in (CPU, MEMORY):
+                if amounts.get(name, 0) > 0:
+                    total[name] = total.get(name, 0) + amounts[name]
+        all_limited = all_limited and all(limited.get(name, 0) > 0 for name in (CPU, MEMORY))
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if all_limited and requests == limits else "Burstable"

@@ -1,0 +1,176 @@
+"""PodLifeTime: evict pods that have lived too long, or that are in a state they should not stay in.
+
+Every criterion that is given must hold; at least one of maxPodLifeTimeSeconds, states, conditions and exitCodes must
+be given.  Pods of every phase are looked at, and the oldest of the whole cluster go first.  With only an age, pods
+that have succeeded or failed are evicted too.
+
+A state matches the pod's phase, its status reason, or the current waiting or terminated reason of a container.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from rebalancer.api import (
+    Cluster,
+    Condition,
+    Count,
+    Deschedule,
+    Evict,
+    Field,
+    Int,
+    Names,
+    Part,
+    Pod,
+    PodArgs,
+    field_validator,
+    model_validator,
+)
+
+PHASES = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
+POD_REASONS = ("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError")
+WAITING_REASONS = (
+    "PodInitializing",
+    "ContainerCreating",
+    "ImagePullBackOff",
+    "CrashLoopBackOff",
+    "CreateContainerConfigError",
+    "ErrImagePull",
+    "CreateContainerError",
+    "InvalidImageName",
+)
+TERMINATED_REASONS = (
+    "OOMKilled",
+    "Error",
+    "Completed",
+    "DeadlineExceeded",
+    "Evicted",
+    "ContainerCannotRun",
+    "StartError",
+)
+STATES = frozenset((*PHASES, *POD_REASONS, *WAITING_REASONS, *TERMINATED_REASONS))
+
+
+class OwnerKinds(Part):
+    """Kinds of owners: either at least one of these, or none of those."""
+
+    include: Names = Field((), description="Only pods with an owner of one of these kinds.")
+    exclude: Names = Field((), description="No pods with an owner of one of these kinds.")
+
+    @model_validator(mode="after")
+    def _one_side(self) -> "OwnerKinds":
+        if self.include and self.exclude:
+            raise ValueError("give either include or exclude, not both")
+        return self
+
+    def selects(self, pod: Pod) -> bool:
+        """Tell whether the pod's owners are of the kinds asked for."""
+        kinds = {owner.kind for owner in pod.owners}
+        return (not self.include or not kinds.isdisjoint(self.include)) and kinds.isdisjoint(self.exclude)
+
+
+class PodCondition(Part):
+    """A pod condition; every field that is given must match the same condition."""
+
+    type: str = Field("", description="The condition's type.")
+    status: str = Field("", description="Its status: True, False or Unknown.")
+    reason: str = Field("", description="Its reason.")
+    min_time_since_last_transition_seconds: Count | None = Field(
+        None, description="The condition has stood for at least so long."
+    )
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "PodCondition":
+        if not self.model_fields_set:
+            raise ValueError("a condition needs type, status, reason or minTimeSinceLastTransitionSeconds")
+        return self
+
+    def matches(self, condition: Condition, now: datetime) -> bool:
+        """Tell whether this condition of a pod is meant."""
+        wanted = (self.type, self.status, self.reason)
+        present = (condition.type, condition.status, condition.reason)
+        if any(word and word != other for word, other in zip(wanted, present, strict=True)):
+            return False
+        seconds = self.min_time_since_last_transition_seconds
+        if seconds is None:
+            return True
+        stood = (now - condition.changed).total_seconds() if condition.changed else -1
+        return stood >= 0 and int(stood) >= seconds
+
+
+class PodLifeTimeArgs(PodArgs):
+    """Which pods have lived too long."""
+
+    owner_kinds: OwnerKinds = Field(OwnerKinds(), description="Kinds of owners: include or exclude.")
+    max_pod_life_time_seconds: Count | None = Field(None, description="Pods older than this are evicted.")
+    states: Names = Field((), description="Phases and reasons, one of which must apply.")
+    conditions: tuple[PodCondition, ...] = Field((), strict=False, description="One of these must apply.")
+    exit_codes: tuple[Int, ...] = Field((), strict=False, description="A container ended with one of these.")
+    including_init_containers: bool = Field(False, description="Look at init containers too.")
+    including_ephemeral_containers: bool = Field(False, description="Look at ephemeral containers for states.")
+
+    @field_validator("states")
+    @classmethod
+    def _known(cls, states: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = sorted(set(states) - STATES)
+        if unknown:
+            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(STATES))}")
+        return states
+
+    @model_validator(mode="after")
+    def _some_criterion(self) -> "PodLifeTimeArgs":
+        if self.max_pod_life_time_seconds is None and not (self.states or self.conditions or self.exit_codes):
+            raise ValueError("give maxPodLifeTimeSeconds, states, conditions or exitCodes")
+        return self
+
+
+class PodLifeTime(Deschedule[PodLifeTimeArgs]):
+    """Evict pods that have lived too long."""
+
+    name = "PodLifeTime"
+    Args = PodLifeTimeArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict the pods that match, the oldest of the cluster first."""
+        found = (
+            (pod, because)
+            for pod in cluster.pods()
+            if self.args.selects(pod) and (because := self._why(pod, cluster.now))
+        )
+        listed = [(pod, because) for pod, because in found if evict.evictable(pod, because)]
+        for pod, because in sorted(listed, key=lambda each: each[0].age_order):
+            evict(pod, because)
+
+    def _why(self, pod: Pod, now: datetime) -> str:
+        """Return what the pod matches in words; empty if some criterion does not hold."""
+        args = self.args
+        reasons = []
+        if args.max_pod_life_time_seconds is not None:
+            age = int(pod.age(now).total_seconds())
+            if age <= args.max_pod_life_time_seconds:
+                return ""
+            reasons.append(f"age {age} s > {args.max_pod_life_time_seconds} s")
+        for wanted, present, word in (
+            (args.states, set(self._states(pod)), "state"),
+            (args.exit_codes, set(self._exit_codes(pod)), "exit code"),
+        ):
+            if wanted and present.isdisjoint(wanted):
+                return ""
+            reasons += [f"{word} {each}" for each in wanted if each in present]
+        matched = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
+        if (args.conditions and not matched) or not args.owner_kinds.selects(pod):
+            return ""
+        return ", ".join(reasons + [f"condition {each.type}={each.status} {each.reason}".rstrip() for each in matched])
+
+    def _states(self, pod: Pod) -> Iterator[str]:
+        yield from (pod.phase, pod.reason)
+        statuses = (
+            pod.containers
+            + (pod.init_containers if self.args.including_init_containers else ())
+            + (pod.ephemeral_containers if self.args.including_ephemeral_containers else ())
+        )
+        for status in statuses:
+            yield from (status.waiting, status.terminated)
+
+    def _exit_codes(self, pod: Pod) -> Iterator[int]:
+        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
+        yield from (status.exit_code for status in statuses if status.exit_code is not None)

@@ -1,0 +1,72 @@
+"""RemoveFailedPods: evict pods in phase Failed, so that their owners can make new ones.
+
+Pods younger than minPodLifetimeSeconds (an hour unless given) are left for people to look at.  With `reasons`, one of
+them must be the pod's status reason or the current waiting or terminated reason of a container; with `exitCodes`, a
+container must have ended with one of them.  The oldest pods of each node go first.
+
+Failed pods without an owner need the protection FailedBarePods disabled.
+"""
+
+from rebalancer.api import (
+    Cluster,
+    ContainerStatus,
+    Count,
+    Deschedule,
+    Evict,
+    Field,
+    Int,
+    Names,
+    Pod,
+    PodArgs,
+)
+
+
+class RemoveFailedPodsArgs(PodArgs):
+    """Which failed pods to evict."""
+
+    exclude_owner_kinds: Names = Field((), description="No pods with an owner of one of these kinds.")
+    min_pod_lifetime_seconds: Count = Field(3600, description="Younger pods stay.")
+    reasons: Names = Field((), description="One of these reasons must be given somewhere.")
+    exit_codes: tuple[Int, ...] = Field((), strict=False, description="A container ended with one of these.")
+    including_init_containers: bool = Field(False, description="Look at init containers too.")
+
+
+class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
+    """Evict failed pods."""
+
+    name = "RemoveFailedPods"
+    Args = RemoveFailedPodsArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict the failed pods that match, node by node, the oldest first."""
+        for node in cluster.nodes:
+            found = [
+                (pod, self._because(pod, cluster))
+                for pod in cluster.pods_on(node)
+                if pod.phase == "Failed" and self.args.selects(pod) and self._matches(pod, cluster)
+            ]
+            for pod, because in [each for each in found if evict.evictable(*each)]:
+                evict(pod, because)
+
+    def _matches(self, pod: Pod, cluster: Cluster) -> bool:
+        args, statuses = self.args, self._statuses(pod)
+        codes = {status.exit_code for status in statuses}
+        return (
+            int(pod.age(cluster.now).total_seconds()) >= args.min_pod_lifetime_seconds
+            and {owner.kind for owner in pod.owners}.isdisjoint(args.exclude_owner_kinds)
+            and (not args.reasons or not self._reasons(pod).isdisjoint(args.reasons))
+            and (not args.exit_codes or not codes.isdisjoint(args.exit_codes))
+        )
+
+    def _statuses(self, pod: Pod) -> tuple[ContainerStatus, ...]:
+        return pod.containers + (pod.init_containers if self.args.including_init_containers else ())
+
+    def _reasons(self, pod: Pod) -> set[str]:
+        statuses = self._statuses(pod)
+        return {pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)} - {""}
+
+    def _because(self, pod: Pod, cluster: Cluster) -> str:
+        age = int(pod.age(cluster.now).total_seconds())
+        return ", ".join(
+            ["failed", *sorted(self._reasons(pod)), f"age {age} s >= {self.args.min_pod_lifetime_seconds} s"]
+        )

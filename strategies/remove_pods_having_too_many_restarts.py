@@ -1,0 +1,66 @@
+"""RemovePodsHavingTooManyRestarts: evict pods whose containers have restarted too often.
+
+The restarts of all containers are added up; with includingInitContainers those of init containers (sidecars among
+them) too.  With `states`, the pod must be in that phase or a container must wait for that reason.  On each node the
+pods with the most restarts go first.
+"""
+
+from rebalancer.api import Cluster, Deschedule, Evict, Field, Int, Names, Pod, PodArgs, field_validator
+
+STATES = frozenset({"Running", "CrashLoopBackOff"})
+
+
+class RemovePodsHavingTooManyRestartsArgs(PodArgs):
+    """How many restarts are too many."""
+
+    pod_restart_threshold: Int = Field(0, validate_default=True, description="Pods with so many restarts go.")
+    including_init_containers: bool = Field(False, description="Count init containers too.")
+    states: Names = Field((), description="Running or CrashLoopBackOff; one of them must apply.")
+
+    @field_validator("pod_restart_threshold")
+    @classmethod
+    def _positive(cls, threshold: int) -> int:
+        if threshold < 1:
+            raise ValueError("podRestartThreshold must be given and at least 1")
+        return threshold
+
+    @field_validator("states")
+    @classmethod
+    def _known(cls, states: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = sorted(set(states) - STATES)
+        if unknown:
+            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(STATES))}")
+        return states
+
+
+class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestartsArgs]):
+    """Evict pods that restart too often."""
+
+    name = "RemovePodsHavingTooManyRestarts"
+    Args = RemovePodsHavingTooManyRestartsArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict the pods that match, node by node, the most restarts first."""
+        threshold = self.args.pod_restart_threshold
+        for node in cluster.nodes:
+            found = [
+                (restarts, pod)
+                for pod in cluster.pods_on(node)
+                if self.args.selects(pod) and (restarts := self._restarts(pod)) >= threshold and self._in_state(pod)
+            ]
+            listed = [
+                (restarts, pod, because)
+                for restarts, pod in sorted(found, key=lambda each: (-each[0], each[1].age_order))
+                if evict.evictable(pod, because := f"{restarts} restarts >= {threshold}")
+            ]
+            for _, pod, because in listed:
+                evict(pod, because)
+
+    def _restarts(self, pod: Pod) -> int:
+        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
+        return sum(status.restarts for status in statuses)
+
+    def _in_state(self, pod: Pod) -> bool:
+        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
+        present = {pod.phase, *(status.waiting for status in statuses)}
+        return not self.args.states or not present.isdisjoint(self.args.states)

@@ -1,0 +1,66 @@
+"""RemovePodsViolatingNodeTaints: evict pods that do not tolerate a taint of the node they are on.
+
+Counted are taints with effect NoSchedule, with includePreferNoSchedule also PreferNoSchedule; never NoExecute, which
+Kubernetes itself acts on.  An entry of excludedTaints or includedTaints is a key (any value) or key=value.  Without
+includedTaints all taints count; an empty list counts none, so it switches the strategy off.
+
+Cordoned nodes and nodes under pressure carry NoSchedule taints of Kubernetes' own, which count like any other:
+exclude their keys to leave such nodes alone.
+"""
+
+from rebalancer.api import (
+    PREFER_NO_SCHEDULE,
+    Cluster,
+    Deschedule,
+    Evict,
+    Field,
+    Names,
+    PodArgs,
+    Taint,
+    model_validator,
+    untolerated,
+)
+
+
+class RemovePodsViolatingNodeTaintsArgs(PodArgs):
+    """Which taints count."""
+
+    include_prefer_no_schedule: bool = Field(False, description="Count PreferNoSchedule taints too.")
+    excluded_taints: Names = Field((), description="Taints that do not count: key or key=value.")
+    included_taints: Names | None = Field(None, description="Only these taints count: key or key=value.")
+
+    @model_validator(mode="after")
+    def _one_side(self) -> "RemovePodsViolatingNodeTaintsArgs":
+        if self.excluded_taints and self.included_taints:
+            raise ValueError("give either includedTaints or excludedTaints, not both")
+        return self
+
+
+class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs]):
+    """Evict pods that do not tolerate their node's taints."""
+
+    name = "RemovePodsViolatingNodeTaints"
+    Args = RemovePodsViolatingNodeTaintsArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict the pods that match, node by node, the oldest first."""
+        for node in cluster.nodes:
+            found = [
+                (pod, f"does not tolerate taint {taint} of {node.name}")
+                for pod in cluster.active_pods_on(node)
+                if self.args.selects(pod) and (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
+            ]
+            for pod, because in [each for each in found if evict.evictable(*each)]:
+                evict(pod, because)
+
+    def _counts(self, taint: Taint) -> bool:
+        args = self.args
+        return (
+            (taint.effect == "NoSchedule" or (taint.effect == PREFER_NO_SCHEDULE and args.include_prefer_no_schedule))
+            and not _named(taint, args.excluded_taints)
+            and (args.included_taints is None or _named(taint, args.included_taints))
+        )
+
+
+def _named(taint: Taint, entries: tuple[str, ...]) -> bool:
+    return taint.key in entries or (taint.value != "" and f"{taint.key}={taint.value}" in entries)
