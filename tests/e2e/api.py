@@ -1,0 +1,190 @@
+"""The tests' own client of an API server: plain documents in and out, a time-out on every request."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+
+Object = dict[str, Any]
+
+# kind -> path of its group version, plural, namespaced
+RESOURCES: Mapping[str, tuple[str, str, bool]] = {
+    "Node": ("/api/v1", "nodes", False),
+    "Namespace": ("/api/v1", "namespaces", False),
+    "PersistentVolume": ("/api/v1", "persistentvolumes", False),
+    "Pod": ("/api/v1", "pods", True),
+    "Service": ("/api/v1", "services", True),
+    "ServiceAccount": ("/api/v1", "serviceaccounts", True),
+    "Secret": ("/api/v1", "secrets", True),
+    "ConfigMap": ("/api/v1", "configmaps", True),
+    "Event": ("/api/v1", "events", True),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "ReplicationController": ("/api/v1", "replicationcontrollers", True),
+    "Deployment": ("/apis/apps/v1", "deployments", True),
+    "ReplicaSet": ("/apis/apps/v1", "replicasets", True),
+    "StatefulSet": ("/apis/apps/v1", "statefulsets", True),
+    "DaemonSet": ("/apis/apps/v1", "daemonsets", True),
+    "Job": ("/apis/batch/v1", "jobs", True),
+    "CronJob": ("/apis/batch/v1", "cronjobs", True),
+    "PodDisruptionBudget": ("/apis/policy/v1", "poddisruptionbudgets", True),
+    "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
+    "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+    "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
+    "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles", True),
+    "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", True),
+    "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
+    "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+    "APIService": ("/apis/apiregistration.k8s.io/v1", "apiservices", False),
+    "NodeMetrics": ("/apis/metrics.k8s.io/v1beta1", "nodes", False),
+    "PodMetrics": ("/apis/metrics.k8s.io/v1beta1", "pods", True),
+}
+
+
+class ApiError(Exception):
+    """The API server answered with a status of 400 or more."""
+
+    def __init__(self, request: str, status: int, message: str) -> None:
+        super().__init__(f"{request}: {status} {message}")
+        self.status = status
+        self.message = message
+
+
+class Api:
+    """An API server as seen through a kubeconfig."""
+
+    def __init__(self, kubeconfig: Path, request_timeout: float = 30.0) -> None:
+        configuration = kubernetes_client.Configuration()
+        kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+        token = configuration.auth_settings().get("BearerToken")
+        self._headers = {"authorization": token["value"]} if token else {}
+        self._server = configuration.host
+        self._pool = kubernetes_client.ApiClient(configuration).rest_client.pool_manager
+        self._timeout = request_timeout
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = "application/json",
+        **query: str | int,
+    ) -> Object:
+        """Send one request and return the decoded answer.
+
+        Raises:
+            ApiError: The answer is an error.
+            urllib3.exceptions.HTTPError: There is no answer.
+        """
+        response = self._send(method, path, query=query, body=body, content_type=content_type)
+        if response.status >= 400:
+            raise ApiError(f"{method} {path}", response.status, _message(response.data))
+        return json.loads(response.data)
+
+    def ready(self, path: str = "/readyz") -> bool:
+        """Whether the server, or the part of it that ``path`` names, says it is ready."""
+        try:
+            return self._send("GET", path, query={}).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    def create(self, manifest: Object, namespace: str = "") -> Object:
+        """Create an object; in ``namespace`` when its kind has namespaces."""
+        return self.request("POST", path_of(manifest["kind"], namespace), manifest)
+
+    def read(self, kind: str, name: str, namespace: str = "") -> Object:
+        """Read one object."""
+        return self.request("GET", path_of(kind, namespace, name))
+
+    def list(self, kind: str, namespace: str = "", **query: str | int) -> list[Object]:
+        """Read all objects of a kind; of all namespaces when none is named."""
+        return self.request("GET", path_of(kind, namespace), **query)["items"]
+
+    def patch(self, kind: str, name: str, namespace: str, change: Object, subresource: str = "") -> Object:
+        """Merge a change into an object, or into its status when that is the ``subresource``."""
+        path = path_of(kind, namespace, name) + (f"/{subresource}" if subresource else "")
+        return self.request("PATCH", path, change, "application/merge-patch+json")
+
+    def delete(self, kind: str, name: str, namespace: str = "", grace: int | None = None) -> None:
+        """Delete an object; that it is gone already is no error."""
+        options: Object = {"propagationPolicy": "Background"}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        try:
+            self.request("DELETE", path_of(kind, namespace, name), options)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def evict(self, pod: str, namespace: str, **options: object) -> None:
+        """Ask for a pod's eviction; a refusal is an `ApiError` of status 429."""
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        self.request("POST", path_of("Pod", namespace, pod) + "/eviction", {**eviction, "deleteOptions": options})
+
+    def token(self, service_account: str, namespace: str, bound_secret: str = "", seconds: int = 600) -> str:
+        """Ask for a token of a ServiceAccount; deleting ``bound_secret`` makes it invalid within about 10 s.
+
+        That is how a token expires in a test: the server grants none for less than ten minutes.
+        """
+        spec: Object = {"expirationSeconds": seconds}
+        if bound_secret:
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": bound_secret}
+        path = path_of("ServiceAccount", namespace, service_account) + "/token"
+        return self.request("POST", path, {"spec": spec})["status"]["token"]
+
+    def watch(self, kind: str, namespace: str = "", seconds: int = 60, **query: str | int) -> Iterator[Object]:
+        """Yield the events of a watch ({"type", "object"}) as they come, for ``seconds``."""
+        query = {"watch": "true", "timeoutSeconds": seconds, **query}
+        response = self._send("GET", path_of(kind, namespace), query=query, stream=True)
+        try:
+            if response.status >= 400:
+                raise ApiError(f"watch {kind}", response.status, _message(response.data))
+            for line in _lines(response):
+                yield json.loads(line)
+        finally:
+            response.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int],
+        body: Object | None = None,
+        content_type: str = "application/json",
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        return self._pool.request(
+            method,
+            f"{self._server}{path}" + (f"?{urlencode(query)}" if query else ""),
+            body=None if body is None else json.dumps(body).encode(),
+            headers={**self._headers, "content-type": content_type, "user-agent": "e2e-test"},
+            timeout=urllib3.Timeout(connect=5, read=self._timeout + int(query.get("timeoutSeconds", 0))),
+            retries=False,
+            preload_content=not stream,
+        )
+
+
+def path_of(kind: str, namespace: str = "", name: str = "") -> str:
+    """The path of a kind's collection, or of one object in it."""
+    group, plural, namespaced = RESOURCES[kind]
+    scope = f"/namespaces/{quote(namespace)}" if namespaced and namespace else ""
+    return f"{group}{scope}/{plural}" + (f"/{quote(name)}" if name else "")
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body[:256].decode(errors="replace")
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(65536):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in lines if line)

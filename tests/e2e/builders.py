@@ -1,0 +1,241 @@
+"""Manifests that read like the scenario: ``deployment("web", replicas=10, cpu="200m", usage="900m")``.
+
+All builders are pure; `Namespace.create` sends what they return. Pods are labelled ``app=NAME`` unless told
+otherwise. Quantities are Kubernetes' ("200m", "1Gi").
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from tests.e2e.api import Object
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+# The image matters only on a cluster with real kubelets.
+CONTAINER: Object = {"name": "main", "image": "busybox:stable", "command": ["sleep", "infinity"]}
+
+
+class Template(TypedDict, total=False):
+    """What every builder of pods takes.
+
+    Attributes:
+        cpu: CPU request; "" (the default) for none.
+        memory: Memory request; "" for none.
+        limits: Whether the limits equal the requests (QoS Guaranteed when both are given).
+        usage: CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given.
+        memory_usage: The same of memory; "1Mi" when not given.
+        node: The node the pods are bound to, past the scheduler.
+        on: The only node that the scheduler may take (a node affinity, as upstream's tests pin pods).
+        node_selector: Labels of the nodes that may be taken.
+        tolerations: As in a PodSpec.
+        affinity: As in a PodSpec.
+        spread: topologySpreadConstraints, as in a PodSpec.
+        priority_class: Name of a PriorityClass.
+        grace: terminationGracePeriodSeconds.
+        volumes: Volumes as in a PodSpec, e.g. `LOCAL_STORAGE`, `claim_volume`.
+        labels: Labels beside, or instead of, ``app``.
+        annotations: Annotations of the pods.
+        spec: Anything else, merged into the PodSpec.
+    """
+
+    cpu: str
+    memory: str
+    limits: bool
+    usage: str
+    memory_usage: str
+    node: str
+    on: str
+    node_selector: Mapping[str, str]
+    tolerations: Sequence[Object]
+    affinity: Object
+    spread: Sequence[Object]
+    priority_class: str
+    grace: int
+    volumes: Sequence[Object]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    spec: Object
+
+
+LOCAL_STORAGE: Object = {"name": "scratch", "emptyDir": {}}
+
+
+def claim_volume(claim: str) -> Object:
+    """A volume from a PersistentVolumeClaim."""
+    return {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+
+
+def pod(name: str, **template: Unpack[Template]) -> Object:
+    """A bare pod."""
+    made = _template(name, template)
+    return _object("v1", "Pod", name, made["metadata"], spec=made["spec"])
+
+
+def deployment(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+    """A Deployment."""
+    return _workload("apps/v1", "Deployment", name, template, replicas=replicas)
+
+
+def replicaset(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+    """A ReplicaSet."""
+    return _workload("apps/v1", "ReplicaSet", name, template, replicas=replicas)
+
+
+def statefulset(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+    """A StatefulSet whose pods are started all at once."""
+    fields = {"replicas": replicas, "serviceName": name, "podManagementPolicy": "Parallel"}
+    return _workload("apps/v1", "StatefulSet", name, template, **fields)
+
+
+def daemonset(name: str, **template: Unpack[Template]) -> Object:
+    """A DaemonSet; one with a little use on every node gives every node figures in the metrics API."""
+    return _workload("apps/v1", "DaemonSet", name, template)
+
+
+def job(name: str, completions: int = 1, **template: Unpack[Template]) -> Object:
+    """A Job that never tries again; kwok lets its pods succeed at once."""
+    made = _template(name, template)
+    made["spec"]["restartPolicy"] = "Never"
+    spec = {"completions": completions, "parallelism": completions, "backoffLimit": 0, "template": made}
+    return _object("batch/v1", "Job", name, spec=spec)
+
+
+def pdb(
+    name: str,
+    min_available: int | str | None = None,
+    max_unavailable: int | str | None = None,
+    labels: Mapping[str, str] | None = None,
+    unhealthy: str = "",
+) -> Object:
+    """A PodDisruptionBudget for the pods of a workload of the same name, or for those with ``labels``."""
+    spec: Object = {"selector": {"matchLabels": dict(labels or {"app": name})}}
+    if min_available is not None:
+        spec["minAvailable"] = min_available
+    if max_unavailable is not None:
+        spec["maxUnavailable"] = max_unavailable
+    if unhealthy:
+        spec["unhealthyPodEvictionPolicy"] = unhealthy
+    return _object("policy/v1", "PodDisruptionBudget", name, spec=spec)
+
+
+def node(
+    name: str,
+    *,
+    cpu: str = "4",
+    memory: str = "16Gi",
+    pods: int = 110,
+    zone: str = "",
+    taints: Sequence[Object] = (),
+    labels: Mapping[str, str] | None = None,
+    unschedulable: bool = False,
+) -> Object:
+    """A node of any size, all of it allocatable; kwok makes it Ready."""
+    size = {"cpu": cpu, "memory": memory, "pods": str(pods), "ephemeral-storage": "100Gi"}
+    where = {HOSTNAME: name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    metadata = {
+        "labels": {**where, **({ZONE: zone} if zone else {}), **(labels or {})},
+        "annotations": {"metrics.k8s.io/resource-metrics-path": f"/metrics/nodes/{name}/metrics/resource"},
+    }
+    spec = {"taints": list(taints), "unschedulable": unschedulable}
+    return _object("v1", "Node", name, metadata, spec=spec, status={"capacity": size, "allocatable": size})
+
+
+def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Object:
+    """A taint of a node."""
+    return {"key": key, "value": value, "effect": effect}
+
+
+def priority_class(name: str, value: int) -> Object:
+    """A PriorityClass."""
+    return _object("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
+
+
+def storage_class(name: str) -> Object:
+    """A StorageClass whose claims wait for volumes made by hand."""
+    return _object("storage.k8s.io/v1", "StorageClass", name, provisioner="kubernetes.io/no-provisioner")
+
+
+def volume(name: str, storage_class: str, size: str = "1Gi") -> Object:
+    """A PersistentVolume reachable from every node."""
+    spec = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "hostPath": {"path": "/tmp"},
+    }
+    return _object("v1", "PersistentVolume", name, spec=spec)
+
+
+def claim(name: str, storage_class: str, size: str = "1Gi") -> Object:
+    """A PersistentVolumeClaim."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": size}},
+    }
+    return _object("v1", "PersistentVolumeClaim", name, spec=spec)
+
+
+def service_account(name: str) -> Object:
+    """A ServiceAccount; `Api.token` gets a token for it."""
+    return _object("v1", "ServiceAccount", name)
+
+
+def secret(name: str) -> Object:
+    """An empty Secret, for a token to be bound to."""
+    return _object("v1", "Secret", name)
+
+
+def _workload(api_version: str, kind: str, name: str, template: Template, **fields: object) -> Object:
+    made = _template(name, template)
+    selector = {"matchLabels": made["metadata"]["labels"]}
+    return _object(api_version, kind, name, spec={**fields, "selector": selector, "template": made})
+
+
+def _object(api_version: str, kind: str, name: str, metadata: Object | None = None, **parts: Any) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **(metadata or {})}, **parts}
+
+
+def _template(name: str, template: Template) -> Object:
+    usage = {"usage.test/cpu": template.get("usage"), "usage.test/memory": template.get("memory_usage")}
+    annotations = {key: value for key, value in usage.items() if value}
+    return {
+        "metadata": {
+            "labels": dict(template.get("labels", {"app": name})),
+            "annotations": {**annotations, **template.get("annotations", {})},
+        },
+        "spec": _pod_spec(template),
+    }
+
+
+def _pod_spec(template: Template) -> Object:
+    volumes = template.get("volumes", ())
+    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
+    spec: Object = {
+        "containers": [{**CONTAINER, "resources": _resources(template), "volumeMounts": mounts}],
+        "volumes": list(volumes),
+        "nodeSelector": dict(template.get("node_selector", {})),
+        "tolerations": list(template.get("tolerations", ())),
+        "topologySpreadConstraints": list(template.get("spread", ())),
+        "affinity": template.get("affinity", {}),
+        "terminationGracePeriodSeconds": template.get("grace", 1),
+    }
+    if "on" in template:
+        spec["affinity"] = {**spec["affinity"], "nodeAffinity": only_on(template["on"])}
+    if "node" in template:
+        spec["nodeName"] = template["node"]
+    if "priority_class" in template:
+        spec["priorityClassName"] = template["priority_class"]
+    return {**spec, **template.get("spec", {})}
+
+
+def only_on(*nodes: str, key: str = HOSTNAME) -> Object:
+    """A required node affinity to nodes by hostname, or by another label."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": list(nodes)}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+
+def _resources(template: Template) -> Object:
+    asked = {"cpu": template.get("cpu"), "memory": template.get("memory")}
+    requests = {name: quantity for name, quantity in asked.items() if quantity}
+    return {"requests": requests, "limits": requests} if template.get("limits") else {"requests": requests}

@@ -1,0 +1,109 @@
+"""The command lines of the control plane's programs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.keys import Keys
+
+UNLIMITED = ["--kube-api-qps", "500", "--kube-api-burst", "1000"]
+KWOK_CONFIGURATION = Path(__file__).with_name("kwok.yaml")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Ports on 127.0.0.1."""
+
+    etcd: int
+    etcd_peer: int
+    apiserver: int
+    kwok: int
+    metrics_server: int
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What to run, given where the executables are, the keys, the ports and the components' kubeconfig."""
+
+    binaries: Path
+    keys: Keys
+    ports: Ports
+    kubeconfig: Path
+
+    def etcd(self) -> list[str]:
+        """The store; it need not survive a crash of the machine, so it does not wait for the disk."""
+        clients = f"http://127.0.0.1:{self.ports.etcd}"
+        peers = f"http://127.0.0.1:{self.ports.etcd_peer}"
+        return [
+            *self._controlplane("etcd"),
+            *("--name", "one", "--data-dir", self.keys.path("etcd")),
+            *("--listen-client-urls", clients, "--advertise-client-urls", clients),
+            *("--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers),
+            *("--initial-cluster", f"one={peers}", "--unsafe-no-fsync", "--log-level", "warn"),
+        ]
+
+    def apiserver(self) -> list[str]:
+        """The API server, with RBAC, an audit log and the aggregation of the metrics API."""
+        key = self.keys.path
+        return [
+            *self._controlplane("kube-apiserver"),
+            *("--etcd-servers", f"http://127.0.0.1:{self.ports.etcd}"),
+            *("--secure-port", str(self.ports.apiserver), "--bind-address", "127.0.0.1"),
+            *("--tls-cert-file", key("server.crt"), "--tls-private-key-file", key("server.key")),
+            *("--token-auth-file", key("tokens.csv"), "--client-ca-file", key("ca.crt")),
+            *("--authorization-mode", "RBAC,Node", "--disable-admission-plugins", "ServiceAccount"),
+            *("--service-account-key-file", key("sa.pub"), "--service-account-signing-key-file", key("sa.key")),
+            *("--service-account-issuer", "https://kubernetes.default.svc"),
+            *("--service-cluster-ip-range", "10.96.0.0/16", "--endpoint-reconciler-type", "none"),
+            *("--audit-policy-file", key("audit-policy.yaml"), "--audit-log-path", key("audit.jsonl")),
+            *("--audit-log-maxsize", "10000"),  # MB: never rotated, so that offsets stay true
+            # Without a front-proxy certificate the aggregated metrics API answers 403.
+            *("--requestheader-client-ca-file", key("ca.crt")),
+            *("--requestheader-allowed-names", "front-proxy-client"),
+            *("--requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+            *("--requestheader-group-headers", "X-Remote-Group"),
+            *("--requestheader-username-headers", "X-Remote-User"),
+            *("--proxy-client-cert-file", key("front-proxy-client.crt")),
+            *("--proxy-client-key-file", key("front-proxy-client.key")),
+        ]
+
+    def controllers(self) -> list[str]:
+        """The controllers, without those that hand out node networks and speak to a cloud."""
+        disabled = "*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller"
+        return [
+            *self._controlplane("kube-controller-manager"),
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--leader-elect=false", "--secure-port", "0", "--controllers", disabled, *UNLIMITED),
+            *("--service-account-private-key-file", self.keys.path("sa.key")),
+        ]
+
+    def scheduler(self) -> list[str]:
+        """The scheduler."""
+        return [
+            *self._controlplane("kube-scheduler"),
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--leader-elect=false", "--secure-port", "0", *UNLIMITED),
+        ]
+
+    def kwok(self) -> list[str]:
+        """kwok, which plays the kubelet of every node."""
+        return [
+            *(str(self.binaries / "kwok"), "--kubeconfig", str(self.kubeconfig)),
+            *("--config", str(KWOK_CONFIGURATION), "--manage-all-nodes=true", "--node-lease-duration-seconds", "40"),
+            *("--node-ip", "127.0.0.1", "--node-port", str(self.ports.kwok)),
+            *("--server-address", f"127.0.0.1:{self.ports.kwok}"),
+        ]
+
+    def metrics_server(self) -> list[str]:
+        """metrics-server, reading what kwok says the pods use."""
+        config = str(self.kubeconfig)
+        return [
+            *(str(self.binaries / "metrics-server"), "--kubeconfig", config),
+            *("--authentication-kubeconfig", config, "--authorization-kubeconfig", config),
+            *("--kubelet-insecure-tls", "--kubelet-use-node-status-port"),
+            *("--kubelet-preferred-address-types", "InternalIP", "--kubelet-request-timeout", "5s"),
+            *("--metric-resolution", "10s", "--secure-port", str(self.ports.metrics_server)),
+            *("--bind-address", "127.0.0.1", "--cert-dir", self.keys.path("metrics-server")),
+        ]
+
+    def _controlplane(self, program: str) -> tuple[str, str]:
+        return str(self.binaries / "controlplane"), program

@@ -1,0 +1,111 @@
+"""Fixtures of the end-to-end tests; README.md says how to use them."""
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.api import Api, ApiError
+from tests.e2e.binaries import BinariesError, provide
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+
+CONTROLPLANE = pytest.StashKey[ControlPlane]()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster to test against: the control plane of this run, or an existing one."""
+
+    kubeconfig: Path
+    api: Api
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of this folder."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker("e2e")
+
+
+@pytest.fixture(scope="session")
+def controlplane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """The control plane of this run, whose nodes, API server and audit log are the test's to use."""
+    if existing_kubeconfig():
+        pytest.skip("needs a control plane of its own, not the one of REBALANCER_E2E_KUBECONFIG")
+    try:
+        binaries = provide()
+    except BinariesError as error:
+        pytest.exit(f"no control plane to test against: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+    with ControlPlane(binaries) as running:
+        request.config.stash[CONTROLPLANE] = running
+        yield running
+        if request.session.testsfailed:
+            keep_logs(running)
+
+
+@pytest.fixture(scope="session")
+def metrics(controlplane: ControlPlane) -> ControlPlane:
+    """The same, with metrics-server running."""
+    controlplane.start_metrics_server()
+    return controlplane
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """The cluster of REBALANCER_E2E_KUBECONFIG, or else the control plane of this run."""
+    existing = existing_kubeconfig()
+    if existing:
+        return Cluster(existing, Api(existing))
+    running: ControlPlane = request.getfixturevalue("controlplane")
+    return Cluster(running.kubeconfig, running.api)
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[Namespace]:
+    """A namespace of the test's own, and whatever it creates outside of namespaces; gone afterwards."""
+    made = Namespace(cluster.api, f"e2e-{secrets.token_hex(4)}")
+    yield made
+    made.delete()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Tell with a failure what ran where, and how the logs end."""
+    report = yield
+    if report.when == "call" and report.failed and isinstance(item, pytest.Function):
+        namespace = item.funcargs.get("namespace")
+        if isinstance(namespace, Namespace):
+            report.sections.append(("pods", described(namespace)))
+        running = item.config.stash.get(CONTROLPLANE, None)
+        if running:
+            report.sections.append(("control plane's logs", running.processes.tails()))
+    return report
+
+
+def existing_kubeconfig() -> Path | None:
+    """The kubeconfig that REBALANCER_E2E_KUBECONFIG names, if it is set."""
+    named = os.environ.get("REBALANCER_E2E_KUBECONFIG")
+    return Path(named) if named else None
+
+
+def described(namespace: Namespace) -> str:
+    """What runs in a namespace, or why that cannot be told."""
+    try:
+        return namespace.describe()
+    except (ApiError, OSError) as error:
+        return f"the API server does not tell: {error}"
+
+
+def keep_logs(running: ControlPlane) -> None:
+    """Copy the logs of a run that failed to where they outlive it, and say where."""
+    given = os.environ.get("REBALANCER_E2E_LOGS")
+    folder = Path(given or tempfile.mkdtemp(prefix="rebalancer-e2e-logs-"))
+    running.keep_logs(folder)
+    sys.stderr.write(f"\ne2e: the control plane's logs are in {folder}\n")

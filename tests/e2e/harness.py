@@ -1,0 +1,206 @@
+"""A real control plane on loopback, as plain processes: etcd, API server, controllers, scheduler, kwok."""
+
+import random
+import secrets
+import shutil
+import socket
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from tests.e2e import audit
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.commands import Commands, Ports
+from tests.e2e.keys import make_keys, write_kubeconfig
+from tests.e2e.processes import Processes
+from tests.e2e.waiting import DeadlineError, wait_for
+
+# Below the ports that the system hands to outgoing connections: one of those could sit on the API server's
+# port while that is being restarted.
+PORTS = range(20000, 30000)
+APISERVER = "kube-apiserver"
+
+
+class ControlPlane:
+    """One control plane, from `start` to `stop`; also a context manager.
+
+    Attributes:
+        directory: Everything it writes: logs, keys, etcd's data; removed by `stop`.
+        kubeconfig: For the program under test; its requests are of user "program" (group system:masters).
+        api: The tests' own client, of user "admin".
+        server: The API server's URL.
+    """
+
+    def __init__(self, binaries: Path) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
+        self.processes = Processes(self.directory)
+        ports = free_ports()
+        self.server = f"https://127.0.0.1:{ports.apiserver}"
+        self._ports = ports
+        keys = make_keys(self.directory)
+        self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
+        self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
+        components = self.kubeconfig_for("components", keys.tokens["components"])
+        self._commands = Commands(binaries, keys, ports, components)
+
+    def __enter__(self) -> Self:
+        """Start; what was started is stopped when that fails."""
+        with ExitStack() as stack:
+            stack.callback(self.stop)
+            self.start()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def start(self) -> None:
+        """Start all but metrics-server, and wait until they work.
+
+        Raises:
+            ProcessDiedError: One ended; the message has the end of its log.
+            DeadlineError: One does not get ready.
+        """
+        (self.directory / "audit-policy.yaml").write_text(audit.POLICY)
+        self.processes.start("etcd", self._commands.etcd())
+        self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.etcd}/health"), "etcd healthy")
+        self.start_apiserver()
+        # These give up when there is no API server yet, so they come after it.
+        self.processes.start("kube-controller-manager", self._commands.controllers())
+        self.processes.start("kube-scheduler", self._commands.scheduler())
+        self.processes.start("kwok", self._commands.kwok())
+        self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.kwok}/healthz"), "kwok healthy")
+        self._wait(lambda: self.api.list("ServiceAccount", "default"), "the controllers at work")
+
+    def stop(self) -> None:
+        """Kill all, API server first (it would wait for minutes for an etcd that is gone); harmless twice."""
+        self.processes.close(first=APISERVER)
+
+    def start_apiserver(self) -> None:
+        """Start the API server and wait until it is ready."""
+        self.processes.start(APISERVER, self._commands.apiserver())
+        self._wait(self.api.ready, "the API server ready")
+
+    def stop_apiserver(self) -> None:
+        """Kill the API server; the others keep trying to reach it."""
+        self.processes.kill(APISERVER)
+
+    def restart_apiserver(self) -> None:
+        """Kill the API server and start it again, on the same port and with the same data."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def start_metrics_server(self) -> None:
+        """Start metrics-server, unless it runs, and wait until the metrics API is there.
+
+        Figures of a pod come up to 25 s after it started. A node whose CPU use is zero has none.
+        """
+        if self.processes.runs("metrics-server"):
+            return
+        self.processes.start("metrics-server", self._commands.metrics_server())
+        for manifest in metrics_api(self._ports.metrics_server):
+            self.api.create(manifest, "kube-system")
+        self._wait(lambda: self.api.ready("/apis/metrics.k8s.io/v1beta1"), "the metrics API", deadline=90)
+
+    def kubeconfig_for(self, name: str, token: str) -> Path:
+        """Write a kubeconfig for the holder of a token, such as a ServiceAccount's."""
+        path = self.directory / f"{name}.kubeconfig"
+        return write_kubeconfig(path, self.server, self.directory / "ca.crt", token)
+
+    def kubelet_metrics_url(self, node: str) -> str:
+        """Where kwok serves a node's resource metrics over plain http, for a Prometheus to scrape."""
+        return f"http://127.0.0.1:{self._ports.kwok}/metrics/nodes/{node}/metrics/resource"
+
+    def audit_offset(self) -> int:
+        """Where the audit log ends now; see `requests_since`."""
+        return (self.directory / "audit.jsonl").stat().st_size
+
+    def requests_since(self, offset: int, user: str = "program") -> list[audit.Request]:
+        """Return all requests that the API server has answered to a user since `audit_offset`, in order.
+
+        A request of our own marks the end, so none answered before this call is missing.
+        """
+        log = self.directory / "audit.jsonl"
+        mark = secrets.token_hex(8)
+        self.api.request("GET", "/version", mark=mark)
+        wait_for(lambda: mark.encode() in log.read_bytes(), "the audit log up to date")
+        return [request for request in audit.read_audit(log, offset) if request.user == user]
+
+    def keep_logs(self, folder: Path) -> None:
+        """Copy all logs into a folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for log in [*self.directory.glob("*.log"), *self.directory.glob("audit*.jsonl")]:
+            shutil.copy(log, folder)
+
+    def _wait(self, condition: Callable[[], object], what: str, deadline: float = 60) -> None:
+        def reached() -> object:
+            self.processes.check()
+            try:
+                return condition()
+            except ApiError as error:
+                if error.status not in {403, 404, 500, 503}:  # what a server says that is still starting
+                    raise
+                return None
+
+        try:
+            wait_for(reached, what, deadline)
+        except DeadlineError as error:
+            error.add_note(self.processes.tails())
+            raise
+
+
+def metrics_api(port: int) -> list[Object]:
+    """The Service and the APIService through which the API server reaches a metrics-server on loopback."""
+    name = {"name": "metrics-server", "namespace": "kube-system"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": name,
+            # By name, since Endpoints may not hold a loopback address.
+            "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]},
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": "v1beta1.metrics.k8s.io"},
+            "spec": {
+                "group": "metrics.k8s.io",
+                "version": "v1beta1",
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "insecureSkipTLSVerify": True,
+                "service": {**name, "port": port},
+            },
+        },
+    ]
+
+
+def free_ports() -> Ports:
+    """Ports that nobody listens on; all are held until all are found."""
+    with ExitStack() as stack:
+        found: list[int] = []
+        for port in random.sample(PORTS, len(PORTS)):
+            listener = stack.enter_context(socket.socket())
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found.append(port)
+            if len(found) == len(Ports.__dataclass_fields__):
+                return Ports(*found)
+    raise RuntimeError(f"no free ports between {PORTS.start} and {PORTS.stop}")
+
+
+def answers(url: str) -> bool:
+    """Whether a plain http server answers with success."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return response.status == 200
+    except (urllib.error.URLError, OSError):
+        return False

@@ -1,0 +1,119 @@
+"""One test's namespace: what the test creates, what runs in it, and clearing it all away."""
+
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.waiting import wait_for
+
+
+class Namespace:
+    """A namespace of one test's own; objects outside namespaces that the test makes belong to it too."""
+
+    def __init__(self, api: Api, name: str) -> None:
+        self.api = api
+        self.name = name
+        self._outside: list[Object] = []
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def create(self, *manifests: Object) -> list[Object]:
+        """Create objects, in this namespace if their kind has namespaces; nodes are awaited Ready.
+
+        Returns:
+            The objects as the server made them.
+        """
+        made = [self.api.create(manifest, self.name) for manifest in manifests]
+        self._outside += [item for item in made if "namespace" not in item["metadata"]]
+        nodes = {item["metadata"]["name"] for item in made if item["kind"] == "Node"}
+        if nodes:
+            wait_for(lambda: nodes <= self._schedulable(), f"nodes {', '.join(sorted(nodes))} Ready")
+        return made
+
+    def pods(self, app: str = "", phase: str = "") -> list[Object]:
+        """The pods that are not on their way out; all, or those labelled ``app``, or of a phase."""
+        query = {"labelSelector": f"app={app}"} if app else {}
+        pods = self.api.list("Pod", self.name, **query)
+        return [
+            pod for pod in pods if "deletionTimestamp" not in pod["metadata"] and phase in ("", pod["status"]["phase"])
+        ]
+
+    def ready(self, app: str = "") -> list[Object]:
+        """The pods whose Ready condition is true."""
+        return [pod for pod in self.pods(app) if is_ready(pod)]
+
+    def wait_ready(self, count: int, app: str = "", deadline: float = 60) -> list[Object]:
+        """Wait until exactly so many pods are there and all are Ready, and return them."""
+
+        def settled() -> list[Object] | None:
+            pods = self.pods(app)
+            return pods if len(pods) == count and all(map(is_ready, pods)) else None
+
+        return wait_for(settled, f"{count} pods {app} Ready in {self.name}", deadline) if count else []
+
+    def wait_budget(self, pdb: str, allowed: int) -> None:
+        """Wait until a PDB's status is up to date and allows exactly so many disruptions."""
+
+        def settled() -> bool:
+            seen = self.api.read("PodDisruptionBudget", pdb, self.name)
+            status = seen["status"]
+            current = status.get("observedGeneration") == seen["metadata"]["generation"]
+            return current and status["disruptionsAllowed"] == allowed
+
+        wait_for(settled, f"PDB {pdb} allowing {allowed}")
+
+    def set_pod_status(self, pod: str, status: Object) -> None:
+        """Merge a change into a pod's status; kwok, which made the pod run, leaves it at that."""
+        self.api.patch("Pod", pod, self.name, {"status": status}, subresource="status")
+
+    def describe(self) -> str:
+        """What runs where, for a failure's report."""
+        lines = [
+            " ".join(
+                (
+                    pod["metadata"]["name"],
+                    pod["status"]["phase"],
+                    "Ready" if is_ready(pod) else "not Ready",
+                    pod["spec"].get("nodeName", "(no node)"),
+                    "terminating" if "deletionTimestamp" in pod["metadata"] else "",
+                )
+            )
+            for pod in self.api.list("Pod", self.name)
+        ]
+        return "\n".join([f"{len(lines)} pods in {self.name}", *lines[:60]])
+
+    def delete(self) -> None:
+        """Delete all; pods are awaited gone, as nobody would see to them once their nodes are gone."""
+        self.api.delete("Namespace", self.name)
+        wait_for(self._cleared, f"{self.name} without pods", deadline=90)
+        for item in reversed(self._outside):
+            self.api.delete(item["kind"], item["metadata"]["name"])
+
+    def _cleared(self) -> bool:
+        """Whether no pod is left; one that its kubelet does not see to (a made-up node) is deleted by force."""
+        pods = self.api.list("Pod", self.name)
+        for pod in pods:
+            if "deletionTimestamp" in pod["metadata"]:
+                self.api.delete("Pod", pod["metadata"]["name"], self.name, grace=0)
+        return not pods
+
+    def _schedulable(self) -> set[str]:
+        return {
+            node["metadata"]["name"] for node in self.api.list("Node") if is_ready(node) and not _not_ready_taint(node)
+        }
+
+
+def is_ready(item: Object) -> bool:
+    """Whether a pod or a node has a Ready condition that is true."""
+    conditions = item.get("status", {}).get("conditions", ())
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def _not_ready_taint(node: Object) -> bool:
+    taints = node["spec"].get("taints", ())
+    return any(taint["key"] == "node.kubernetes.io/not-ready" for taint in taints)
+
+
+def refusal(api: Api, pod: str, namespace: str) -> ApiError | None:
+    """Ask for a pod's eviction; return the server's refusal, or None when it evicts."""
+    try:
+        api.evict(pod, namespace)
+    except ApiError as error:
+        return error
+    return None

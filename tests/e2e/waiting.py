@@ -1,0 +1,32 @@
+"""Waiting on conditions: polled at short intervals, up to a deadline, failing with what was awaited."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+POLL_INTERVAL = 0.05
+
+
+class DeadlineError(AssertionError):
+    """What was awaited did not come about in time."""
+
+
+def wait_for(condition: Callable[[], T], what: str, deadline: float = 30.0) -> T:
+    """Call ``condition`` until it returns something true, and return that.
+
+    Args:
+        condition: Asks for the state; what it raises ends the wait.
+        what: The state awaited, for the message: "20 pods Running".
+        deadline: Seconds until giving up; generous, as it is spent only when the test fails.
+
+    Raises:
+        DeadlineError: The condition was still false at the deadline.
+    """
+    end = time.monotonic() + deadline
+    while not (seen := condition()):
+        if time.monotonic() > end:
+            raise DeadlineError(f"{what}: not within {deadline:g} s; last seen: {seen!r}")
+        time.sleep(POLL_INTERVAL)
+    return seen
