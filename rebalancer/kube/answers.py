@@ -1,0 +1,176 @@
+"""What the API server's answers mean: the one place that turns HTTP into errors.
+
+ClusterError
+├── Unreachable
+│   └── Transient     no usable answer now; a later try may get one
+├── Forbidden         403
+├── NoCredentials     401, also with fresh credentials (raised by the client)
+└── Rejected          any other answer that is no success
+    ├── NotFound      404
+    └── Expired       410: the continue token is too old
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+
+from rebalancer.errors import ClusterError, Forbidden, Unreachable
+
+#: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
+TEXT_LIMIT = 256
+
+#: A proxy or the server itself gave up waiting: what was asked for may have happened all the same.
+_MAYBE_DONE = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
+
+
+class Transient(Unreachable):
+    """No usable answer now; a later try may get one.
+
+    Attributes:
+        retry_after: seconds that the server asks to wait; None where it does not say.
+        connected: whether a connection came about.
+        maybe_done: whether the server may have done what was asked for.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        connected: bool = True,
+        maybe_done: bool = False,
+    ) -> None:
+        self.retry_after = retry_after
+        self.connected = connected
+        self.maybe_done = maybe_done
+        super().__init__(message)
+
+
+class Rejected(ClusterError):  # noqa: N818  named like the rest of the tree
+    """The API server refuses a request for good; the message has its words."""
+
+
+class NotFound(Rejected):
+    """The object is not there, or the API server does not serve this kind."""
+
+
+class Expired(Rejected):
+    """The continue token of a list is too old."""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One cause in a Status."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Details(msgspec.Struct, frozen=True, rename="camel"):
+    """The details of a Status.
+
+    Attributes:
+        kind: the kind of what is refused, as the server calls it (`pods`, `poddisruptionbudget`).
+        retry_after_seconds: the older place of `Retry-After`; 0 says nothing.
+    """
+
+    kind: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: float = 0
+
+
+class Status(msgspec.Struct, frozen=True):
+    """What the API server says of a refusal; empty where the answer's body is something else."""
+
+    kind: str = ""
+    message: str = ""
+    details: Details = Details()
+
+    def has_cause(self, reason: str) -> bool:
+        """Say whether one of the causes is `reason`."""
+        return any(cause.reason == reason for cause in self.details.causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Say whether the server did what was asked for."""
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    def explanation(self) -> Status:
+        """Return the Status in the body; an empty one when the body is something else (a proxy's page)."""
+        try:
+            status = msgspec.json.decode(self.body, type=Status)
+        except msgspec.DecodeError:
+            return Status()
+        return status if status.kind == "Status" else Status()
+
+    def text(self) -> str:
+        """Return the server's words, cut to `TEXT_LIMIT`, or the name of the status code."""
+        return cut(self.explanation().message) or _phrase(self.status)
+
+    def retry_after(self) -> float | None:
+        """Return the seconds to wait before the next try; None where the server does not say."""
+        header = self.headers.get("Retry-After", "")
+        if header.isascii() and header.isdigit():
+            return float(header)
+        return self.explanation().details.retry_after_seconds or None
+
+
+def error_of(answer: Answer, method: str, path: str) -> ClusterError:
+    """Return the error that an answer without success means for that request."""
+    if answer.status == HTTPStatus.FORBIDDEN:
+        verb, resource = verb_and_resource(method, path)
+        return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
+    message = f"the API server answers {answer.status} to {method} {path}: {answer.text()}"
+    if is_transient(answer):
+        return Transient(message, retry_after=answer.retry_after(), maybe_done=answer.status in _MAYBE_DONE)
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return NotFound(message)
+    if answer.status == HTTPStatus.GONE:
+        return Expired(message)
+    return Rejected(message)
+
+
+def is_transient(answer: Answer) -> bool:
+    """Say whether the server is busy or broken for now: 429 and 5xx."""
+    return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def verb_and_resource(method: str, path: str) -> tuple[str, str]:
+    """Return what a role must allow for a request, like `("create", "pods/eviction")`.
+
+    The core group has no suffix; others do: `poddisruptionbudgets.policy`.
+    """
+    matched = re.fullmatch(
+        r"/(?:api|apis/(?P<group>[^/]+))/[^/]+(?:/namespaces/[^/]+(?=/))?"
+        r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?",
+        path,
+    )
+    if not matched:
+        return method.lower(), path
+    group, plural, name, sub = matched["group"], matched["plural"], matched["name"], matched["sub"]
+    resource = (f"{plural}.{group}" if group else plural) + (f"/{sub}" if sub else "")
+    return ("create" if method == "POST" else "get" if name else "list"), resource
+
+
+def cut(text: str) -> str:
+    """Return a text of the server's on one line, and no longer than `TEXT_LIMIT` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_LIMIT else line[: TEXT_LIMIT - 1] + "…"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no explanation"

@@ -1,0 +1,99 @@
+"""The way to the API server: where it is, and the credentials, fresh ones when asked."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rebalancer.errors import NoCredentials
+from rebalancer.kube import kubeconfig as files
+
+if TYPE_CHECKING:
+    from rebalancer.kube.credentials import Access
+
+#: Where a pod finds its service account.
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+_NOWHERE = (
+    "no cluster to work on: there is no kubeconfig and this is not a pod. "
+    "Give --kubeconfig FILE, set KUBECONFIG, or work on a file with --snapshot FILE."
+)
+
+
+class Connection:
+    """Where the API server is, and how it knows us.  Safe to share between threads.
+
+    Args:
+        load: reads the credentials, each time anew.
+        context: the kubeconfig's context; None inside a cluster.
+        in_cluster: whether the credentials are a pod's service account.
+
+    Raises:
+        NoCredentials: there are none.
+    """
+
+    def __init__(self, load: Callable[[], "Access"], *, context: str | None, in_cluster: bool) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._access = load()
+        self.context = context
+        self.in_cluster = in_cluster
+
+    @property
+    def server(self) -> str:
+        """The API server's address, without a slash at its end."""
+        return str(self._access.configuration.host).rstrip("/")
+
+    def access(self) -> "Access":
+        """Return the pool and the credentials of now."""
+        return self._access
+
+    def reload(self, stale: "Access") -> "Access":
+        """Replace credentials that the server did not accept, once however many threads ask for it.
+
+        Reads kubeconfig and token files again, and runs the exec plugin again.
+
+        Raises:
+            NoCredentials: there are none any more.
+        """
+        with self._lock:
+            if self._access is stale:
+                self._access = self._load()
+            return self._access
+
+    def close(self) -> None:
+        """Close all connections that are open and idle."""
+        self._access.pool.clear()
+
+
+def connect(
+    kubeconfig: str | None,
+    context: str | None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Connection:
+    """Find the API server as kubectl does; no request is sent.
+
+    The order: `--kubeconfig`, the files of KUBECONFIG, `~/.kube/config`, the pod's service account.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any; rules out the service account.
+        environ: the environment.
+        service_account: the folder with a pod's token and certificate.
+
+    Raises:
+        NoCredentials: there is no way, or a file or a context is wrong.
+    """
+    from rebalancer.kube import credentials  # noqa: PLC0415  half a second: offline runs do not pay it
+
+    found = files.find(kubeconfig, environ)
+    if found is not None:
+        name = found.only(context).context
+        return Connection(partial(credentials.from_files, kubeconfig, name, environ), context=name, in_cluster=False)
+    if context or not environ.get("KUBERNETES_SERVICE_HOST"):
+        raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
+    return Connection(partial(credentials.from_pod, environ, service_account), context=None, in_cluster=True)

@@ -1,0 +1,186 @@
+"""Events about pods, delivered beside the run by a thread of their own."""
+
+import json
+import logging
+import queue
+import socket
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from rebalancer.errors import ClusterError
+from rebalancer.kube.answers import error_of
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.patience import Deadline, Patience
+
+logger = logging.getLogger(__name__)
+
+CONTROLLER = "sigs.k8s.io.descheduler"
+
+#: The API's limits: of a note in bytes, of the reporting instance, a name and a reason in characters.
+_NOTE_LIMIT = 1024
+_INSTANCE_LIMIT = 128
+_NAME_LIMIT = 253
+_REASON_LIMIT = 128
+
+#: Events that may wait for delivery; more are dropped, and counted.
+_QUEUE_LENGTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a pod.
+
+    Attributes:
+        namespace: of the pod.
+        pod: its name.
+        uid: its UID.
+        type_: `Normal` or `Warning`.
+        reason: the strategy, or `EvictionFailed`.
+        note: what happened, in words; see `note_of`.
+        action: what was tried.
+        time: nanoseconds since 1970.
+    """
+
+    namespace: str
+    pod: str
+    uid: str
+    type_: str
+    reason: str
+    note: str
+    action: str = "Descheduled"
+    time: int = field(default_factory=time.time_ns)
+
+
+def reporting_instance(hostname: str | None = None) -> str:
+    """Return who reports, as the reference spells it: the controller, a hyphen and the host's name."""
+    return f"{CONTROLLER}-{hostname or socket.gethostname()}"[:_INSTANCE_LIMIT]
+
+
+def note_of(node: str, because: str, error: str = "") -> str:
+    """Return the note of an eviction from `node`: the reference's words, then our reason.
+
+    Args:
+        node: the pod's node.
+        because: why the pod was to go.
+        error: what kept it from going; empty when it went.
+    """
+    outcome = f" failed: {error}" if error else ""
+    reason = f": {because}" if because and not error else ""
+    return f"pod eviction from {node} node by sigs.k8s.io/descheduler{outcome}{reason}"
+
+
+class Events:
+    """Publishes Events without keeping the run waiting, and without ever failing it.
+
+    Args:
+        client: the API server.
+        reporting_instance: who reports; see `reporting_instance`.
+        patience: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
+
+    Attributes:
+        problem: why the first Event that was not delivered was not; empty when all were.
+    """
+
+    def __init__(self, client: Client, reporting_instance: str, *, patience: Patience | None = None) -> None:
+        self.problem = ""
+        self._client = client
+        self._reporting_instance = reporting_instance
+        self._over = threading.Event()
+        self._patience = replace(patience or Patience(seconds=5.0), stop=self._over)
+        self._deadline: Deadline | None = None
+        self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._published = 0
+        self._delivered = 0
+        self._worker = threading.Thread(target=self._deliver_all, name="events", daemon=True)
+        self._worker.start()
+
+    def publish(
+        self,
+        namespace: str,
+        pod: str,
+        uid: str,
+        *,
+        type_: str,
+        reason: str,
+        note: str,
+        action: str = "Descheduled",
+    ) -> None:
+        """Hand one Event over for delivery; the arguments are those of `Event`."""
+        self._published += 1
+        if self._waiting.qsize() < _QUEUE_LENGTH:
+            self._waiting.put(Event(namespace, pod, uid, type_, reason, note, action))
+        else:
+            self._note_problem("too many Events were waiting for delivery")
+
+    def close(self, seconds: float) -> int:
+        """Deliver what waits, for so many seconds at most, and return how many Events were not delivered."""
+        self._deadline = Deadline.after(seconds, self._patience.clock)
+        self._waiting.put(None)
+        self._worker.join(seconds)
+        self._over.set()
+        undelivered = self._published - self._delivered
+        if undelivered:
+            self._note_problem("there was no time left")
+        return undelivered
+
+    def _deliver_all(self) -> None:
+        while (event := self._waiting.get()) is not None and not self._over.is_set():
+            try:
+                self._patience.tries(self._deadline)(self._deliver, event)
+                self._delivered += 1
+            except ClusterError as error:
+                self._note_problem(str(error))
+
+    def _deliver(self, event: Event) -> None:
+        path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")
+        body = json.dumps(body_of(event, self._reporting_instance)).encode()
+        answer = self._client.post(path, body, deadline=self._deadline)
+        # A conflict: the server has it, only its answer to an earlier try was lost.
+        if not (answer.is_success or answer.status == HTTPStatus.CONFLICT):
+            raise error_of(answer, "POST", path)
+
+    def _note_problem(self, problem: str) -> None:
+        if not self.problem:
+            self.problem = problem
+            logger.warning("an Event was not delivered: %s", problem)
+
+
+def body_of(event: Event, reporting_instance: str) -> dict[str, object]:
+    """Return an Event as events.k8s.io/v1 wants it, cut to that API's limits."""
+    suffix = f".{event.time:x}"
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": event.pod[: _NAME_LIMIT - len(suffix)] + suffix, "namespace": event.namespace},
+        "eventTime": _micro_time(event.time),
+        "reportingController": CONTROLLER,
+        "reportingInstance": reporting_instance[:_INSTANCE_LIMIT],
+        "action": event.action,
+        "reason": event.reason[:_REASON_LIMIT],
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": event.namespace,
+            "name": event.pod,
+            "uid": event.uid,
+        },
+        "note": _cut_bytes(event.note, _NOTE_LIMIT),
+        "type": event.type_,
+    }
+
+
+def _micro_time(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + (
+        f"{nanoseconds % 10**9 // 1000:06d}Z"
+    )
+
+
+def _cut_bytes(text: str, limit: int) -> str:
+    whole = text.encode()
+    if len(whole) <= limit:
+        return text
+    ellipsis = "…"
+    return whole[: limit - len(ellipsis.encode())].decode(errors="ignore") + ellipsis

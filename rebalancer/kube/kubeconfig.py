@@ -1,0 +1,172 @@
+"""Kubeconfig files: found, read and merged in kubectl's way.
+
+The files are merged here and not by the `kubernetes` package, which lets the last file's current-context win
+where kubectl takes the first's, does not take an empty file, and splits a path at each colon.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from rebalancer.errors import NoCredentials
+
+Document = dict[str, object]
+
+_SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    """Kubeconfig files, merged.
+
+    Attributes:
+        files: where it comes from, in words.
+        current: the current-context; empty when there is none.
+        clusters: clusters by name.
+        contexts: contexts by name.
+        users: users by name.
+    """
+
+    files: str
+    current: str
+    clusters: Mapping[str, Document]
+    contexts: Mapping[str, Document]
+    users: Mapping[str, Document]
+
+    def only(self, context: str | None) -> "Chosen":
+        """Return what belongs to one context, the current one when None.
+
+        Raises:
+            NoCredentials: there is no such context, or it points to what is not there.
+        """
+        name = context or self.current
+        if not name:
+            raise NoCredentials(f"{self.files} has no current-context: choose one with --context ({self._known()})")
+        if name not in self.contexts:
+            raise NoCredentials(f"{self.files} has no context {name!r}: there is {self._known()}")
+        chosen = self.contexts[name]
+        cluster = self._named("cluster", self.clusters, str(chosen.get("cluster") or ""), name)
+        user = str(chosen.get("user") or "")
+        return Chosen(self.files, name, cluster, self._named("user", self.users, user, name) if user else {})
+
+    def _known(self) -> str:
+        return ", ".join(sorted(self.contexts)) or "none"
+
+    def _named(self, kind: str, known: Mapping[str, Document], name: str, context: str) -> Document:
+        if name not in known:
+            raise NoCredentials(f"{self.files}: context {context!r} names {kind} {name!r}, which is not there")
+        return known[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A context, with its cluster and its user; no user is an anonymous one."""
+
+    files: str
+    context: str
+    cluster: Document
+    user: Document
+
+    def document(self) -> Document:
+        """Return a kubeconfig of this context alone, without relative paths."""
+        return {
+            "current-context": self.context,
+            "contexts": [{"name": self.context, "context": {"cluster": "cluster", "user": "user"}}],
+            "clusters": [{"name": "cluster", "cluster": self.cluster}],
+            "users": [{"name": "user", "user": self.user}],
+        }
+
+
+def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
+    """Return the kubeconfig that kubectl would use; None when there is none.
+
+    `--kubeconfig` alone when given, else the files of KUBECONFIG that exist, else `~/.kube/config`.
+    Files without content count as absent, so that `KUBECONFIG=/dev/null` does what it is used for.
+
+    Raises:
+        NoCredentials: a file cannot be read, or the explicit one is not there.
+    """
+    if explicit:
+        found = read([Path(explicit)])
+        if found is None:
+            raise NoCredentials(f"kubeconfig {explicit} is empty: give another file with --kubeconfig")
+        return found
+    return read([path for path in _usual_places(environ) if path.exists()])
+
+
+def _usual_places(environ: Mapping[str, str]) -> list[Path]:
+    listed = environ.get("KUBECONFIG", "")
+    if listed:
+        return [Path(each).expanduser() for each in listed.split(os.pathsep) if each]
+    return [Path(environ.get("HOME") or Path.home()) / ".kube" / "config"]
+
+
+def read(paths: Sequence[Path]) -> Kubeconfig | None:
+    """Read and merge files: of what two of them name, the first one's counts.  None when all are empty."""
+    documents = {path: document for path in paths if (document := _load(path))}
+    if not documents:
+        return None
+    currents = [str(document.get("current-context") or "") for document in documents.values()]
+    return Kubeconfig(
+        files="kubeconfig " + os.pathsep.join(map(str, documents)),
+        current=next(filter(None, currents), ""),
+        clusters=_merged(documents, "clusters"),
+        contexts=_merged(documents, "contexts"),
+        users=_merged(documents, "users"),
+    )
+
+
+def _load(path: Path) -> Document:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NoCredentials(f"kubeconfig {path} does not exist: give another one with --kubeconfig") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoCredentials(f"kubeconfig {path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        # The error's own text quotes the file, and with it perhaps a token.
+        mark = getattr(error, "problem_mark", None)
+        place = f" in line {mark.line + 1}" if mark else ""
+        raise NoCredentials(f"kubeconfig {path} is not YAML: look{place}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise NoCredentials(f"kubeconfig {path} is not a kubeconfig: its top level is no mapping")
+    return document
+
+
+def _merged(documents: Mapping[Path, Document], section: str) -> dict[str, Document]:
+    merged: dict[str, Document] = {}
+    for path, document in documents.items():
+        for name, body in _entries(path, document, section):
+            merged.setdefault(name, _absolute(body, path.absolute().parent))
+    return merged
+
+
+def _entries(path: Path, document: Document, section: str) -> list[tuple[str, Document]]:
+    entries = document.get(section) or []
+    wrong = NoCredentials(f"kubeconfig {path}: {section} is not a list of `name` and `{_SECTIONS[section]}` pairs")
+    if not isinstance(entries, list):
+        raise wrong
+    found = []
+    for entry in entries:
+        body = (entry.get(_SECTIONS[section]) or {}) if isinstance(entry, dict) else None
+        if not isinstance(body, dict) or "name" not in entry:
+            raise wrong
+        found.append((str(entry["name"]), body))
+    return found
+
+
+def _absolute(body: Document, folder: Path) -> Document:
+    """Return a cluster or user whose paths no longer depend on the file's folder."""
+    paths = {key: str(folder / str(body[key])) for key in _PATHS if body.get(key)}
+    if "tokenFile" in paths:  # counts for more than `token`; the `kubernetes` package thinks otherwise
+        body = {key: value for key, value in body.items() if key != "token"}
+    plugin = body.get("exec")
+    if isinstance(plugin, dict) and os.sep in str(plugin.get("command", "")):
+        return {**body, **paths, "exec": {**plugin, "command": str(folder / str(plugin["command"]))}}
+    return {**body, **paths}

@@ -1,0 +1,89 @@
+"""Lists, page by page as bytes, and single objects.
+
+A list is read without a resourceVersion: its first page is then the newest state, and the continue token keeps
+the later pages on that state, so that all pages together are one consistent picture.  `resourceVersion=0` would
+be cheaper for the server, but may be stale and ignores the limit.  A token lives for some minutes; when it has
+expired (410) the list is read anew from its first page.  The token that the 410 itself offers is not used: it
+goes on from a later state, and the picture would be of no one moment.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from rebalancer.kube.answers import Expired, NotFound
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
+from rebalancer.kube.patience import Deadline
+
+logger = logging.getLogger(__name__)
+
+#: kubectl's page size.
+PAGE_SIZE = 500
+
+#: How often a list begins anew after a 410 before it is asked for in one piece.
+RESTARTS = 2
+
+
+class Folder(Protocol):
+    """Takes a list in, page by page."""
+
+    def fold(self, page: bytes) -> str:
+        """Take one page in; return its continue token, empty after the last page."""
+
+
+FolderT = TypeVar("FolderT", bound=Folder)
+
+
+def read_list(
+    client: Client,
+    path: str,
+    new_folder: Callable[[], FolderT],
+    *,
+    page_size: int = PAGE_SIZE,
+    query: Mapping[str, str] | None = None,
+    deadline: Deadline | None = None,
+) -> FolderT:
+    """Read a whole list and return the folder that has taken it in.
+
+    Args:
+        client: the API server.
+        path: of the collection, like `/api/v1/pods`.
+        new_folder: makes an empty folder; called again when the list begins anew.
+        page_size: objects a page; 0 asks for all at once.
+        query: selectors and the like.
+        deadline: for all pages together; five minutes when None.
+
+    Raises:
+        ClusterError: as `Client.get`.
+    """
+    until = deadline or Deadline.after(LONGEST_READ_SECONDS)
+    for limit in (*[page_size] * (1 + RESTARTS), 0):
+        try:
+            return _read_pages(client, path, new_folder(), {**(query or {}), **_limited(limit)}, until)
+        except Expired as error:
+            logger.warning("reading %s again from its start: %s", path, error)
+            expired = error
+    raise expired
+
+
+def _limited(limit: int) -> dict[str, str]:
+    return {"limit": str(limit)} if limit else {}
+
+
+def _read_pages(client: Client, path: str, folder: FolderT, query: Mapping[str, str], until: Deadline) -> FolderT:
+    token = folder.fold(client.get(path, query, deadline=until))
+    while token:
+        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until))
+    return folder
+
+
+def read_object(client: Client, path: str, *, deadline: Deadline | None = None) -> bytes | None:
+    """Read one object; None when there is none.
+
+    Raises:
+        ClusterError: as `Client.get`, but for NotFound.
+    """
+    try:
+        return client.get(path, deadline=deadline)
+    except NotFound:
+        return None
