@@ -70,7 +70,6 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
         node_selector: None where the key is absent (an empty one is present).
         anti_affinity: required pod anti-affinity.
         local_storage: some volume is a hostPath or an emptyDir.
-        ephemeral_volumes: some volume is a generic ephemeral one.
         resource_claims: the pod claims devices.
         qos: quality of service derived from the containers.
         problem: why this spec cannot be trusted; empty if it can.
@@ -88,7 +87,6 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     spread: tuple[SpreadConstraint, ...] = ()
     priority: int | None = None
     local_storage: bool = False
-    ephemeral_volumes: bool = False
     resource_claims: bool = False
     qos: str = "BestEffort"
     problem: str = ""

@@ -30,10 +30,17 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The eviction could not be asked for, or its answer makes no sense; the error in words."""
+    """The eviction could not be asked for, or its answer makes no sense.
+
+    Attributes:
+        error: what happened, in words.
+        forbidden: the credentials lack the permission.
+        unknown: no answer came, so the pod may be gone; it counts as evicted where that is the safe side.
+    """
 
     error: str
     forbidden: bool = False
+    unknown: bool = False
 
     def __bool__(self) -> bool:
         return False

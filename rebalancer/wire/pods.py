@@ -49,7 +49,6 @@ class _Claim(msgspec.Struct, gc=False, rename="camel"):
 class _Volume(msgspec.Struct, gc=False, rename="camel"):
     host_path: msgspec.Raw | None = None
     empty_dir: msgspec.Raw | None = None
-    ephemeral: msgspec.Raw | None = None
     persistent_volume_claim: _Claim | None = None
 
 
@@ -209,7 +208,6 @@ def _spec_key(spec: _Spec) -> SpecKey:
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
         local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
-        ephemeral_volumes=any(_present(each.ephemeral) for each in volumes),
         resource_claims=bool(spec.resource_claims),
     )
 

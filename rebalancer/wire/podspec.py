@@ -34,7 +34,6 @@ class SpecKey(NamedTuple):
     spread: bytes
     priority: int | None
     local_storage: bool
-    ephemeral_volumes: bool
     resource_claims: bool
 
 
@@ -58,7 +57,6 @@ def make_spec(key: SpecKey) -> PodSpec:
             images=tuple(container.image for container in key.containers),
             priority=key.priority,
             local_storage=key.local_storage,
-            ephemeral_volumes=key.ephemeral_volumes,
             resource_claims=key.resource_claims,
             problem=str(error),
         )
@@ -93,7 +91,6 @@ def _spec(key: SpecKey) -> PodSpec:
         spread=decode_list(key.spread, parts.SpreadWire, parts.spread_constraint),
         priority=key.priority,
         local_storage=key.local_storage,
-        ephemeral_volumes=key.ephemeral_volumes,
         resource_claims=key.resource_claims,
         qos=quality_of_service([*containers, *init_containers]),
     )

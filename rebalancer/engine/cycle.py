@@ -1,0 +1,82 @@
+"""One pass over the cluster: the strategies of all profiles in the reference's order."""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rebalancer.api import Strategy
+from rebalancer.engine.budget import Limits
+from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.engine.gate import Gate, Sink, StrategyGate
+from rebalancer.engine.ledger import Ledger
+from rebalancer.errors import CycleOver, CycleStopped, StrategyError
+from rebalancer.model.cluster import Cluster
+
+_LOG = logging.getLogger(__name__)
+_FEWEST_NODES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """A profile made ready to run: its strategies with their arguments, in order."""
+
+    name: str
+    evictor: DefaultEvictorArgs
+    deschedule: tuple[Strategy[Any], ...] = ()
+    balance: tuple[Strategy[Any], ...] = ()
+
+
+def run_cycle(
+    cluster: Cluster,
+    profiles: Iterable[ProfilePlan],
+    limits: Limits,
+    sink: Sink,
+    timer: Callable[[], float],
+) -> Ledger:
+    """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
+
+    A strategy that fails does not stop the others.  With fewer than two ready nodes nothing runs, since nothing could
+    move (the reference's rule).
+
+    Args:
+        cluster: the snapshot to work on; granted pods are taken out of it.
+        profiles: what to run.
+        limits: the most evictions of this cycle.
+        sink: where granted evictions go.
+        timer: seconds, for the duration of each strategy.
+
+    Raises:
+        UsageError: an evictor's arguments do not go with the cluster.
+    """
+    ledger = Ledger()
+    plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
+    if len(cluster.nodes) < _FEWEST_NODES:
+        ledger.skipped = f"{len(cluster.nodes)} ready nodes are selected, and moving pods takes {_FEWEST_NODES}"
+        return ledger
+    gate = Gate(cluster, limits, sink, ledger)
+    steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
+    steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
+    for profile, evictor, strategy in steps:
+        start = timer()
+        error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
+        ledger.close_run(profile.name, strategy.name, timer() - start, error)
+    return ledger
+
+
+def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str | None:
+    """Run one strategy and return its error, if any."""
+    try:
+        strategy.run(cluster, gate)
+    except CycleOver:
+        return None
+    except CycleStopped as stop:
+        gate.stop(stop.reason)
+        return stop.reason
+    except StrategyError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001  a strategy may be foreign code; the others run all the same
+        _LOG.debug("strategy %s failed", strategy.name, exc_info=True)
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,74 @@
+"""Every request of a cycle with its verdict and why; of a dry run this is the plan."""
+
+from dataclasses import dataclass, field
+
+from rebalancer.model.objects import Pod
+from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One pod that a strategy asked for.
+
+    Attributes:
+        because: why the strategy wants it gone.
+    """
+
+    profile: str
+    strategy: str
+    pod: Pod
+    because: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRun:
+    """How one strategy of one profile went; `seconds` is the only part that differs between equal runs."""
+
+    profile: str
+    strategy: str
+    evicted: int
+    refused: int
+    seconds: float
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What was asked and answered, in order.
+
+    Attributes:
+        skipped: why no strategy ran, or None.
+        stopped: why the cycle ended early, or None.
+    """
+
+    evictions: list[Entry] = field(default_factory=list)
+    failures: list[Entry] = field(default_factory=list)
+    runs: list[StrategyRun] = field(default_factory=list)
+    skipped: str | None = None
+    stopped: str | None = None
+    _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
+
+    @property
+    def refusals(self) -> list[Entry]:
+        """One entry for each pod that a strategy asked for and did not get, in order."""
+        return list(self._refusals.values())
+
+    def record(self, entry: Entry) -> None:
+        """Write down a verdict.  A pod refused twice to one strategy counts once, with the first cause."""
+        key = (len(self.runs), entry.pod.key)
+        match entry.verdict:
+            case Granted():
+                self.evictions.append(entry)
+                self._refusals.pop(key, None)
+            case Refused():
+                self._refusals.setdefault(key, entry)
+            case Failed():
+                self.failures.append(entry)
+
+    def close_run(self, profile: str, strategy: str, seconds: float, error: str | None) -> None:
+        """End the strategy whose requests were recorded since the last call."""
+        number = len(self.runs)
+        earlier = sum(run.evicted for run in self.runs)
+        refused = sum(1 for run, _ in self._refusals if run == number)
+        self.runs.append(StrategyRun(profile, strategy, len(self.evictions) - earlier, refused, seconds, error))
