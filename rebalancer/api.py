@@ -92,7 +92,7 @@ class Evict(Protocol):
         ...
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
-        """Ask for the eviction of a pod and return the verdict, which is true if it was granted.
+        """Ask for the eviction of a pod and return the verdict; `granted` tells whether it goes.
 
         A granted pod leaves the cluster at once.
 

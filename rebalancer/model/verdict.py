@@ -1,14 +1,14 @@
 """What became of a request to evict a pod."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
     """The pod goes (live: the API server accepted the eviction)."""
 
-    def __bool__(self) -> bool:
-        return True
+    granted: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,7 @@ class Refused:
     by: str
     reason: str
 
-    def __bool__(self) -> bool:
-        return False
+    granted: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,7 @@ class Failed:
     forbidden: bool = False
     unknown: bool = False
 
-    def __bool__(self) -> bool:
-        return False
+    granted: ClassVar[bool] = False
 
 
 Verdict = Granted | Refused | Failed
