@@ -1,0 +1,19 @@
+"""The DeschedulerPolicy: read, checked against the known plugins, and turned into values.
+
+Reads text and knows no file, no cluster and no strategy: what a policy may name is given to it.
+"""
+
+from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.schema import policy_schema
+from rebalancer.policy.v1alpha2 import MetricsProvider
+from rebalancer.policy.values import LoadedPolicy, Policy, Profile
+
+__all__ = [
+    "LoadedPolicy",
+    "MetricsProvider",
+    "Policy",
+    "Profile",
+    "decode_policy",
+    "load_policy",
+    "policy_schema",
+]

@@ -1,0 +1,267 @@
+"""YAML or JSON text, read into values that know their place.
+
+Scalars follow YAML 1.1 as the reference reads it (framework.md 2.1): `yes` and `off` are booleans, `010` is octal,
+`1e3` is a number; dates and `1:30` are text.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+import yaml
+
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML built without libyaml: the same, slower
+    from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
+
+from rebalancer.policy.findings import Findings, Place
+
+Scalar: TypeAlias = bool | int | float | str | None
+
+_DEEPEST = 64
+_QUOTED = 40  # characters of a bad value that a message repeats
+_LONGEST_INTEGER = 80  # digits: what 64 bits can hold in base 2, and then some
+_MOST_NODES = 100_000  # aliases multiply: a few lines can stand for billions of nodes
+
+_TAG = "tag:yaml.org,2002:"
+_BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+_INTEGERS = range(-(2**63), 2**64)
+
+_PLAIN_SCALARS = (
+    (f"{_TAG}merge", r"<<"),
+    (f"{_TAG}null", r"|~|null|Null|NULL"),
+    (f"{_TAG}bool", "|".join(f"{each}|{each.capitalize()}|{each.upper()}" for each in _BOOLEANS)),
+    (f"{_TAG}int", r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)"),
+    (f"{_TAG}float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
+)
+
+
+class _Loader(SafeLoader):
+    """Composes nodes, and knows the plain scalars that this reader has a value for."""
+
+    # Under None: asked for every scalar, whatever its first character.
+    yaml_implicit_resolvers = {  # noqa: RUF012  as PyYAML has it
+        None: [(tag, re.compile(rf"(?:{pattern})\Z")) for tag, pattern in _PLAIN_SCALARS]
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of the document, and where its author wrote it."""
+
+    value: "Scalar | Mapping[str, Node] | tuple[Node, ...]"
+    place: Place
+
+    def entries(self) -> "Mapping[str, Node]":
+        """Return the entries of a map; none where this is none."""
+        return self.value if isinstance(self.value, Mapping) else MappingProxyType({})
+
+    def items(self) -> "tuple[Node, ...]":
+        """Return the items of a list; none where this is none."""
+        return self.value if isinstance(self.value, tuple) else ()
+
+    def at(self, *keys: str) -> "Node | None":
+        """Return what lies under these keys; None where it is absent or null."""
+        node: Node | None = self
+        for key in keys:
+            node = node.entries().get(key) if node else None
+        return node if node and node.value is not None else None
+
+    def plain(self) -> object:
+        """Return the value as fresh dicts and lists."""
+        if isinstance(self.value, Mapping):
+            return {key: each.plain() for key, each in self.value.items()}
+        if isinstance(self.value, tuple):
+            return [each.plain() for each in self.value]
+        return self.value
+
+
+TOP = Place("", 1)
+
+
+class _TooLarge(Exception):  # noqa: N818  it never leaves this module
+    def __init__(self, place: Place) -> None:
+        super().__init__(f"nested too deep, or an alias that contains itself or multiplies (at most {_DEEPEST} deep)")
+        self.place = place
+
+
+def read_document(text: str, findings: Findings) -> Node:
+    """Read the first document of a text; an empty one is a null.
+
+    What is wrong goes to the findings, and the document is then a null or lacks that part.
+    """
+    try:
+        _check_depth(text)
+        _look_further(text, findings)
+        root = _compose(text)
+        return _Reader(findings).read(root, TOP) if root else Node(None, TOP)
+    except UnicodeEncodeError:
+        findings.error(TOP, "this is no text: it has half a surrogate pair")
+    except _TooLarge as error:
+        findings.error(error.place, str(error))
+    except yaml.YAMLError as error:
+        findings.error(_mark(error), f"this is neither YAML nor JSON: {_reason(error)}")
+    return Node(None, TOP)
+
+
+def _check_depth(text: str) -> None:
+    """Refuse a document that is nested too deep; composing it would exhaust the C stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise _TooLarge(Place("", _event_line(event)))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.DocumentEndEvent):
+            return
+
+
+def _look_further(text: str, findings: Findings) -> None:
+    """Tell whether there are more documents; only the first counts, whatever the others are."""
+    events = yaml.parse(text, Loader=_Loader)
+    for event in events:
+        if isinstance(event, yaml.DocumentEndEvent):
+            break
+    try:
+        start, root = next(events, None), next(events, None)
+    except yaml.YAMLError as error:
+        findings.ignored(_mark(error), "only the first document of the file counts; the rest is ignored")
+        return
+    empty = isinstance(root, yaml.ScalarEvent) and not root.value
+    if isinstance(start, yaml.DocumentStartEvent) and root and not empty:
+        place = Place("", _event_line(root))
+        findings.ignored(place, "only the first document of the file counts; this one is ignored")
+
+
+def _compose(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        return loader.get_node() if loader.check_node() else None
+    finally:
+        loader.dispose()
+
+
+def _mark(error: yaml.YAMLError) -> Place:
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return Place("", mark.line + 1 if mark else 1)
+
+
+def _reason(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem:
+        cure = "; indent with spaces, not tabs" if "cannot start any token" in error.problem else ""
+        return ", ".join(part for part in (error.context, error.problem) if part) + cure
+    return str(error).splitlines()[0]
+
+
+class _Reader:
+    """Turns composed nodes into ours, and notes what has no meaning."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._count = 0
+
+    def read(self, node: yaml.Node, place: Place, depth: int = 0) -> Node:
+        """Read a node and all below it; what cannot be read becomes a null."""
+        self._count += 1
+        if depth > _DEEPEST or self._count > _MOST_NODES:
+            raise _TooLarge(place)
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+            return Node(self._map(node, place, depth), place)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            items = enumerate(node.value)
+            return Node(tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items), place)
+        if isinstance(node, yaml.ScalarNode):
+            return Node(self._scalar(node, place), place)
+        self._findings.error(place, f"the tag {node.tag} means nothing here")
+        return Node(None, place)
+
+    def _map(self, node: yaml.MappingNode, place: Place, depth: int) -> Mapping[str, Node]:
+        merged: dict[str, Node] = {}
+        own: dict[str, Node] = {}
+        for key_node, value in node.value:
+            line = _line(key_node)
+            if key_node.tag == f"{_TAG}merge":
+                for each in self._merged(value, place, depth):
+                    merged = {**each, **merged}
+                continue
+            key = self._key(key_node, place)
+            if key is None:
+                continue
+            if key in own:
+                first = own[key].place.line
+                message = f"this key is given twice (first in line {first}); the last one counts"
+                self._findings.ignored(place.key(key, line), message)
+            own[key] = self.read(value, place.key(key, line), depth + 1)
+        return merged | own
+
+    def _merged(self, value: yaml.Node, place: Place, depth: int) -> Iterator[Mapping[str, Node]]:
+        sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        for each in sources:
+            if isinstance(each, yaml.MappingNode) and depth < _DEEPEST:
+                yield self.read(each, place, depth + 1).entries()
+            else:
+                self._findings.error(Place(place.path, _line(each)), "only a map can be merged with <<")
+
+    def _key(self, node: yaml.Node, place: Place) -> str | None:
+        if isinstance(node, yaml.ScalarNode):
+            value = self._scalar(node, Place(place.path, _line(node)))
+            if value is not None:
+                return str(value).lower() if isinstance(value, bool) else str(value)
+        self._findings.error(Place(place.path, _line(node)), "a key is a word, not a list, a map or nothing")
+        return None
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Scalar:
+        try:
+            return _scalar(node)
+        except ValueError:
+            kind = node.tag.removeprefix(_TAG)
+            self._findings.error(place, f"{node.value[:_QUOTED]!r} cannot be used as {kind}")
+            return None
+
+
+def _event_line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _line(node: yaml.Node) -> int:
+    line: int = node.start_mark.line
+    return line + 1
+
+
+def _scalar(node: yaml.ScalarNode) -> Scalar:
+    text: str = node.value
+    match node.tag.removeprefix(_TAG):
+        case "null":
+            return None
+        case "bool" if text.lower() in _BOOLEANS:
+            return _BOOLEANS[text.lower()]
+        case "int":
+            return _integer(text)
+        case "float":
+            return _float(text)
+        case "str" | "merge":  # `<<` is a merge as a key only
+            return text
+    raise ValueError(node.tag)
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "")
+    octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
+    if len(digits) <= _LONGEST_INTEGER:
+        value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
+        if value in _INTEGERS:
+            return value
+    raise ValueError(text)
+
+
+def _float(text: str) -> float:
+    value = float(text.replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

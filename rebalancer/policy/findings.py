@@ -1,0 +1,71 @@
+"""What is found while a policy is read, gathered so that its author sees everything at once."""
+
+import re
+from dataclasses import dataclass
+
+from rebalancer.errors import PolicyError, Problem
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the author's own document.
+
+    Attributes:
+        path: keys and indices from the top, like `profiles[0].name`; empty at the top.
+        line: counted from 1.
+    """
+
+    path: str
+    line: int
+
+    def key(self, name: str, line: int | None = None) -> "Place":
+        """Return the place of a key in this map."""
+        dot = "." if self.path else ""
+        step = f"{dot}{name}" if _PLAIN_KEY.fullmatch(name) else f'["{name}"]'
+        return Place(self.path + step, self.line if line is None else line)
+
+    def item(self, index: int, line: int) -> "Place":
+        """Return the place of an item in this list."""
+        return Place(f"{self.path}[{index}]", line)
+
+
+class Findings:
+    """Errors, things that are ignored, and notices, each at its place; the same one is kept once."""
+
+    def __init__(self) -> None:
+        self._errors: dict[Problem, None] = {}
+        self._ignored: dict[Problem, None] = {}
+        self._notices: dict[Problem, None] = {}
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error."""
+        return bool(self._errors)
+
+    def error(self, place: Place, message: str) -> None:
+        """Note something that makes the policy unusable."""
+        self._errors[Problem(place.path, message, place.line)] = None
+
+    def ignored(self, place: Place, message: str) -> None:
+        """Note something that has no effect; in strict reading it is an error."""
+        self._ignored[Problem(place.path, message, place.line)] = None
+
+    def notice(self, place: Place, message: str) -> None:
+        """Note something worth knowing; never an error."""
+        self._notices[Problem(place.path, message, place.line)] = None
+
+    def settle(self, source: str, *, strict: bool) -> tuple[Problem, ...]:
+        """Return the warnings, in the order of the file, or end the reading.
+
+        Raises:
+            PolicyError: there are errors.  It also names what is ignored, since that is often their cause.
+        """
+        if self._errors or (strict and self._ignored):
+            raise PolicyError(source, _by_line(self._errors | self._ignored))
+        return _by_line(self._ignored | self._notices)
+
+
+def _by_line(problems: dict[Problem, None]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda problem: (problem.line, problem.path)))

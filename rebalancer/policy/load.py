@@ -1,0 +1,155 @@
+"""From text to a policy: everything that is wrong is said at once."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rebalancer.args import Args, Plugin
+from rebalancer.policy import v1alpha1
+from rebalancer.policy.checks import check_effect, check_enabled, check_fields, check_providers, items
+from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.findings import Findings
+from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
+from rebalancer.policy.validation import read_leniently, read_strictly
+from rebalancer.policy.values import LoadedPolicy, Policy, Profile
+
+_VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
+_MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
+
+
+def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
+    """Read a policy that can run.
+
+    Args:
+        text: YAML or JSON, `descheduler/v1alpha2` or `descheduler/v1alpha1`.
+        plugins: what the policy may name, by name; DefaultEvictor among them.
+        source: where the text is from, for messages.
+        strict: whether what has no effect is an error; else it is a warning.
+
+    Raises:
+        PolicyError: the policy cannot be used; all its problems are in it.
+    """
+    return _read(text, plugins, source=source, strict=strict, build=True)
+
+
+def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
+    """Read a policy as `load_policy` does, but do not ask whether its enabled plugins can be built.
+
+    The reference has these two steps too (framework.md 2.6): names under `enabled` may here be unknown, at the
+    wrong point, or without an entry in `pluginConfig`.
+
+    Raises:
+        PolicyError: the policy cannot be used; all its problems are in it.
+    """
+    return _read(text, plugins, source=source, strict=strict, build=False)
+
+
+def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool, build: bool) -> LoadedPolicy:
+    findings = Findings()
+    node = _versioned(read_document(text, findings), plugins, findings)
+    policy = _policy(node, plugins, findings)
+    if build:
+        check_enabled(node, plugins, findings)
+        _check_purpose(policy, node, findings)
+    return LoadedPolicy(policy, findings.settle(source, strict=strict))
+
+
+def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
+    """Return the document as v1alpha2, whichever version it is."""
+    nothing = Node(None, document.place)
+    if document.value is None and findings.failed:
+        return nothing
+    if document.value is None:
+        findings.error(document.place, f"the policy is empty; a minimal one is {_MINIMAL}")
+        return nothing
+    if not isinstance(document.value, Mapping):
+        findings.error(document.place, f"a policy is a map of keys; a minimal one is {_MINIMAL}")
+        return nothing
+    if not _names_a_policy(document, findings):
+        return nothing
+    version = document.at("apiVersion")
+    if version.value == v1alpha1.API_VERSION if version else document.at("strategies"):
+        return v1alpha1.converted(document, plugins, findings)
+    return document
+
+
+def _names_a_policy(document: Node, findings: Findings) -> bool:
+    """Tell whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
+    version, kind = document.at("apiVersion"), document.at("kind")
+    if kind and kind.value == "ConfigMap":
+        findings.error(kind.place, "this is a ConfigMap; the policy is the text inside its `data`")
+        return False
+    if kind and kind.value != KIND:
+        findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
+    if version is None:
+        # The reference takes such a file for an empty policy, without a word.
+        first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION
+        findings.error(document.place, f"apiVersion is missing; begin with `apiVersion: {first}`")
+    elif version.value not in _VERSIONS:
+        shown = repr(version.value) if isinstance(version.value, str) else "of this kind"
+        hint = did_you_mean(str(version.value), _VERSIONS)
+        findings.error(version.place, f"apiVersion {shown} is not known{hint}")
+        return False
+    return True
+
+
+def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
+    wire = read_leniently(WirePolicy, node, findings) or WirePolicy()
+    args = _arguments(node, plugins, findings)
+    check_effect(node, findings)
+    check_providers(wire, node, findings)
+    return Policy(
+        profiles=tuple(_profile(each, args.get(i, {}), plugins) for i, each in enumerate(wire.profiles)),
+        node_selector=check_fields(wire, node, findings),
+        max_per_node=wire.max_no_of_pods_to_evict_per_node,
+        max_per_namespace=wire.max_no_of_pods_to_evict_per_namespace,
+        max_total=wire.max_no_of_pods_to_evict_total,
+        grace_period_seconds=wire.grace_period_seconds,
+        eviction_failure_event_notification=wire.eviction_failure_event_notification,
+        metrics_collector_enabled=wire.metrics_collector.enabled,
+        metrics_providers=wire.metrics_providers,
+    )
+
+
+def _arguments(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Mapping[int, Mapping[str, Args]]:
+    """Read every `pluginConfig` entry, enabled or not; of two for one plugin the first counts."""
+    found: dict[int, dict[str, Args]] = {}
+    for index, profile in enumerate(items(node, "profiles")):
+        of_profile = found.setdefault(index, {})
+        for entry in items(profile, "pluginConfig"):
+            name, args = _plugin_arguments(entry, plugins, findings)
+            if args is not None:
+                of_profile.setdefault(name, args)
+    return found
+
+
+def _plugin_arguments(entry: Node, plugins: Mapping[str, Plugin], findings: Findings) -> tuple[str, Args | None]:
+    name = entry.at("name")
+    if name is None:
+        findings.error(entry.place, "the name of the plugin is missing")
+        return "", None
+    if not isinstance(name.value, str):
+        return "", None  # an error already
+    plugin = plugins.get(name.value)
+    if plugin is None:
+        findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
+        return name.value, None
+    args = entry.at("args") or Node({}, entry.place.key("args"))
+    if not isinstance(args.value, Mapping):
+        return name.value, None  # an error already
+    return name.value, read_strictly(plugin.args, args, findings)
+
+
+def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> Profile:
+    evictor = {} if EVICTOR in args else {EVICTOR: plugins[EVICTOR].args()}
+    return Profile(
+        name=wire.name,
+        args=MappingProxyType({**evictor, **args}),
+        deschedule=wire.plugins.deschedule.enabled,
+        balance=wire.plugins.balance.enabled,
+    )
+
+
+def _check_purpose(policy: Policy, node: Node, findings: Findings) -> None:
+    if not any(profile.deschedule or profile.balance for profile in policy.profiles):
+        findings.notice(node.place, "the policy enables no strategy: it will evict nothing")

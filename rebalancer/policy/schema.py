@@ -1,0 +1,59 @@
+"""The policy's JSON schema, for editors that complete and check as one types."""
+
+from collections.abc import Mapping
+
+from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue, models_json_schema
+
+from rebalancer.args import Args, Plugin
+from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
+    """Return the JSON schema (2020-12) of a v1alpha2 policy, with the arguments of these plugins."""
+    models: list[type[Args]] = [WirePolicy, *(plugin.args for plugin in plugins.values())]
+    mode: JsonSchemaMode = "validation"
+    references, combined = models_json_schema([(model, mode) for model in dict.fromkeys(models)])
+    definitions = combined["$defs"]
+    definitions["PluginConfig"] |= _of_each_plugin(
+        {name: references[plugin.args, mode] for name, plugin in plugins.items()}
+    )
+    definitions["ExtensionPoints"]["properties"] |= _points(plugins)
+    policy = definitions.pop("WirePolicy")
+    policy["properties"] |= {"apiVersion": {"const": API_VERSION}, "kind": {"const": KIND}}
+    return {
+        "$schema": _DIALECT,
+        "title": f"{KIND} {API_VERSION}",
+        **{key: value for key, value in policy.items() if key != "title"},
+        "required": ["apiVersion"],
+        "$defs": definitions,
+    }
+
+
+def _of_each_plugin(arguments: Mapping[str, JsonSchemaValue]) -> dict[str, object]:
+    """Return what makes `args` depend on `name`."""
+    cases = [
+        {
+            "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+            "then": {"properties": {"args": {"anyOf": [reference, {"type": "null"}]}}},
+        }
+        for name, reference in arguments.items()
+    ]
+    properties = {
+        "name": {"enum": list(arguments), "description": "Name of the plugin."},
+        "args": {"type": ["object", "null"], "description": "Its arguments."},
+    }
+    return {"properties": properties, "required": ["name"], "allOf": cases}
+
+
+def _points(plugins: Mapping[str, Plugin]) -> dict[str, object]:
+    """Return the extension points, each with the names that belong there."""
+
+    def names(point: str) -> dict[str, object]:
+        enum = [name for name, plugin in plugins.items() if point in plugin.points]
+        listed = {"type": "array", "items": {"enum": enum}}
+        return {"type": "object", "properties": {"enabled": listed}, "additionalProperties": False}
+
+    points = {point: names(point) for point in POINTS}
+    return {**points, "preevictionfilter": points["preEvictionFilter"]}

@@ -1,0 +1,262 @@
+"""The older wire form `descheduler/v1alpha1`, and its conversion (framework.md 3).
+
+A document goes in and a v1alpha2 document comes out, in which each value keeps the place where its author wrote
+it.  Two things differ from the reference's conversion: strategies keep the order of the document (there it was
+random), and `includedTaints` is carried over (there it was lost).
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from pydantic import Field
+
+from rebalancer.args import Int, Part, Plugin
+from rebalancer.policy.document import Node
+from rebalancer.policy.findings import Findings, Place
+from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
+from rebalancer.policy.v1alpha2 import EVICTOR, KIND
+from rebalancer.policy.validation import read_leniently
+
+API_VERSION = "descheduler/v1alpha1"
+
+_LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
+_SWITCHES = (
+    "evictLocalStoragePods",
+    "evictDaemonSetPods",
+    "evictSystemCriticalPods",
+    "evictFailedBarePods",
+    "ignorePvcPods",
+)
+_PODS = {"namespaces": ("namespaces",), "labelSelector": ("labelSelector",)}
+_THRESHOLDS = "nodeResourceUtilizationThresholds"
+#: Of each strategy: its arguments, and where in `params` each one comes from; lists from two places are joined.
+_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "RemovePodsViolatingNodeTaints": _PODS
+    | {name: (name,) for name in ("includePreferNoSchedule", "excludedTaints", "includedTaints")},
+    "RemoveFailedPods": _PODS
+    | {
+        name: (f"failedPods.{name}",)
+        for name in ("reasons", "excludeOwnerKinds", "minPodLifetimeSeconds", "includingInitContainers")
+    },
+    "RemovePodsViolatingNodeAffinity": _PODS | {"nodeAffinityType": ("nodeAffinityType",)},
+    "RemovePodsViolatingInterPodAntiAffinity": _PODS,
+    "RemovePodsHavingTooManyRestarts": _PODS
+    | {name: (f"podsHavingTooManyRestarts.{name}",) for name in ("podRestartThreshold", "includingInitContainers")},
+    "PodLifeTime": _PODS
+    | {
+        "maxPodLifeTimeSeconds": ("podLifeTime.maxPodLifeTimeSeconds",),
+        "states": ("podLifeTime.podStatusPhases", "podLifeTime.states"),
+    },
+    "RemoveDuplicates": {
+        "namespaces": ("namespaces",),
+        "excludeOwnerKinds": ("removeDuplicates.excludeOwnerKinds",),
+    },
+    "RemovePodsViolatingTopologySpreadConstraint": _PODS,
+    "HighNodeUtilization": {"evictableNamespaces": ("namespaces",)}
+    | {name: (f"{_THRESHOLDS}.{name}",) for name in ("thresholds", "numberOfNodes")},
+    "LowNodeUtilization": {"evictableNamespaces": ("namespaces",)}
+    | {
+        name: (f"{_THRESHOLDS}.{name}",)
+        for name in ("thresholds", "targetThresholds", "useDeviationThresholds", "numberOfNodes")
+    },
+}
+_SPREAD = "RemovePodsViolatingTopologySpreadConstraint"
+_WITHOUT_NODE_FIT = "PodLifeTime"
+
+
+class UtilizationThresholds(Part):
+    """Of LowNodeUtilization and HighNodeUtilization.
+
+    Values of type `object` are carried over as they are and checked as arguments.
+    """
+
+    use_deviation_thresholds: object = None
+    thresholds: object = None
+    target_thresholds: object = None
+    number_of_nodes: object = None
+
+
+class Restarts(Part):
+    """Of RemovePodsHavingTooManyRestarts."""
+
+    pod_restart_threshold: object = None
+    including_init_containers: object = None
+
+
+class LifeTime(Part):
+    """Of PodLifeTime."""
+
+    max_pod_life_time_seconds: object = None
+    states: object = None
+    pod_status_phases: object = None
+
+
+class Duplicates(Part):
+    """Of RemoveDuplicates."""
+
+    exclude_owner_kinds: object = None
+
+
+class FailedPods(Part):
+    """Of RemoveFailedPods."""
+
+    exclude_owner_kinds: object = None
+    min_pod_lifetime_seconds: object = None
+    reasons: object = None
+    including_init_containers: object = None
+
+
+class StrategyParams(Part):
+    """The parameters of all strategies together; each makes use of some."""
+
+    node_resource_utilization_thresholds: UtilizationThresholds | None = None
+    node_affinity_type: object = None
+    pods_having_too_many_restarts: Restarts | None = None
+    pod_life_time: LifeTime | None = None
+    remove_duplicates: Duplicates | None = None
+    failed_pods: FailedPods | None = None
+    include_soft_constraints: bool = False
+    namespaces: object = None
+    threshold_priority: Int | None = None
+    threshold_priority_class_name: str = ""
+    label_selector: object = None
+    node_fit: bool = False
+    include_prefer_no_schedule: object = None
+    excluded_taints: object = None
+    included_taints: object = None
+
+
+class OldStrategy(Part):
+    """One strategy."""
+
+    enabled: bool = False
+    weight: Int = 0
+    params: StrategyParams = StrategyParams()
+
+
+class OldPolicy(Part):
+    """A policy of the older form."""
+
+    api_version: object = None
+    kind: object = None
+    strategies: dict[str, OldStrategy | None] = Field(default_factory=dict)
+    node_selector: object = None
+    max_no_of_pods_to_evict_per_node: object = None
+    max_no_of_pods_to_evict_per_namespace: object = None
+    evict_failed_bare_pods: bool = False
+    evict_local_storage_pods: bool = False
+    evict_system_critical_pods: bool = False
+    evict_daemon_set_pods: bool = False
+    ignore_pvc_pods: bool = False
+
+
+def converted(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
+    """Return the document as v1alpha2: each enabled strategy in a profile of its own."""
+    place = document.place
+    version = document.at("apiVersion")
+    findings.notice(
+        version.place if version else place,
+        f"{API_VERSION} is deprecated; it is read as {NEW_API_VERSION}, each strategy in a profile of its own",
+    )
+    old = read_leniently(OldPolicy, document, findings) or OldPolicy()
+    profiles = tuple(
+        _profile(name, document, old.strategies[name] or OldStrategy(), plugins, findings)
+        for name in _convertible(document, old, plugins, findings)
+    )
+    new = {"apiVersion": Node(NEW_API_VERSION, place), "kind": Node(KIND, place), "profiles": Node(profiles, place)}
+    return Node(new | {key: node for key in _LIMITS if (node := document.at(key))}, place)
+
+
+def _convertible(document: Node, old: OldPolicy, plugins: Mapping[str, Plugin], findings: Findings) -> Iterator[str]:
+    """Yield the enabled strategies; one that does not exist is an error even where it is disabled."""
+    strategies = document.at("strategies") or Node({}, document.place)
+    for name, node in strategies.entries().items():
+        strategy = old.strategies.get(name)
+        enabled = strategy is not None and strategy.enabled
+        if name in _ARGUMENTS and name in plugins:
+            if enabled:
+                yield name
+        elif name != EVICTOR or enabled:
+            hint = did_you_mean(name, (each for each in _ARGUMENTS if each in plugins))
+            findings.error(node.place, f"no strategy of {API_VERSION} is called {name!r}{hint}")
+
+
+def _profile(name: str, document: Node, old: OldStrategy, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
+    strategy = document.at("strategies", name) or Node({}, document.place)
+    params = strategy.at("params") or Node({}, strategy.place)
+    place = params.place
+    _note_unused(name, strategy, params, findings)
+    evictor = _evictor(name, document, old, params, findings)
+    configured = (_entry(EVICTOR, Node(evictor, place)), _entry(name, Node(_arguments(name, old, params), place)))
+    point = "balance" if "balance" in plugins[name].points else "deschedule"
+    enabled = Node({"enabled": Node((Node(name, place),), place)}, place)
+    profile: dict[str, Node] = {
+        "name": Node(f"strategy-{name}-profile", place),
+        "pluginConfig": Node(configured, place),
+        "plugins": Node({point: enabled}, place),
+    }
+    return Node(profile, strategy.place)
+
+
+def _entry(name: str, args: Node) -> Node:
+    return Node({"name": Node(name, args.place), "args": args}, args.place)
+
+
+def _evictor(name: str, document: Node, old: OldStrategy, params: Node, findings: Findings) -> dict[str, Node]:
+    """Return DefaultEvictor's arguments for a strategy's profile."""
+    args = {key: node for key in _SWITCHES if (node := document.at(key)) and isinstance(node.value, bool)}
+    if old.params.node_fit and name != _WITHOUT_NODE_FIT:
+        args["nodeFit"] = Node(True, _place(params, "nodeFit"))
+    class_name = old.params.threshold_priority_class_name
+    if old.params.threshold_priority is not None:
+        place = _place(params, "thresholdPriority")
+        args["priorityThreshold"] = Node({"value": Node(old.params.threshold_priority, place)}, place)
+        if class_name:
+            findings.error(place, f"{name}: give either thresholdPriority or thresholdPriorityClassName, not both")
+    elif class_name:
+        place = _place(params, "thresholdPriorityClassName")
+        args["priorityThreshold"] = Node({"name": Node(class_name, place)}, place)
+    return args
+
+
+def _place(params: Node, key: str) -> Place:
+    return params.entries().get(key, params).place
+
+
+def _arguments(name: str, old: OldStrategy, params: Node) -> dict[str, Node]:
+    """Return the strategy's own arguments."""
+    args = {}
+    for argument, sources in _ARGUMENTS[name].items():
+        found = [node for source in sources if (node := params.at(*source.split(".")))]
+        if found:
+            args[argument] = _joined(found)
+    if name == _SPREAD:
+        place = _place(params, "includeSoftConstraints")
+        wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.params.include_soft_constraints else []))
+        args["constraints"] = Node(tuple(Node(each, place) for each in wanted), place)
+        args["topologyBalanceNodeFit"] = Node(True, place)
+    return args
+
+
+def _joined(nodes: list[Node]) -> Node:
+    """Return one list of several; one that is no list comes back alone, to be refused as an argument."""
+    wrong = [node for node in nodes if not isinstance(node.value, tuple)]
+    if wrong or len(nodes) == 1:
+        return (wrong or nodes)[0]
+    return Node(tuple(chain.from_iterable(node.items() for node in nodes)), nodes[0].place)
+
+
+def _note_unused(name: str, strategy: Node, params: Node, findings: Findings) -> None:
+    """Note parameters that the strategy makes no use of."""
+    weight = strategy.at("weight")
+    if weight:
+        findings.ignored(weight.place, "weight is ignored, as it always was")
+    used = {source.split(".")[0] for sources in _ARGUMENTS[name].values() for source in sources}
+    used |= {"thresholdPriority", "thresholdPriorityClassName"}
+    used |= {"includeSoftConstraints"} if name == _SPREAD else set()
+    used |= {"nodeFit"} if name != _WITHOUT_NODE_FIT else set()
+    known = {field.alias for field in StrategyParams.model_fields.values()}
+    for key, node in params.entries().items():
+        if key in known - used and node.value not in (None, False):
+            findings.ignored(node.place, f"{name} makes no use of {key}: it is ignored")

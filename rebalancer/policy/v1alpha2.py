@@ -1,0 +1,114 @@
+"""The wire form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rule between fields.
+
+A value that is null counts as absent, as it does in the reference.
+"""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from rebalancer.args import Count, Int, Part
+
+API_VERSION = "descheduler/v1alpha2"
+KIND = "DeschedulerPolicy"
+EVICTOR = "DefaultEvictor"
+POINTS = ("deschedule", "balance", "filter", "preEvictionFilter")
+
+
+def _word(value: object) -> object:
+    return "" if value is None else value
+
+
+Word = Annotated[str, BeforeValidator(_word)]
+"""Text; null is the empty text."""
+
+Words = Annotated[tuple[Word, ...], Field(strict=False)]
+
+
+class SecretReference(Part):
+    """The Secret that holds a bearer token, under its key `prometheusAuthToken`."""
+
+    namespace: str = Field("", description="Namespace of the Secret.")
+    name: str = Field("", description="Name of the Secret.")
+
+
+class AuthToken(Part):
+    """Where the bearer token for Prometheus lives."""
+
+    secret_reference: SecretReference | None = Field(None, description="The Secret with the token.")
+
+
+class Prometheus(Part):
+    """A Prometheus server."""
+
+    url: str = Field("", description="Base URL, like http://prometheus.monitoring:9090.")
+    auth_token: AuthToken | None = Field(None, description="Absent: this program's own service account.")
+
+
+class MetricsProvider(Part):
+    """A source of real usage; each source at most once."""
+
+    source: str = Field("", description="KubernetesMetrics or Prometheus.")
+    prometheus: Prometheus | None = Field(None, description="Needed by the source Prometheus.")
+
+
+class MetricsCollector(Part):
+    """The deprecated switch for usage from metrics-server; a provider KubernetesMetrics replaces it."""
+
+    enabled: bool = Field(False, description="Collect usage from metrics-server.")
+
+
+class PluginSet(Part):
+    """The plugins of one extension point."""
+
+    enabled: Words = Field((), description="Names, in the order in which they run.")
+    disabled: Words = Field((), description="Ignored.")
+
+
+class ExtensionPoints(Part):
+    """Which plugins run where."""
+
+    deschedule: PluginSet = Field(PluginSet(), description="Strategies of the first pass.")
+    balance: PluginSet = Field(PluginSet(), description="Strategies of the second pass.")
+    filter: PluginSet = Field(PluginSet(), description="DefaultEvictor, always.")
+    pre_eviction_filter: PluginSet = Field(PluginSet(), description="DefaultEvictor, always.")
+    preevictionfilter: PluginSet = Field(PluginSet(), description="The reference's spelling of preEvictionFilter.")
+    presort: PluginSet = Field(PluginSet(), description="Ignored.")
+    sort: PluginSet = Field(PluginSet(), description="Ignored.")
+
+
+class PluginConfig(Part):
+    """The arguments of one plugin in one profile."""
+
+    name: str = Field("", description="Name of the plugin.")
+    args: dict[str, object] | None = Field(None, description="Its arguments.")
+
+
+class WireProfile(Part):
+    """A named set of plugins and their arguments."""
+
+    name: str = Field("", description="A label for reports.")
+    plugin_config: Annotated[tuple[PluginConfig, ...], Field(strict=False)] = Field(
+        (), description="Arguments, once for each plugin; an enabled strategy needs an entry."
+    )
+    plugins: ExtensionPoints = Field(ExtensionPoints(), description="Which plugins run where.")
+
+
+class WirePolicy(Part):
+    """A DeschedulerPolicy: which pods may move, why, and how many."""
+
+    api_version: str = Field(API_VERSION, description="descheduler/v1alpha2")
+    kind: str = Field(KIND, description="DeschedulerPolicy")
+    profiles: Annotated[tuple[WireProfile, ...], Field(strict=False)] = Field((), description="Run in this order.")
+    node_selector: str = Field("", description="Label selector of the nodes to work on: a=b,c in (d,e),!f")
+    max_no_of_pods_to_evict_per_node: Count | None = Field(None, description="Most evictions from one node.")
+    max_no_of_pods_to_evict_per_namespace: Count | None = Field(None, description="Most evictions from one namespace.")
+    max_no_of_pods_to_evict_total: Count | None = Field(None, description="Most evictions of a whole cycle.")
+    grace_period_seconds: Int | None = Field(None, description="For every eviction; absent: the pod's own; 0: at once.")
+    eviction_failure_event_notification: bool = Field(
+        False, description="Write an Event when an eviction is refused or fails."
+    )
+    metrics_collector: MetricsCollector = Field(MetricsCollector(), description="Deprecated.")
+    metrics_providers: Annotated[tuple[MetricsProvider, ...], Field(strict=False)] = Field(
+        (), description="Where real usage comes from."
+    )

@@ -1,0 +1,187 @@
+"""pydantic's verdict on a part of the document, in the words of this program and at the author's own places."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from rebalancer.args import Args
+from rebalancer.policy.document import Node
+from rebalancer.policy.findings import Findings, Place
+from rebalancer.policy.suggest import did_you_mean
+
+Model = TypeVar("Model", bound=Args)
+Location = tuple[int | str, ...]
+
+_EXPECTED = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "a map (key: value)",
+    "mapping_type": "a map (key: value)",
+    "model_type": "a map (key: value)",
+    "model_attributes_type": "a map (key: value)",
+    "is_instance_of": "a map (key: value)",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_QUOTED = 60
+
+
+def read_strictly(model: type[Model], node: Node, findings: Findings) -> Model | None:
+    """Read a part in which unknown keys are errors; None where there is any error."""
+    try:
+        return _validate(model, node.plain())
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            place = _place(node, each["loc"])
+            for message in _messages(model, each):
+                findings.error(place, message)
+        return None
+
+
+def read_leniently(model: type[Model], node: Node, findings: Findings) -> Model | None:
+    """Read a part in which unknown keys have no effect.
+
+    What is wrong is an error and then counts as absent, so that the rest can be looked at; None where nothing
+    is left.
+    """
+    document = node.plain()
+    for _ in range(2):
+        try:
+            return _validate(model, document)
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                _note(model, node, each, findings)
+                document = _without(document, each["loc"])
+    return None
+
+
+def _validate(model: type[Model], document: object) -> Model:
+    return model.model_validate(document, by_alias=True, by_name=False)
+
+
+def _note(model: type[Args], node: Node, error: ErrorDetails, findings: Findings) -> None:
+    place = _place(node, error["loc"])
+    if error["type"] == "extra_forbidden":
+        findings.ignored(place, _unknown_key(model, error["loc"], " is ignored"))
+        return
+    for message in _messages(model, error):
+        findings.error(place, message)
+
+
+def _place(node: Node, location: Location) -> Place:
+    """Return the place of the deepest node on the way; steps that are none of the document's are left out."""
+    for step in location:
+        if isinstance(step, int):
+            items = node.items()
+            node = items[step] if step < len(items) else node
+        else:
+            node = node.entries().get(step, node)
+    return node.place
+
+
+def _without(document: object, location: Location) -> object:
+    """Return the document with null at this location, or null where the way there is unclear."""
+    parent = document
+    for step in location[:-1]:
+        parent = _child(parent, step)
+    if location and isinstance(parent, dict):
+        parent.pop(location[-1], None)
+        return document
+    if location and isinstance(parent, list) and isinstance(location[-1], int):
+        parent[location[-1]] = None
+        return document
+    return None
+
+
+def _child(parent: object, step: int | str) -> object:
+    if isinstance(parent, dict):
+        return parent.get(step)
+    return parent[step] if isinstance(parent, list) and isinstance(step, int) else None
+
+
+def _messages(model: type[Args], error: ErrorDetails) -> Sequence[str]:
+    """Say what is wrong; a validator's own message may have several lines, each a problem."""
+    match error["type"]:
+        case "extra_forbidden":
+            return [_unknown_key(model, error["loc"])]
+        case "missing":
+            return [f"{str(error['loc'][-1])!r} is missing"]
+        case "value_error" | "assertion_error":
+            return str(error["ctx"]["error"]).splitlines()
+        case _:
+            return [_about_value(error)]
+
+
+def _unknown_key(model: type[Args], location: Location, effect: str = "") -> str:
+    key = str(location[-1])
+    here = tuple(_models_at(model, location[:-1]))
+    homes = [field.alias for field in _fields(here) if key in _aliases(_models(field.annotation)) and field.alias]
+    hint = f"; it belongs under {' or '.join(homes)}" if homes else did_you_mean(key, _aliases(here))
+    return f"unknown key {key!r}{effect}{hint}"
+
+
+def _about_value(error: ErrorDetails) -> str:
+    kind, shown = error["type"], _shown(error["input"])
+    if kind in _EXPECTED:
+        return f"{_EXPECTED[kind]} is expected, not {shown}"
+    if kind in _BOUNDS:
+        bound, words = _BOUNDS[kind]
+        return f"{shown} is out of range: {words} {error['ctx'][bound]}"
+    if kind in ("literal_error", "enum"):
+        known = re.findall(r"'([^']*)'", error["ctx"]["expected"])
+        return f"{shown} is not known here{did_you_mean(str(error['input']), known)}"
+    return f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {shown}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list | tuple):
+        return "a list"
+    shown = repr(value)
+    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
+
+
+def _models_at(model: type[BaseModel], location: Location) -> Iterable[type[BaseModel]]:
+    """Return the models that the map at this location may be an instance of."""
+    models: Iterable[type[BaseModel]] = (model,)
+    for step in location:
+        found = [each for field in _fields(models) if field.alias == step for each in _models(field.annotation)]
+        models = found or models
+    return models
+
+
+def _fields(models: Iterable[type[BaseModel]]) -> Iterator[FieldInfo]:
+    return (field for each in models for field in each.model_fields.values())
+
+
+def _aliases(models: Iterable[type[BaseModel]]) -> Sequence[str]:
+    return [field.alias for field in _fields(models) if field.alias]
+
+
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    """Yield the models inside an annotation such as `tuple[Model, ...] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models(each)

@@ -1,0 +1,61 @@
+"""A policy as values, ready for a cycle: all names known, all arguments typed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rebalancer.args import Args
+from rebalancer.errors import Problem
+from rebalancer.model.selectors import LabelSelector
+from rebalancer.policy.v1alpha2 import MetricsProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of strategies and their arguments.
+
+    Attributes:
+        name: a label for reports; may be empty, and two profiles may share it.
+        args: arguments by plugin name, of all plugins that the profile configures; DefaultEvictor is always among them.
+        deschedule: strategies to run at this point, in order; one that is named twice runs twice.
+        balance: the same, for the second pass.
+    """
+
+    name: str
+    args: Mapping[str, Args]
+    deschedule: tuple[str, ...]
+    balance: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What to do in a cycle, and its limits.
+
+    Attributes:
+        profiles: in the order of the file.
+        node_selector: the nodes that a cycle works on.
+        max_per_node: pods that a cycle may evict from one node; None is no limit, 0 is none at all.
+        max_per_namespace: the same for one namespace.
+        max_total: the same for the whole cycle.
+        grace_period_seconds: for every eviction; None leaves it to the pod, 0 is at once.
+        eviction_failure_event_notification: write an Event when an eviction is refused or fails.
+        metrics_collector_enabled: the deprecated switch for usage from metrics-server.
+        metrics_providers: where usage may come from; each source at most once.
+    """
+
+    profiles: tuple[Profile, ...]
+    node_selector: LabelSelector
+    max_per_node: int | None
+    max_per_namespace: int | None
+    max_total: int | None
+    grace_period_seconds: int | None
+    eviction_failure_event_notification: bool
+    metrics_collector_enabled: bool
+    metrics_providers: tuple[MetricsProvider, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPolicy:
+    """A policy that can be used, and what its author should know about it all the same."""
+
+    policy: Policy
+    warnings: tuple[Problem, ...]
