@@ -57,7 +57,9 @@ class Args(BaseModel):
     def _drop_absent(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return {} if data is None else data
-        return {key: value for key, value in data.items() if value is not None and key not in cls.ignored_keys}
+        known = {*cls.model_fields, *(field.alias for field in cls.model_fields.values())}
+        absent = {key for key, value in data.items() if value is None and key in known}
+        return {key: value for key, value in data.items() if key not in absent | cls.ignored_keys}
 
 
 class Part(Args):
