@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
+from urllib3.exceptions import TimeoutError as TimedOut
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
@@ -130,12 +131,20 @@ class Client:
             )
         connected = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError | SSLError)
         return Transient(
-            f"no answer from {self._server()}: {cut(str(error))}", connected=connected, maybe_done=connected
+            f"no answer from {self._server()}: {_in_words(error)}", connected=connected, maybe_done=connected
         )
 
     def _server(self) -> str:
         context = f" (context {self._connection.context})" if self._connection.context else ""
         return f"the API server {self._connection.server}{context}"
+
+
+def _in_words(error: HTTPError) -> str:
+    """Return what went wrong without urllib3's object names."""
+    if isinstance(error, TimedOut):
+        return "timed out"
+    cause = error.__cause__
+    return cut((cause.strerror if isinstance(cause, OSError) else None) or str(cause or error))
 
 
 def path_of(*segments: str) -> str:

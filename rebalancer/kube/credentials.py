@@ -72,7 +72,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str])
     server = str(chosen.cluster.get("server") or "")
     if not server.startswith(("http://", "https://")):
         raise NoCredentials(
-            f"{chosen.files}: the cluster of context {context!r} has the server {server!r}, which is no https:// address"
+            f"{chosen.files}: the server of context {context!r} is {server!r}, which is no https:// address"
         )
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"), _complaints() as said:

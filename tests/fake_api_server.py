@@ -1,0 +1,380 @@
+"""A small API server for tests: real HTTP over loopback, in threads of its own.
+
+    with FakeApiServer(objects=[...]) as server:
+        run("--kubeconfig", server.kubeconfig(tmp_path))
+
+    server.pod_names()            # what is left: ["default/a", ...]
+    server.evicted                # ["default/b", ...] in the order of the grants
+    server.events                 # bodies of the Events that were posted
+    server.requests               # every request: method, path, query, body, headers
+    server.sent("POST", "*/eviction")
+
+It serves any object given to it, as lists (with limit and continue: the pages show the state of the first one)
+and alone; nodes, pods, namespaces, PodDisruptionBudgets, PriorityClasses and PersistentVolumeClaims also when
+there is none.  Label and field selectors are not honoured.  An eviction follows the real server's rules (UID
+precondition, PDBs, two PDBs) and takes the pod away at once.
+
+What goes wrong is programmed, `times` times (None: for ever), on a path pattern (`*` matches anything):
+
+    server.fail("GET", "/api/v1/pods", status=503, headers={"Retry-After": "1"}, times=2)
+    server.fail("POST", "*/eviction", status=400, message='admission webhook "w" denied the request: no')
+    server.reset("POST", "*/eviction")                   # the connection breaks before the server does anything
+    server.reset("POST", "*/eviction", processed=True)   # ... or after it has done everything
+    release = server.stall("GET", "/api/v1/pods")        # no answer until `release.set()`
+    server.expire_continue_tokens(times=1)               # 410
+    server.forbid("list", "pods")                        # 403 in the words of RBAC
+    server.token = "new"                                 # 401 for every other token
+    server.on("POST", "*/eviction", lambda request: server.add(pod))  # the cluster changes underneath
+"""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import unquote
+
+from rebalancer.kube.answers import verb_and_resource
+from tests.fake_http import HttpServer, Reply, Request
+
+Object = dict[str, Any]
+
+#: How long a stalled answer waits at most, should a test forget it.
+LONGEST_STALL_SECONDS = 30.0
+
+_PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
+_ALWAYS_SERVED = {
+    "/api/v1/nodes": "Node",
+    "/api/v1/pods": "Pod",
+    "/api/v1/namespaces": "Namespace",
+    "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudget",
+    "/apis/scheduling.k8s.io/v1/priorityclasses": "PriorityClass",
+}
+
+
+@dataclass
+class Rule:
+    """Something programmed for requests that match."""
+
+    method: str
+    pattern: str
+    act: Callable[[Request], Reply | None]
+    left: float
+    when: Callable[[Request], bool]
+
+    def takes(self, request: Request) -> bool:
+        if self.left <= 0 or request.method != self.method or not fnmatchcase(request.path, self.pattern):
+            return False
+        if not self.when(request):
+            return False
+        self.left -= 1
+        return True
+
+
+class FakeApiServer:
+    """See the module."""
+
+    def __init__(self, objects: Iterable[Object] = (), *, token: str = "the-token") -> None:
+        self.token = token
+        self.requests: list[Request] = []
+        self.events: list[Object] = []
+        self.evicted: list[str] = []
+        self._objects: dict[str, list[Object]] = {path: [] for path in _ALWAYS_SERVED}
+        self._kinds = dict(_ALWAYS_SERVED)
+        self._lists: dict[int, list[Object]] = {}
+        self._rules: list[Rule] = []
+        self._stalled: list[threading.Event] = []
+        self._lock = threading.RLock()
+        self._http = HttpServer(self.reply)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        for each in objects:
+            self.add(each)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for release in self._stalled:
+            release.set()
+        self._http.shutdown()
+        self._http.close_connections()
+        self._http.server_close()
+        self._thread.join()
+        if self._http.broken:
+            raise self._http.broken[0]
+
+    # The cluster
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def kubeconfig(self, folder: Path, *, user: Object | None = None, context: str = "fake") -> Path:
+        """Write a kubeconfig for this server; `user` replaces the token."""
+        path = folder / "kubeconfig"
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": context,
+            "contexts": [{"name": context, "context": {"cluster": "here", "user": "me"}}],
+            "clusters": [{"name": "here", "cluster": {"server": self.url}}],
+            "users": [{"name": "me", "user": user or {"token": self.token}}],
+        }
+        path.write_text(json.dumps(document))  # JSON is YAML
+        return path
+
+    def add(self, each: Object) -> None:
+        """Add an object, or replace the one of its kind, namespace and name."""
+        version, kind = each.get("apiVersion", "v1"), each["kind"]
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{_PLURALS.get(kind, kind.lower() + 's')}"
+        with self._lock:
+            self._kinds[path] = kind
+            kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
+            self._objects[path] = sorted([*kept, each], key=_key)
+
+    def remove_pod(self, namespace: str, name: str) -> None:
+        with self._lock:
+            pods = self._objects["/api/v1/pods"]
+            pods[:] = [pod for pod in pods if _key(pod) != (namespace, name)]
+
+    def pod_names(self) -> list[str]:
+        with self._lock:
+            return ["/".join(_key(pod)) for pod in self._objects["/api/v1/pods"]]
+
+    def sent(self, method: str, pattern: str) -> list[Request]:
+        """Return the requests that came for a method and a path pattern."""
+        with self._lock:
+            return [each for each in self.requests if each.method == method and fnmatchcase(each.path, pattern)]
+
+    # What goes wrong
+
+    def on(
+        self,
+        method: str,
+        pattern: str,
+        act: Callable[[Request], object],
+        *,
+        times: float | None = None,
+        when: Callable[[Request], bool] = lambda _: True,
+    ) -> None:
+        """Call `act` with each matching request; a Reply from it is the answer, else the request is served."""
+        with self._lock:
+            self._rules.append(
+                Rule(method, pattern, act, float("inf") if times is None else times, when)  # type: ignore[arg-type]
+            )
+
+    def fail(
+        self,
+        method: str,
+        pattern: str,
+        *,
+        status: int,
+        message: str = "it is broken",
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        times: float | None = None,
+    ) -> None:
+        """Answer with a failure: a Status with `message`, or `body` (text, or an object) as it is."""
+        reply = Reply(status, _status(status, message) if body is None else body, headers or {})
+        self.on(method, pattern, lambda _: reply, times=times)
+
+    def reset(self, method: str, pattern: str, *, processed: bool = False, times: float | None = 1) -> None:
+        """Break the connection instead of answering, before or after the request is processed."""
+
+        def act(request: Request) -> Reply:
+            if processed:
+                self._serve(request)
+            return Reply(0, None, lost=True)
+
+        self.on(method, pattern, act, times=times)
+
+    def stall(self, method: str, pattern: str, *, times: float | None = 1) -> threading.Event:
+        """Keep answers back until the returned Event is set (or the server closes)."""
+        release = threading.Event()
+        self._stalled.append(release)
+
+        def act(_: Request) -> None:
+            release.wait(LONGEST_STALL_SECONDS)
+
+        self.on(method, pattern, act, times=times)
+        return release
+
+    def expire_continue_tokens(self, *, times: float | None = 1) -> None:
+        """Answer 410 to the next requests that carry a continue token."""
+        reply = Reply(410, _status(410, "The provided continue parameter is too old.", reason="Expired"))
+        self.on("GET", "*", lambda _: reply, times=times, when=lambda request: "continue" in request.query)
+
+    def forbid(self, verb: str, resource: str) -> None:
+        """Refuse a verb on a resource (`pods/eviction`, `poddisruptionbudgets.policy`) as RBAC does."""
+        message = f'pods is forbidden: User "me" cannot {verb} resource "{resource}"'
+        reply = Reply(403, _status(403, message, reason="Forbidden"))
+        for method in ("GET", "POST"):
+            self.on(
+                method,
+                "*",
+                lambda _: reply,
+                when=lambda request: verb_and_resource(request.method, request.path) == (verb, resource),
+            )
+
+    # Serving
+
+    def reply(self, request: Request) -> Reply:
+        """Answer one request."""
+        with self._lock:
+            self.requests.append(request)
+            if request.headers.get("authorization") != f"Bearer {self.token}":
+                return Reply(401, _status(401, "Unauthorized", reason="Unauthorized"))
+            acting = [rule for rule in self._rules if rule.takes(request)]
+        for rule in acting:
+            if isinstance(reply := rule.act(request), Reply):
+                return reply
+        return self._serve(request)
+
+    def _serve(self, request: Request) -> Reply:
+        with self._lock:
+            if request.method == "POST":
+                return self._post(request)
+            if request.path in self._objects:
+                return self._list(request)
+            return self._one(request)
+
+    def _post(self, request: Request) -> Reply:
+        segments = request.path.split("/")
+        if request.path.endswith("/eviction") and len(segments) == 8:
+            return self._evict(unquote(segments[4]), unquote(segments[6]), request.body)
+        if fnmatchcase(request.path, "/apis/events.k8s.io/v1/namespaces/*/events"):
+            self.events.append(request.body)
+            return Reply(201, request.body)
+        return Reply(404, _status(404, "the server could not find the requested resource"))
+
+    def _list(self, request: Request) -> Reply:
+        limit = int(request.query.get("limit", "0"))
+        token = request.query.get("continue", "")
+        version, start = json.loads(base64.b64decode(token)) if token else (len(self.requests), 0)
+        items = self._lists.setdefault(version, list(self._objects[request.path]))
+        end = start + limit if limit else len(items)
+        more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
+        page = [{k: v for k, v in each.items() if k not in {"kind", "apiVersion"}} for each in items[start:end]]
+        metadata = {"resourceVersion": str(version)} | ({"continue": more} if more else {})
+        group = request.path.split("/")[2:-1]
+        kind = self._kinds[request.path] + "List"
+        return Reply(200, {"kind": kind, "apiVersion": "/".join(group), "metadata": metadata, "items": page})
+
+    def _one(self, request: Request) -> Reply:
+        for path, objects in self._objects.items():
+            for each in objects:
+                namespace, name = _key(each)
+                prefix, plural = path.rsplit("/", 1)
+                place = f"{prefix}/namespaces/{namespace}/{plural}" if namespace else path
+                if request.path == f"{place}/{name}":
+                    return Reply(200, each)
+        return Reply(404, _status(404, f"{request.path} not found", reason="NotFound"))
+
+    # Evictions, by the rules of the real server (pkg/registry/core/pod/storage/eviction.go)
+
+    def _evict(self, namespace: str, name: str, eviction: Object) -> Reply:
+        pod = next((each for each in self._objects["/api/v1/pods"] if _key(each) == (namespace, name)), None)
+        if pod is None:
+            return Reply(404, _status(404, f'pods "{name}" not found', reason="NotFound", kind="pods"))
+        refusal = self._precondition(pod, eviction) or self._pdb_refusal(pod)
+        if refusal:
+            return refusal
+        self.remove_pod(namespace, name)
+        self.evicted.append(f"{namespace}/{name}")
+        return Reply(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+
+    def _precondition(self, pod: Object, eviction: Object) -> Reply | None:
+        wanted = eviction.get("deleteOptions", {}).get("preconditions", {}).get("uid")
+        found = pod["metadata"].get("uid")
+        if wanted in (None, found):
+            return None
+        message = (
+            f'Operation cannot be fulfilled on Pod "{pod["metadata"]["name"]}": the UID in the precondition '
+            f"({wanted}) does not match the UID in record ({found}). The object might have been deleted and "
+            "then recreated"
+        )
+        return Reply(409, _status(409, message, reason="Conflict", kind="Pod"))
+
+    def _pdb_refusal(self, pod: Object) -> Reply | None:
+        status, metadata = pod.get("status", {}), pod["metadata"]
+        if status.get("phase") in {"Succeeded", "Failed", "Pending"} or metadata.get("deletionTimestamp"):
+            return None
+        pdbs = [pdb for pdb in self._objects["/apis/policy/v1/poddisruptionbudgets"] if _covers(pdb, pod)]
+        if len(pdbs) > 1:
+            text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            return Reply(500, _status(500, text))
+        return _spend(pdbs[0], pod) if pdbs else None
+
+
+def _spend(pdb: Object, pod: Object) -> Reply | None:
+    """Count one eviction on a PDB, or refuse it."""
+    name, status = pdb["metadata"]["name"], pdb.setdefault("status", {})
+    healthy, needed = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    if not _is_ready(pod):
+        always = pdb["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        if always or healthy >= needed > 0:
+            return None
+    if status.get("observedGeneration", 0) < pdb["metadata"].get("generation", 0):
+        cause = f"The disruption budget {name} is still being processed by the server."
+        return _too_many(cause, retry_after=10)
+    if status.get("disruptionsAllowed", 0) <= 0:
+        return _too_many(f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently")
+    status["disruptionsAllowed"] -= 1
+    return None
+
+
+def _too_many(cause: str, *, retry_after: int = 0) -> Reply:
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    body = _status(429, message, reason="TooManyRequests")
+    body["details"] = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    if retry_after:
+        body["details"]["retryAfterSeconds"] = retry_after
+        return Reply(429, body, {"Retry-After": str(retry_after)})
+    return Reply(429, body)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _covers(pdb: Object, pod: Object) -> bool:
+    if pdb["metadata"].get("namespace") != pod["metadata"].get("namespace"):
+        return False
+    selector, labels = pdb["spec"].get("selector"), pod["metadata"].get("labels", {})
+    if selector is None:
+        return False
+    by_label = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+    return by_label and all(_agrees(each, labels) for each in selector.get("matchExpressions", []))
+
+
+def _agrees(expression: Object, labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values", [])
+    return {
+        "In": labels.get(key) in values,
+        "NotIn": labels.get(key) not in values,
+        "Exists": key in labels,
+        "DoesNotExist": key not in labels,
+    }[expression["operator"]]
+
+
+def _key(each: Object) -> tuple[str, str]:
+    return each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+def _status(code: int, message: str, *, reason: str = "", kind: str = "") -> Object:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "details": {"kind": kind} if kind else {},
+        "code": code,
+    }

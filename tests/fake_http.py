@@ -1,0 +1,115 @@
+"""HTTP for `FakeApiServer`: requests in, replies out, and connections that break on purpose."""
+
+import gzip
+import json
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+
+#: Longer bodies are compressed if the client can take it; the real server begins at 128 KiB.
+SHORT = 1024
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it came."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer; `lost` breaks the connection instead of sending it."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lost: bool = False
+
+
+class HttpServer(ThreadingHTTPServer):
+    """Listens on a free port of the loopback; `broken` holds what an answering function raised."""
+
+    daemon_threads = False
+
+    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+        self.answer = answer
+        self.broken: list[BaseException] = []
+        self.connections: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, OSError):  # a lost client is no error
+            self.broken.append(error)
+
+    def close_connections(self) -> None:
+        for each in list(self.connections):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # closed already
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # headers and body in one packet: two would wait for a delayed acknowledgement
+    disable_nagle_algorithm = True
+    server: HttpServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.server.connections.discard(self.connection)
+        super().finish()
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        split = urlsplit(self.path)
+        sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = json.loads(sent) if sent else None
+        request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body)
+        reply = self.server.answer(request)
+        if reply.lost:
+            self._break()
+        else:
+            self._send(reply)
+
+    def _send(self, reply: Reply) -> None:
+        is_text = isinstance(reply.body, str)
+        body = reply.body.encode() if is_text else json.dumps(reply.body).encode()
+        zipped = len(body) > SHORT and "gzip" in self.headers.get("Accept-Encoding", "")
+        body = gzip.compress(body, compresslevel=1) if zipped else body
+        self.send_response_only(reply.status)
+        self.send_header("Content-Type", "text/plain" if is_text else "application/json")
+        if zipped:
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _break(self) -> None:
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.server.connections.discard(self.connection)
+        socket.close(self.connection.detach())  # with a lingering of zero: a reset, no orderly end
