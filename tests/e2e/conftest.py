@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
+KEPT_LOGS = pytest.StashKey[Path]()
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def controlplane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         request.config.stash[CONTROLPLANE] = running
         yield running
         if request.session.testsfailed:
-            keep_logs(running)
+            request.config.stash[KEPT_LOGS] = keep_logs(running)
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +89,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say where the logs of a run that failed are."""
+    if KEPT_LOGS in config.stash:
+        terminalreporter.write_line(f"the control plane's logs are in {config.stash[KEPT_LOGS]}")
+
+
 def existing_kubeconfig() -> Path | None:
     """The kubeconfig that REBALANCER_E2E_KUBECONFIG names, if it is set."""
     named = os.environ.get("REBALANCER_E2E_KUBECONFIG")
@@ -103,9 +109,9 @@ def described(namespace: Namespace) -> str:
         return f"the API server does not tell: {error}"
 
 
-def keep_logs(running: ControlPlane) -> None:
-    """Copy the logs of a run that failed to where they outlive it, and say where."""
+def keep_logs(running: ControlPlane) -> Path:
+    """Copy the logs of a run that failed to where they outlive it."""
     given = os.environ.get("REBALANCER_E2E_LOGS")
     folder = Path(given or tempfile.mkdtemp(prefix="rebalancer-e2e-logs-"))
     running.keep_logs(folder)
-    sys.stderr.write(f"\ne2e: the control plane's logs are in {folder}\n")
+    return folder
