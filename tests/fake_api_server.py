@@ -14,7 +14,8 @@ and alone; nodes, pods, namespaces, PodDisruptionBudgets, PriorityClasses and Pe
 there is none.  Label and field selectors are not honoured.  An eviction follows the real server's rules (UID
 precondition, PDBs, two PDBs) and takes the pod away at once.
 
-What goes wrong is programmed, `times` times (None: for ever), on a path pattern (`*` matches anything):
+What goes wrong is programmed, `times` times (None: for ever), on a path pattern (`*` matches anything).  What was
+programmed first comes first: two failures once each are for two requests.
 
     server.fail("GET", "/api/v1/pods", status=503, headers={"Retry-After": "1"}, times=2)
     server.fail("POST", "*/eviction", status=400, message='admission webhook "w" denied the request: no')
@@ -31,7 +32,7 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
@@ -65,14 +66,14 @@ class Rule:
     act: Callable[[Request], Reply | None]
     left: float
     when: Callable[[Request], bool]
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def takes(self, request: Request) -> bool:
-        if self.left <= 0 or request.method != self.method or not fnmatchcase(request.path, self.pattern):
+        if request.method != self.method or not fnmatchcase(request.path, self.pattern) or not self.when(request):
             return False
-        if not self.when(request):
-            return False
-        self.left -= 1
-        return True
+        with self.lock:
+            self.left -= 1
+            return self.left >= 0
 
 
 class FakeApiServer:
@@ -229,9 +230,8 @@ class FakeApiServer:
             self.requests.append(request)
             if request.headers.get("authorization") != f"Bearer {self.token}":
                 return Reply(401, _status(401, "Unauthorized", reason="Unauthorized"))
-            acting = [rule for rule in self._rules if rule.takes(request)]
-        for rule in acting:
-            if isinstance(reply := rule.act(request), Reply):
+        for rule in self._rules:
+            if rule.takes(request) and isinstance(reply := rule.act(request), Reply):
                 return reply
         return self._serve(request)
 

@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-
 #: Longer bodies are compressed if the client can take it; the real server begins at 128 KiB.
 SHORT = 1024
 

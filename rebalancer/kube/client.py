@@ -9,7 +9,6 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
-from urllib3.exceptions import TimeoutError as TimedOut
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
@@ -141,10 +140,9 @@ class Client:
 
 def _in_words(error: HTTPError) -> str:
     """Return what went wrong without urllib3's object names."""
-    if isinstance(error, TimedOut):
-        return "timed out"
-    cause = error.__cause__
-    return cut((cause.strerror if isinstance(cause, OSError) else None) or str(cause or error))
+    chain = (*error.args, error.__cause__, error.__context__)
+    cause = next((each for each in chain if isinstance(each, OSError)), None)
+    return cut((cause.strerror if cause else None) or str(cause or error))
 
 
 def path_of(*segments: str) -> str:

@@ -1,0 +1,94 @@
+"""A fake API server, a client for it, and a time that passes only when somebody waits."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.patience import Patience
+from tests.fake_api_server import FakeApiServer
+
+
+@dataclass
+class FakeTime:
+    """A clock that only `sleep` moves; `waits` are the seconds slept."""
+
+    now: float = 1000.0
+    waits: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+    def patience(self, seconds: float = 30.0, **settings) -> Patience:
+        """Return a patience in this time, without chance: it waits the longest its jitter allows."""
+        settings = {"clock": self.clock, "sleep": self.sleep, "jitter": lambda _, high: high} | settings
+        return Patience(seconds, **settings)
+
+
+@pytest.fixture
+def time() -> FakeTime:
+    return FakeTime()
+
+
+@pytest.fixture
+def server() -> Iterator[FakeApiServer]:
+    with FakeApiServer() as running:
+        yield running
+
+
+@pytest.fixture
+def connection(server: FakeApiServer, tmp_path: Path) -> Iterator[Connection]:
+    found = connect(str(server.kubeconfig(tmp_path)), None, environ={})
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def client(connection: Connection, time: FakeTime) -> Client:
+    return Client(connection, request_timeout=5.0, patience=time.patience())
+
+
+@pytest.fixture
+def impatient(connection: Connection, time: FakeTime) -> Client:
+    """A client that takes a server for silent after a twentieth of a second."""
+    return Client(connection, request_timeout=0.05, patience=time.patience())
+
+
+@pytest.fixture
+def pod() -> Callable[..., dict]:
+    """Make a pod for the server."""
+
+    def make(name: str, *, namespace: str = "default", uid: str = "", phase: str = "Running", **labels: str) -> dict:
+        metadata = {"name": name, "namespace": namespace, "uid": uid or f"uid-of-{name}", "labels": labels}
+        ready = [{"type": "Ready", "status": "True"}]
+        return {"kind": "Pod", "metadata": metadata, "status": {"phase": phase, "conditions": ready}}
+
+    return make
+
+
+@pytest.fixture
+def pdb() -> Callable[..., dict]:
+    """Make a PDB for the server."""
+
+    def make(name: str, *, allowed: int, generation: int = 1, observed: int = 1, **labels: str) -> dict:
+        return {
+            "kind": "PodDisruptionBudget",
+            "apiVersion": "policy/v1",
+            "metadata": {"name": name, "namespace": "default", "generation": generation},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {
+                "disruptionsAllowed": allowed,
+                "observedGeneration": observed,
+                "currentHealthy": 2,
+                "desiredHealthy": 2 - allowed,
+            },
+        }
+
+    return make

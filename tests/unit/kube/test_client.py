@@ -1,0 +1,235 @@
+import socket
+
+import pytest
+
+from rebalancer.errors import Forbidden, NoCredentials, Unreachable
+from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.config import connect
+from rebalancer.kube.patience import Deadline
+
+PODS = "/api/v1/pods"
+
+
+def test_a_request_says_who_asks_and_with_what(client, server):
+    """The token, the name of the program and its version go with each request."""
+    client.get(PODS, {"limit": "5", "labelSelector": "app in (a, b)"})
+
+    (request,) = server.requests
+    assert request.query == {"limit": "5", "labelSelector": "app in (a, b)"}
+    assert request.headers["authorization"] == "Bearer the-token"
+    assert request.headers["user-agent"].startswith("rebalancer/")
+
+
+def test_a_long_answer_travels_compressed(client, server, pod):
+    """The server may compress, and the bytes that come out are the plain ones."""
+    server.add(pod("a" * 2000))
+
+    assert b"a" * 2000 in client.get(PODS)
+    assert server.requests[0].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_busy_or_broken_server_is_asked_again(client, server, status):
+    """429 and 5xx may be over in a moment."""
+    server.fail("GET", PODS, status=status, times=2)
+
+    assert b"PodList" in client.get(PODS)
+    assert len(server.requests) == 3
+
+
+def test_waits_grow_up_to_a_limit(client, server, time):
+    """Without a word from the server each wait is twice the last, up to 8 s."""
+    server.fail("GET", PODS, status=503, times=6)
+
+    client.get(PODS)
+
+    assert time.waits == [0.5, 1, 2, 4, 8, 8]
+
+
+def test_waits_differ_by_chance(connection, server, time):
+    """Many clients do not come back at the same moment: a wait has a lower half of chance."""
+    bounds = []
+    patience = time.patience(jitter=lambda low, high: bounds.append((low, high)) or low)
+    server.fail("GET", PODS, status=503, times=2)
+
+    Client(connection, patience=patience).get(PODS)
+
+    assert bounds == [(0.25, 0.5), (0.5, 1)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"headers": {"Retry-After": "3"}},
+        {"body": {"kind": "Status", "details": {"retryAfterSeconds": 3}}},
+    ],
+)
+def test_the_server_says_how_long_to_wait(client, server, time, told):
+    """Retry-After is honoured, plus a tenth of chance, in both of its places."""
+    server.fail("GET", PODS, status=429, times=1, **told)
+
+    client.get(PODS)
+
+    assert time.waits == [pytest.approx(3.3)]
+
+
+def test_a_wait_past_the_patience_is_not_begun(client, server, time):
+    """A server that asks for more time than there is gets no second request."""
+    server.fail("GET", PODS, status=429, headers={"Retry-After": "31"})
+
+    with pytest.raises(Unreachable, match="answers 429 to GET /api/v1/pods: it is broken"):
+        client.get(PODS)
+    assert time.waits == []
+
+
+def test_patience_ends(client, server, time):
+    """A server that stays broken is given up within the time, with its last words."""
+    server.fail("GET", PODS, status=500, message="etcd is gone")
+
+    with pytest.raises(Unreachable, match=r"500 .*etcd is gone"):
+        client.get(PODS)
+    assert 20 < sum(time.waits) < 30
+
+
+def test_a_deadline_ends_sooner(client, server, time):
+    """The caller's deadline counts where it comes before the end of the patience."""
+    server.fail("GET", PODS, status=500)
+
+    with pytest.raises(Unreachable):
+        client.get(PODS, deadline=Deadline.after(2, time.clock))
+    assert time.waits == [0.5, 1]
+
+
+def test_nothing_is_asked_for_after_the_deadline(client, server, time):
+    """A deadline that has passed sends nothing at all."""
+    with pytest.raises(Unreachable, match="no time left"):
+        client.get(PODS, deadline=Deadline(time.now, time.clock))
+    assert server.requests == []
+
+
+def test_a_stop_ends_the_retries(connection, server, time):
+    """Once the run is told to stop, the request in flight is the last one."""
+    patience = time.patience()
+    server.on("GET", PODS, lambda _: patience.stop.set())
+    server.fail("GET", PODS, status=503)
+
+    with pytest.raises(Unreachable):
+        Client(connection, patience=patience).get(PODS)
+    assert len(server.requests) == 1
+
+
+def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):
+    """403 does not pass: the message has the verb and the resource for the role."""
+    server.forbid("list", "pods")
+
+    with pytest.raises(Forbidden, match=r'no permission to list pods: .*User "me" cannot list'):
+        client.get(PODS)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("status", "error"), [(404, NotFound), (410, Expired), (400, Rejected), (302, Rejected)])
+def test_what_does_not_pass_is_not_asked_for_again(client, server, status, error):
+    """Other refusals are final, each with its own meaning."""
+    server.fail("GET", PODS, status=status, headers={"Location": "/login"})
+
+    with pytest.raises(error, match="it is broken"):
+        client.get(PODS)
+    assert len(server.requests) == 1
+
+
+def test_a_text_of_the_server_is_cut(client, server):
+    """A server that talks on does not fill the terminal."""
+    server.fail("GET", PODS, status=400, message="x" * 5000)
+
+    with pytest.raises(Rejected) as caught:
+        client.get(PODS)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_broken_connection_is_tried_again(client, server):
+    """A reset is what a rolling restart of the server looks like."""
+    server.reset("GET", PODS, times=2)
+
+    assert b"PodList" in client.get(PODS)
+    assert len(server.requests) == 3
+
+
+def test_a_silent_server_is_asked_again(impatient, server):
+    """No sign within the request's time-out counts as no answer."""
+    server.stall("GET", PODS)
+
+    assert b"PodList" in impatient.get(PODS)
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
+    """In the end the error names the server and the context, and says what happened."""
+    server.stall("GET", PODS, times=None)
+    client = Client(connection, request_timeout=0.05, patience=time.patience(seconds=1))
+
+    with pytest.raises(Unreachable, match=rf"no answer from the API server {server.url} \(context fake\): timed out"):
+        client.get(PODS)
+    assert len(server.requests) == 2
+
+
+def test_a_slow_answer_does_not_outlast_the_deadline(client, server, time, pod):
+    """Bytes that keep coming do not keep a request alive past its deadline."""
+    server.add(pod("a"))
+    server.on("GET", PODS, lambda _: time.sleep(100))
+
+    with pytest.raises(Transient, match="did not finish its answer in time") as caught:
+        client.get(PODS, deadline=Deadline.after(60, time.clock))
+    assert caught.value.maybe_done
+
+
+def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
+    """Nobody listens: four tries, not half a minute."""
+    path = server.kubeconfig(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    path.write_text(path.read_text().replace(server.url, f"http://127.0.0.1:{port}"))
+    client = Client(connect(str(path), None, environ={}), patience=time.patience())
+
+    with pytest.raises(Unreachable, match="Connection refused") as caught:
+        client.get(PODS)
+    assert time.waits == [0.5, 1, 2]
+    assert not caught.value.maybe_done
+
+
+def test_refused_credentials_are_loaded_again_once(client, server):
+    """A 401 with fresh credentials is final; the message has the cure and no token."""
+    server.token = "another"
+
+    with pytest.raises(NoCredentials, match=r"does not accept the credentials.*Log in again") as caught:
+        client.get(PODS)
+    assert len(server.requests) == 2
+    assert "the-token" not in str(caught.value)
+
+
+def test_a_post_returns_any_answer(client, server):
+    """What a refusal means is for the caller to say; it is not tried again here."""
+    server.fail("POST", "/x", status=503, message="no")
+
+    answer = client.post("/x", b'{"a": 1}')
+
+    assert (answer.status, answer.text()) == (503, "no")
+    (request,) = server.requests
+    assert request.body == {"a": 1}
+    assert request.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("processed", [False, True])
+def test_a_post_without_an_answer_may_have_been_done(client, server, processed):
+    """A connection that breaks after the request was sent leaves the question open."""
+    server.reset("POST", "/x", processed=processed)
+
+    with pytest.raises(Transient) as caught:
+        client.post("/x", b"{}")
+    assert caught.value.maybe_done
+    assert len(server.requests) == 1
+
+
+def test_names_in_a_path_are_encoded():
+    """A name cannot become a part of the path that it is not."""
+    assert path_of("api", "v1", "a/b?c", "ü") == "/api/v1/a%2Fb%3Fc/%C3%BC"

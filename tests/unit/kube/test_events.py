@@ -1,0 +1,146 @@
+import threading
+
+import pytest
+
+from rebalancer.kube.events import Event, Events, body_of, note_of, reporting_instance
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/*/events"
+WHAT = {"type_": "Normal", "reason": "PodLifeTime", "note": "it went"}
+
+
+@pytest.fixture
+def events(client, time):
+    publisher = Events(client, "sigs.k8s.io.descheduler-host", patience=time.patience(seconds=5))
+    yield publisher
+    publisher.close(5)
+
+
+def test_an_event_has_the_documented_fields(events, server):
+    """What others match on is spelled as the reference spells it."""
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+
+    assert events.close(5) == 0
+    (event,) = server.events
+    assert server.requests[0].path == "/apis/events.k8s.io/v1/namespaces/shop/events"
+    assert event["metadata"].pop("name").startswith("cart-1.")
+    event.pop("eventTime")
+    assert event == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": "shop"},
+        "reportingController": "sigs.k8s.io.descheduler",
+        "reportingInstance": "sigs.k8s.io.descheduler-host",
+        "action": "Descheduled",
+        "reason": "PodLifeTime",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "cart-1", "uid": "uid-1"},
+        "note": "it went",
+        "type": "Normal",
+    }
+
+
+def test_time_and_name_come_from_the_moment_of_publishing():
+    """Microseconds as the API wants them, and the same moment in hex in the name."""
+    event = body_of(Event("shop", "cart-1", "uid-1", **WHAT, time=1_700_000_000_123_456_789), "host")
+
+    assert event["eventTime"] == "2023-11-14T22:13:20.123456Z"
+    assert event["metadata"] == {
+        "name": f"cart-1.{1_700_000_000_123_456_789:x}",
+        "namespace": "shop",
+    }
+
+
+def test_what_is_too_long_is_cut_to_the_limits_of_the_api():
+    """A note has 1024 bytes, whatever its letters; a longer one would be refused as a whole."""
+    event = body_of(Event("shop", "p" * 253, "uid", "Normal", "r" * 200, "ü" * 600), "i" * 300)
+
+    note = event["note"]
+    assert isinstance(note, str)
+    assert note.startswith("üüü")
+    assert note.endswith("…")
+    assert 1020 <= len(note.encode()) <= 1024
+    assert len(str(event["reason"])) == 128
+    assert len(str(event["reportingInstance"])) == 128
+    assert len(event["metadata"]["name"]) == 253
+
+
+def test_notes_begin_with_the_words_of_the_reference():
+    """Others match on them; our reason follows, or the cause of the failure."""
+    assert note_of("n1", "older than 1 day") == (
+        "pod eviction from n1 node by sigs.k8s.io/descheduler: older than 1 day"
+    )
+    assert note_of("n1", "") == "pod eviction from n1 node by sigs.k8s.io/descheduler"
+    assert note_of("n1", "older than 1 day", "node eviction limit exceeded (2)") == (
+        "pod eviction from n1 node by sigs.k8s.io/descheduler failed: node eviction limit exceeded (2)"
+    )
+
+
+def test_the_reporter_is_the_controller_on_a_host():
+    """Two replicas can be told apart."""
+    assert reporting_instance("node-7") == "sigs.k8s.io.descheduler-node-7"
+    assert reporting_instance().startswith("sigs.k8s.io.descheduler-")
+
+
+def test_publishing_does_not_wait_for_the_server(events, server):
+    """The run goes on while the server keeps its answer back; closing delivers everything."""
+    release = server.stall("POST", EVENTS, times=1)
+    for number in range(20):
+        events.publish("shop", f"cart-{number}", "uid", **WHAT)
+    assert server.events == []
+    release.set()
+
+    assert events.close(5) == 0
+    assert [event["regarding"]["name"] for event in server.events] == [f"cart-{number}" for number in range(20)]
+
+
+def test_what_is_not_delivered_in_time_is_counted(events, server):
+    """Closing ends when its time is up, whatever the server does."""
+    release = server.stall("POST", EVENTS, times=None)
+    for number in range(3):
+        events.publish("shop", f"cart-{number}", "uid", **WHAT)
+
+    assert events.close(0.05) == 3
+    assert events.problem == "there was no time left"
+    release.set()
+
+
+def test_nothing_is_sent_once_the_time_is_up(events, server):
+    """After closing, the thread ends with the request in flight."""
+    release, begun = server.stall("POST", EVENTS, times=1), threading.Event()
+    server.on("POST", EVENTS, lambda _: begun.set())
+    events.publish("shop", "a", "uid", **WHAT)
+    events.publish("shop", "b", "uid", **WHAT)
+    events.close(0.05)
+    release.set()
+    events._worker.join(5)
+
+    assert not events._worker.is_alive()
+    assert len(server.requests) <= 1
+
+
+def test_an_event_is_tried_again(events, server):
+    """A hiccup loses nothing, and what was stored before its answer was lost is not stored twice."""
+    server.fail("POST", EVENTS, status=503, times=1)
+    server.reset("POST", EVENTS)
+    events.publish("shop", "a", "uid", **WHAT)
+
+    assert events.close(5) == 0
+    assert len(server.events) == 1
+
+
+def test_an_event_that_the_server_already_has_is_delivered(events, server):
+    """A conflict on its name means that an earlier try arrived."""
+    server.reset("POST", EVENTS, processed=True)
+    server.fail("POST", EVENTS, status=409, times=1)
+    events.publish("shop", "a", "uid", **WHAT)
+
+    assert events.close(5) == 0
+
+
+def test_a_missing_permission_fails_no_run(events, server):
+    """Events are a courtesy: the failures are counted, and the first one explains itself."""
+    server.forbid("create", "events.events.k8s.io")
+    events.publish("shop", "a", "uid", **WHAT)
+    events.publish("shop", "b", "uid", **WHAT)
+
+    assert events.close(5) == 2
+    assert events.problem.startswith("no permission to create events.events.k8s.io: ")

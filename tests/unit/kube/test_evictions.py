@@ -1,0 +1,270 @@
+import pytest
+
+from rebalancer.kube.client import Client
+from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.patience import Deadline
+from rebalancer.model.verdict import GRANTED, Failed, Refused
+
+EVICTION = "*/eviction"
+WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+DENIED = 'admission webhook "guard.example.com" denied the request: not now'
+
+
+@pytest.fixture
+def evictions(client, time):
+    return Evictions(client, patience=time.patience())
+
+
+@pytest.fixture
+def evict(evictions, server, pod):
+    """Evict pod a, which the server has."""
+    server.add(pod("a", app="web"))
+    return lambda uid="uid-of-a": evictions.evict("default", "a", uid, **WHO)
+
+
+def test_the_request_is_the_documented_one(evict, server):
+    """policy/v1, the pod's UID as a precondition, the annotations that others match on, and never a dry run."""
+    assert evict() == GRANTED
+
+    (request,) = server.requests
+    assert request.path == "/api/v1/namespaces/default/pods/a/eviction"
+    assert request.query == {}
+    assert request.body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {
+            "name": "a",
+            "namespace": "default",
+            "annotations": {
+                "requested-by": "sigs.k8s.io/descheduler",
+                "reason": "triggered by default/PodLifeTime: older than 1 day",
+            },
+        },
+        "deleteOptions": {"preconditions": {"uid": "uid-of-a"}},
+    }
+    assert server.evicted == ["default/a"]
+
+
+@pytest.mark.parametrize("seconds", [0, 30])
+def test_a_grace_period_is_sent_when_it_is_set(client, server, pod, seconds):
+    """0 is a grace period too, and not the same as none."""
+    server.add(pod("a"))
+
+    Evictions(client, grace_period_seconds=seconds).evict("default", "a", "uid-of-a", **WHO)
+
+    assert server.requests[0].body["deleteOptions"]["gracePeriodSeconds"] == seconds
+
+
+def test_a_pod_that_is_not_there_is_gone(evictions):
+    """Somebody else was faster: no failure."""
+    assert evictions.evict("default", "b", "uid", **WHO) == Refused("Gone", 'pods "b" not found')
+
+
+def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
+    """The UID protects the successor of the pod that was meant."""
+    verdict = evict("uid-of-the-old-one")
+
+    assert isinstance(verdict, Refused)
+    assert (verdict.by, len(server.requests), server.evicted) == ("Gone", 1, [])
+    assert "UID in the precondition" in verdict.reason
+
+
+def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
+    """The 403 is no missing permission: the pods go without us."""
+    body = {
+        "kind": "Status",
+        "message": "unable to create new content in namespace default because it is being terminated",
+        "details": {"causes": [{"reason": "NamespaceTerminating", "message": "namespace default"}]},
+    }
+    server.fail("POST", EVICTION, status=403, body=body)
+
+    verdict = evict()
+
+    assert isinstance(verdict, Refused)
+    assert verdict.by == "Gone"
+
+
+def test_an_exhausted_pdb_refuses(evict, server, pdb):
+    """The refusal has the server's numbers, and is not asked for again."""
+    server.add(pdb("web", allowed=0, app="web"))
+
+    assert evict() == Refused(
+        "PDB",
+        "Cannot evict pod as it would violate the pod's disruption budget. "
+        "The disruption budget web needs 2 healthy pods and has 2 currently",
+    )
+    assert len(server.requests) == 1
+
+
+def test_a_pdb_that_is_not_up_to_date_refuses(evict, server, pdb, time):
+    """The server would have us wait for 10 s a pod; the next pod is tried at once instead."""
+    server.add(pdb("web", allowed=1, generation=2, observed=1, app="web"))
+
+    verdict = evict()
+
+    assert isinstance(verdict, Refused)
+    assert (verdict.by, time.waits) == ("PDB", [])
+    assert "still being processed" in verdict.reason
+
+
+def test_two_pdbs_refuse(evict, server, pdb):
+    """The server calls it an internal error; it is none that passes."""
+    server.add(pdb("one", allowed=1, app="web"))
+    server.add(pdb("two", allowed=1, app="web"))
+
+    verdict = evict()
+
+    assert isinstance(verdict, Refused)
+    assert (verdict.by, len(server.requests)) == ("PDB", 1)
+
+
+def test_a_pdb_in_disorder_refuses(evict, server):
+    """A 403 about a PDB is no missing permission of ours."""
+    body = {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}
+    server.fail("POST", EVICTION, status=403, body=body)
+
+    assert evict() == Refused("PDB", "negative")
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 429, 500])
+@pytest.mark.parametrize("message", [DENIED, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not now"])
+def test_a_denial_refuses_whatever_its_code(evict, server, status, message):
+    """A webhook may choose its code; it is heard once."""
+    server.fail("POST", EVICTION, status=status, message=message)
+
+    assert evict() == Refused("Webhook", message)
+    assert len(server.requests) == 1
+
+
+def test_a_pod_that_another_controller_moves_is_refused(evict, server):
+    """It goes in that controller's own time, so it is not ours to count."""
+    server.fail("POST", EVICTION, status=429, message="Eviction triggered evacuation of a VM")
+
+    assert evict() == Refused("Webhook", "Eviction triggered evacuation of a VM")
+    assert len(server.requests) == 1
+
+
+def test_a_missing_permission_fails(evict, server):
+    """It will not pass, and the caller is told so, with the verb and the resource."""
+    server.forbid("create", "pods/eviction")
+
+    verdict = evict()
+
+    assert isinstance(verdict, Failed)
+    assert verdict.forbidden
+    assert verdict.error.startswith("no permission to create pods/eviction: ")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "wait"),
+    [({"status": 429, "headers": {"Retry-After": "2"}}, 2.2), ({"status": 429}, 0.5), ({"status": 500}, 0.5)],
+)
+def test_a_busy_server_is_asked_again(evict, server, time, failure, wait):
+    """Throttling and errors pass, and the server says when."""
+    server.fail("POST", EVICTION, body="slow down", times=1, **failure)
+
+    assert evict() == GRANTED
+    assert time.waits == [pytest.approx(wait)]
+
+
+def test_a_conflict_of_another_kind_is_tried_again(evict, server):
+    """The server itself lost a race for the PDB."""
+    server.fail("POST", EVICTION, status=409, message="the object has been modified", times=1)
+
+    assert evict() == GRANTED
+
+
+def test_a_failing_webhook_call_fails_after_30_seconds(evict, server, time):
+    """A webhook that cannot be reached denies nothing, so it is tried again; not for ever."""
+    message = 'Internal error occurred: failed calling webhook "guard.example.com": timeout'
+    server.fail("POST", EVICTION, status=500, message=message)
+
+    verdict = evict()
+
+    assert isinstance(verdict, Failed)
+    assert message in verdict.error
+    assert not verdict.forbidden
+    assert 20 < sum(time.waits) < 30
+
+
+def test_no_second_request_after_the_deadline(client, server, pod, time):
+    """The run's deadline ends the retries of a pod."""
+    server.add(pod("a"))
+    server.fail("POST", EVICTION, status=500)
+    evictions = Evictions(client, patience=time.patience(), deadline=Deadline.after(1, time.clock))
+
+    assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Failed)
+    assert time.waits == [0.5]
+
+
+def test_a_broken_connection_is_tried_again(evict, server):
+    """The server never saw the first request."""
+    server.reset("POST", EVICTION)
+
+    assert evict() == GRANTED
+    assert server.evicted == ["default/a"]
+
+
+def test_a_pod_that_is_gone_after_a_lost_answer_was_evicted(evict, server):
+    """The server did it, and only its answer was lost: it counts as ours."""
+    server.reset("POST", EVICTION, processed=True)
+
+    assert evict() == GRANTED
+    assert len(server.requests) == 2
+
+
+def test_a_pod_that_is_replaced_after_a_lost_answer_was_evicted(evict, server, pod):
+    """Its successor already stands under the same name."""
+    server.reset("POST", EVICTION, processed=True)
+    server.on("POST", EVICTION, lambda _: server.add(pod("a", uid="new")), when=lambda _: len(server.requests) == 2)
+
+    assert evict() == GRANTED
+    assert server.pod_names() == ["default/a"]
+
+
+def test_a_pod_that_is_gone_after_an_ordinary_error_is_gone(evict, server):
+    """A 429 and a 500 were answers: the server had done nothing."""
+    server.on("POST", EVICTION, lambda _: server.remove_pod("default", "a"), times=1)
+    server.fail("POST", EVICTION, status=429, times=1)
+
+    verdict = evict()
+
+    assert isinstance(verdict, Refused)
+    assert verdict.by == "Gone"
+
+
+def test_a_silent_server_leaves_a_doubt(impatient, server, pod, time):
+    """When no answer ever comes the failure says that the pod may be gone all the same."""
+    server.add(pod("a"))
+    server.stall("POST", EVICTION, times=None)
+
+    verdict = Evictions(impatient, patience=time.patience(seconds=1)).evict("default", "a", "uid-of-a", **WHO)
+
+    assert isinstance(verdict, Failed)
+    assert verdict.error.endswith("timed out; the pod may have been evicted all the same")
+
+
+def test_refused_credentials_fail(evict, server):
+    """In the middle of a run even that is a failure of one eviction, not the end."""
+    server.token = "another"
+
+    verdict = evict()
+
+    assert isinstance(verdict, Failed)
+    assert "does not accept the credentials" in verdict.error
+
+
+def test_a_404_that_is_not_the_api_servers_is_a_failure(evict, server):
+    """A proxy's page says nothing of the pod."""
+    server.fail("POST", EVICTION, status=404, body="404 page not found")
+
+    assert isinstance(evict(), Failed)
+
+
+def test_odd_names_stay_names(connection, server, pod, time):
+    """A name is encoded in the path, and the same in the body."""
+    server.add(pod("a%2Fb"))
+    evictions = Evictions(Client(connection), patience=time.patience())
+
+    assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED

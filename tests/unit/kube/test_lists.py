@@ -1,0 +1,114 @@
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from rebalancer.errors import Unreachable
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.lists import read_list, read_object
+from rebalancer.kube.patience import Deadline
+
+PODS = "/api/v1/pods"
+
+
+@dataclass
+class Names:
+    """Folds the names in."""
+
+    names: list[str] = field(default_factory=list)
+    pages: int = 0
+
+    def fold(self, page: bytes) -> str:
+        document = json.loads(page)
+        self.names += [each["metadata"]["name"] for each in document["items"]]
+        self.pages += 1
+        return document["metadata"].get("continue", "")
+
+
+@pytest.fixture
+def three(server, pod):
+    """The server has three pods."""
+    for name in "abc":
+        server.add(pod(name))
+
+
+def test_all_pages_are_folded_in_order(client, server, three):
+    """Page by page, until there is no continue token; other query parameters go with each page."""
+    folder = read_list(client, PODS, Names, page_size=1, query={"fieldSelector": "x=y"})
+
+    assert (folder.names, folder.pages) == (["a", "b", "c"], 3)
+    assert [each.query["limit"] for each in server.requests] == ["1", "1", "1"]
+    assert {each.query["fieldSelector"] for each in server.requests} == {"x=y"}
+    assert ["continue" in each.query for each in server.requests] == [False, True, True]
+
+
+def test_an_empty_list_is_one_page(client, server):
+    """A cluster without such objects is not an error."""
+    assert read_list(client, PODS, Names).pages == 1
+
+
+def test_the_pages_are_of_one_moment(client, server, three, pod):
+    """No stale state is asked for, and what changes between two pages does not show."""
+    server.on("GET", PODS, lambda _: server.add(pod("bb")), when=lambda request: "continue" in request.query)
+
+    assert read_list(client, PODS, Names, page_size=2).names == ["a", "b", "c"]
+    assert all("resourceVersion" not in each.query for each in server.requests)
+
+
+def test_an_expired_token_begins_the_list_anew(client, server, three):
+    """What the first attempt has folded is dropped: no pod twice, none of another moment."""
+    server.expire_continue_tokens()
+
+    folder = read_list(client, PODS, Names, page_size=2)
+
+    assert (folder.names, folder.pages) == (["a", "b", "c"], 2)
+
+
+def test_a_token_that_expires_each_time_leads_to_one_large_page(client, server, three):
+    """A cluster too slow for its own tokens is asked for everything at once in the end."""
+    server.expire_continue_tokens(times=None)
+
+    assert read_list(client, PODS, Names, page_size=2).names == ["a", "b", "c"]
+    assert [each.query.get("limit") for each in server.requests if "continue" not in each.query] == [
+        "2",
+        "2",
+        "2",
+        None,
+    ]
+
+
+def test_a_page_is_tried_again_by_itself(client, server, three):
+    """A hiccup in the middle costs one request, not the list."""
+    server.on(
+        "GET", PODS, lambda _: server.reset("GET", PODS), when=lambda request: "continue" in request.query, times=1
+    )
+
+    assert read_list(client, PODS, Names, page_size=1).names == ["a", "b", "c"]
+    assert len(server.requests) == 4
+
+
+def test_a_list_ends_at_its_deadline(client, server, three, time):
+    """The deadline is for all pages together."""
+    server.on("GET", PODS, lambda _: time.sleep(6))
+
+    with pytest.raises(Unreachable):
+        read_list(client, PODS, Names, page_size=1, deadline=Deadline.after(10, time.clock))
+    assert len(server.requests) == 2
+
+
+def test_a_list_that_is_not_served_is_not_found(client, server):
+    """Without metrics-server there is no such path."""
+    with pytest.raises(NotFound, match=r"404 to GET /apis/metrics\.k8s\.io/v1beta1/nodes"):
+        read_list(client, "/apis/metrics.k8s.io/v1beta1/nodes", Names)
+
+
+def test_an_object_is_read_or_is_not_there(client, server):
+    """A missing object is an answer and no error."""
+    server.add(
+        {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 5}
+    )
+
+    read = read_object(client, "/apis/scheduling.k8s.io/v1/priorityclasses/high")
+
+    assert json.loads(read or b"")["value"] == 5
+    assert read_object(client, "/apis/scheduling.k8s.io/v1/priorityclasses/low") is None
