@@ -113,12 +113,11 @@ def check_effect(node: Node, findings: Findings) -> None:
 
 
 def _check_point_effect(point: str, plugins: Node, findings: Findings) -> None:
-    if point in _UNUSED_POINTS and plugins.at("enabled"):
+    if point in _UNUSED_POINTS and items(plugins, "enabled"):
         findings.ignored(plugins.place, f"{point} is ignored: each strategy has its own order")
-    disabled = plugins.at("disabled")
-    if disabled and disabled.items():
+    if items(plugins, "disabled"):
         message = "disabled is ignored: what is not listed under enabled does not run"
-        findings.ignored(disabled.place, f"{message}; DefaultEvictor always does")
+        findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
 
 
 def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:

@@ -1,0 +1,168 @@
+"""YAML and JSON become values that know their place."""
+
+import pytest
+
+from rebalancer.errors import PolicyError
+from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.findings import Findings
+
+
+def read(text: str) -> Node:
+    """A document without any error."""
+    findings = Findings()
+    node = read_document(text, findings)
+    findings.settle("x", strict=False)
+    return node
+
+
+def errors(text: str) -> list[str]:
+    findings = Findings()
+    read_document(text, findings)
+    with pytest.raises(PolicyError) as caught:
+        findings.settle("x", strict=False)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def warnings(text: str) -> list[str]:
+    findings = Findings()
+    read_document(text, findings)
+    return [str(problem) for problem in findings.settle("x", strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("off", False),
+        ("True", True),
+        ("tRue", "tRue"),
+        ("y", "y"),
+        ("~", None),
+        ("", None),
+        ("010", 8),
+        ("0o10", 8),
+        ("0x1F", 31),
+        ("-0b11", -3),
+        ("1_000", 1000),
+        ("1.0", 1.0),
+        (".5", 0.5),
+        ("1e3", 1000.0),
+        ("1:30", "1:30"),
+        ("2024-01-01", "2024-01-01"),
+        ('"5"', "5"),
+        ("'yes'", "yes"),
+        ("!!str 5", "5"),
+        ('!!int "5"', 5),
+        ("<<", "<<"),
+        ("18446744073709551615", 2**64 - 1),
+    ],
+)
+def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals(text, value):
+    """Plain words and numbers mean what the reference takes them for."""
+    found = read(f"a: {text}").plain()
+
+    assert found == {"a": value}
+    assert type(found["a"]) is type(value)
+
+
+def test_keys_are_text_whatever_they_look_like():
+    """A key that looks like a number or a boolean is the text of it."""
+    assert read("5: a\nyes: b\n1.5: c").plain() == {"5": "a", "true": "b", "1.5": "c"}
+
+
+def test_json_is_read_too():
+    """A JSON document, indented by tabs, is a document like any other."""
+    assert read('{\n\t"a": [1, null, true, "x\\/y"],\n\t"b": {}\n}').plain() == {
+        "a": [1, None, True, "x/y"],
+        "b": {},
+    }
+
+
+def test_a_node_knows_its_path_and_line():
+    """A value has the path of keys and indices to it, and the line of its key or item."""
+    node = read("a:\n  - b: 1\n    example.com/gpu:\n      2\n")
+    item = node.entries()["a"].items()[0]
+
+    assert (item.place.path, item.place.line) == ("a[0]", 2)
+    gpu = item.entries()["example.com/gpu"].place
+    assert (gpu.path, gpu.line) == ('a[0]["example.com/gpu"]', 3)
+
+
+def test_an_alias_and_a_merge_stand_for_the_anchor():
+    """Aliases and merge keys are followed; a map's own key wins, then the first of the merged ones."""
+    text = "a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], x: 3}\nd: *a\n"
+
+    assert read(text).plain() == {
+        "a": {"x": 1, "y": 1},
+        "b": {"y": 2, "z": 2},
+        "c": {"x": 3, "y": 1, "z": 2},
+        "d": {"x": 1, "y": 1},
+    }
+
+
+def test_the_last_of_two_equal_keys_counts_and_a_warning_says_so():
+    """A repeated key is named with both of its lines."""
+    assert read("a: 1\nb: 2\na: 3").plain() == {"a": 3, "b": 2}
+    assert warnings("a: 1\nb: 2\na: 3") == ["line 3, a: this key is given twice (first in line 1); the last one counts"]
+
+
+def test_a_merged_key_that_is_overridden_is_no_repetition():
+    """Overriding is what merge keys are for."""
+    assert warnings("a: &a {x: 1}\nb: {<<: *a, x: 2}") == []
+
+
+@pytest.mark.parametrize(
+    "rest", ["---\nb: 2\n", "---\n[1, 2", "---\n" + "[" * 50_000], ids=["another", "broken", "deep"]
+)
+def test_only_the_first_document_counts_and_a_warning_says_so(rest):
+    """Later documents are not read, whatever they are."""
+    assert read(f"a: 1\n{rest}").plain() == {"a": 1}
+    assert [each.partition(": ")[2][:43] for each in warnings(f"a: 1\n{rest}")] == [
+        "only the first document of the file counts;"
+    ]
+
+
+@pytest.mark.parametrize("text", ["---\na: 1\n", "a: 1\n---\n", "a: 1\n...\n", "\ufeffa: 1\n", "a: 1\r\n"])
+def test_one_document_with_its_marks_is_one_document(text):
+    """Document marks around a single document, a byte order mark and CRLF mean nothing."""
+    assert read(text).plain() == {"a": 1}
+    assert warnings(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: b: c", "line 1: this is neither YAML nor JSON: mapping values are not allowed"),
+        ("a: 1\n\tb: 2", "line 2: this is neither YAML nor JSON"),
+        ("\ta: 1", "line 1: this is neither YAML nor JSON"),
+        ("a: \x00", "line 1: this is neither YAML nor JSON: unacceptable character"),
+        ("a: \ud800", "line 1: this is no text"),
+        ("a:\n  b: *c", "line 2: this is neither YAML nor JSON: found undefined alias"),
+        ("a: !thing 3", "line 1, a: '3' cannot be used as !thing"),
+        ("a: !!set {b}", "line 1, a: the tag tag:yaml.org,2002:set means nothing here"),
+        ("a: .inf", "line 1, a: '.inf' cannot be used as float"),
+        ("a: 08x\nb: !!int 08x", "line 2, b: '08x' cannot be used as int"),
+        ("a: 18446744073709551616", "line 1, a: '18446744073709551616' cannot be used as int"),
+        ("a: " + "9" * 5000, "line 1, a: '99999"),
+        ("? [a]\n: 1", "line 1: a key is a word"),
+        ("a:\n  ~: 1", "line 2, a: a key is a word"),
+        ("a: {<<: 3}", "line 1, a: only a map can be merged"),
+        ("a: &x [*x]", "line 1, a[0][0]"),
+        ("[" * 50_000, "line 1: nested too deep"),
+        ("\n".join(" " * depth + "a:" for depth in range(200)), "line 65: nested too deep"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(text, problem):
+    """Text that is no document, and values that mean nothing, are errors that name the line."""
+    assert errors(text)[0].startswith(problem)
+
+
+def test_an_alias_that_multiplies_is_refused():
+    """A few lines that stand for billions of values end the reading at once, with one error."""
+    lines = ["a: &a [1,1,1,1,1,1,1,1,1]"]
+    for last, name in zip("abcdefghi", "bcdefghij", strict=True):
+        lines.append(f"{name}: &{name} [{','.join([f'*{last}'] * 9)}]")
+
+    (problem,) = errors("\n".join(lines))
+
+    assert "multiplies" in problem

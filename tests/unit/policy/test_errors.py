@@ -1,0 +1,221 @@
+"""A policy that cannot be used: every problem at once, with its place and the cure."""
+
+import pytest
+
+from rebalancer.errors import PolicyError
+from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile
+
+ARGS = "line 5, profiles[0].pluginConfig[0].args"
+
+
+def args_problems(plugin: str, args: str) -> list[str]:
+    return problems(profile(f"{{name: {plugin}, args: {args}}}"))
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_file():
+    """One reading is enough to see everything, on all levels; each line has its path."""
+    text = """\
+    apiVersion: descheduler/v1alpha2
+    maxNoOfPodsToEvictPerNod: 5
+    maxNoOfPodsToEvictTotal: -1
+    nodeSelector: a==b,,c
+    metricsProviders: [{source: Prometeus}]
+    profiles:
+    - name: p
+      pluginConfig:
+      - name: PodLifeTime
+        args:
+          maxPodLifeTimeSecond: 5
+          states:
+          - Pending
+          - Runing
+          namespaces:
+            include: [a]
+            exclud: [b]
+      - name: RemoveDuplicate
+      plugins:
+        deschedule:
+          enabled:
+          - PodLifeTime
+          - LowNodeUtilization
+          - RemoveFailedPods
+    """
+
+    assert problems(text) == [
+        (
+            "line 2, maxNoOfPodsToEvictPerNod: unknown key 'maxNoOfPodsToEvictPerNod' is ignored; "
+            "did you mean 'maxNoOfPodsToEvictPerNode'?"
+        ),
+        "line 3, maxNoOfPodsToEvictTotal: -1 is out of range: at least 0",
+        "line 4, nodeSelector: 'a==b,,c' is no label selector (at ',c'): try a=b,c in (d,e),!f",
+        "line 5, metricsProviders[0].source: 'Prometeus' is no source of metrics; did you mean 'Prometheus'?",
+        (
+            "line 11, profiles[0].pluginConfig[0].args.maxPodLifeTimeSecond: unknown key 'maxPodLifeTimeSecond'; "
+            "did you mean 'maxPodLifeTimeSeconds'?"
+        ),
+        "line 14, profiles[0].pluginConfig[0].args.states[1]: 'Runing' is not known here; did you mean 'Running'?",
+        "line 17, profiles[0].pluginConfig[0].args.namespaces.exclud: unknown key 'exclud'; did you mean 'exclude'?",
+        (
+            "line 18, profiles[0].pluginConfig[1].name: no plugin is called 'RemoveDuplicate'; "
+            "did you mean 'RemoveDuplicates'?"
+        ),
+        (
+            "line 23, profiles[0].plugins.deschedule.enabled[1]: LowNodeUtilization cannot be enabled under "
+            "deschedule: it belongs under balance"
+        ),
+        (
+            "line 24, profiles[0].plugins.deschedule.enabled[2]: RemoveFailedPods has no entry in this profile's "
+            "pluginConfig; add `- name: RemoveFailedPods` there"
+        ),
+    ]
+
+
+def test_the_error_as_a_whole_names_the_source():
+    """The message begins with the file and has a line for each problem; the exit code is that of bad usage."""
+    with pytest.raises(PolicyError) as caught:
+        load(HEAD + "maxNoOfPodsToEvictTotal: x")
+
+    assert caught.value.exit_code == 2
+    assert str(caught.value).splitlines() == [
+        "policy policy.yaml cannot be used:",
+        "  line 3, maxNoOfPodsToEvictTotal: a number is expected, not text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: the policy is empty; a minimal one is `apiVersion: descheduler/v1alpha2`, "),
+        ("# only a comment\n", "line 1: the policy is empty"),
+        ("--- \n---\na: 1", "line 1: the policy is empty"),
+        ("- a", "line 1: a policy is a map of keys; a minimal one is"),
+        ("words", "line 1: a policy is a map of keys"),
+        ("{}", "line 1: apiVersion is missing; begin with `apiVersion: descheduler/v1alpha2`"),
+        ("kind: DeschedulerPolicy", "line 1: apiVersion is missing"),
+        ("apiVersion: descheduler/v1alpha3", "line 1, apiVersion: apiVersion 'descheduler/v1alpha3' is not known; did"),
+        ("apiVersion: descheduler/__internal", "line 1, apiVersion: apiVersion 'descheduler/__internal' is not known"),
+        ("apiVersion: [v1]", "line 1, apiVersion: apiVersion of this kind is not known"),
+        ("apiVersion: descheduler/v1alpha2\nkind: Policy", "line 2, kind: this is no policy: its kind should be Desch"),
+        ("apiVersion: v1\nkind: ConfigMap\ndata: {policy.yaml: x}", "line 2, kind: this is a ConfigMap; the policy is"),
+    ],
+)
+def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):
+    """Nothing is taken for an empty policy in silence: version and kind must be a policy's."""
+    assert problems(text)[0].startswith(problem)
+
+
+def test_a_missing_version_hides_no_other_problem():
+    """The rest is read all the same."""
+    first, second = problems("profiles:\n- pluginConfig: [{name: PodLifetime}]\n")
+
+    assert first.startswith("line 1: apiVersion is missing")
+    assert second.endswith("did you mean 'PodLifeTime'?")
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ("maxNoOfPodsToEvictPerNode: 1.5", "maxNoOfPodsToEvictPerNode: a whole number is expected, not 1.5"),
+        ("maxNoOfPodsToEvictPerNode: true", "maxNoOfPodsToEvictPerNode: a number is expected, not a boolean"),
+        (
+            "maxNoOfPodsToEvictPerNamespace: [1]",
+            "maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list",
+        ),
+        ("gracePeriodSeconds: -1", "gracePeriodSeconds: must be 0 (at once) or more; absent leaves it to the pod"),
+        ("nodeSelector: {a: b}", "nodeSelector: text is expected, not a map"),
+        ("nodeSelector: 5", "nodeSelector: text is expected, not 5"),
+        ("nodeSelector: a=b c", "nodeSelector: 'a=b c' is no label selector"),
+        (
+            'evictionFailureEventNotification: "true"',
+            "evictionFailureEventNotification: true or false is expected, not",
+        ),
+        ("metricsCollector: true", "metricsCollector: a map (key: value) is expected, not true"),
+        ("profiles: {name: a}", "profiles: a list is expected, not a map"),
+        ("profiles: [a]", "profiles[0]: a map (key: value) is expected, not 'a'"),
+        ("profiles: [{name: 5}]", "profiles[0].name: text is expected, not 5"),
+        ("profiles: [{pluginConfig: [{name: 5}]}]", "profiles[0].pluginConfig[0].name: text is expected, not 5"),
+        ("profiles: [{pluginConfig: [{args: {}}]}]", "profiles[0].pluginConfig[0]: the name of the plugin is missing"),
+        ("profiles: [{plugins: {sort: a}}]", "profiles[0].plugins.sort: a map (key: value) is expected, not 'a'"),
+        (
+            "profiles: [{plugins: {deschedule: {enabled: PodLifeTime}}}]",
+            "profiles[0].plugins.deschedule.enabled: a list is expected, not 'PodLifeTime'",
+        ),
+    ],
+)
+def test_wrong_types_are_errors_at_every_level(field, problem):
+    """A value of another type is refused with what is expected and what is there."""
+    assert [each for each in problems(HEAD + field) if each.startswith(f"line 3, {problem}")]
+
+
+def test_one_wrong_value_is_one_problem():
+    """What cannot be read counts as absent afterwards, and is not complained of again."""
+    assert len(problems(HEAD + "profiles: [{plugins: {deschedule: {enabled: [5]}}}]")) == 1
+    assert len(problems(HEAD + "metricsProviders: 5")) == 1
+    assert len(problems(profile("{name: RemoveDuplicates, args: 5}"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ("[1]", f"{ARGS}: a map (key: value) is expected, not a list"),
+        ("{max_pod_life_time_seconds: 5, states: [Running]}", f"{ARGS}.max_pod_life_time_seconds: unknown key"),
+        ("{MaxPodLifeTimeSeconds: 5, states: [Running]}", f"{ARGS}.MaxPodLifeTimeSeconds: unknown key"),
+        ("{bogus: ~, states: [Running]}", f"{ARGS}.bogus: unknown key 'bogus'; known are namespaces, labelSelector, "),
+        ("{include: [a], states: [Running]}", f"{ARGS}.include: unknown key 'include'; it belongs under namespaces"),
+        ('{maxPodLifeTimeSeconds: "5"}', f"{ARGS}.maxPodLifeTimeSeconds: a number is expected, not text"),
+        ("{maxPodLifeTimeSeconds: -5}", f"{ARGS}.maxPodLifeTimeSeconds: -5 is out of range: at least 0"),
+        ("{states: Running}", f"{ARGS}.states: a list is expected, not 'Running'"),
+        ("{states: [5]}", f"{ARGS}.states[0]: 5 is not known here; known are Running, Pending, CrashLoopBackOff"),
+        ("{states: [Running], namespaces: [a]}", f"{ARGS}.namespaces: a map (key: value) is expected, not a list"),
+        (
+            "{states: [Running], namespaces: {include: [a], exclude: [b]}}",
+            f"{ARGS}.namespaces: give either include or exclude, not both",
+        ),
+        ("{states: [Running], labelSelector: a=b}", f"{ARGS}.labelSelector: a map (key: value) is expected, not 'a=b'"),
+        ("{states: [Running], labelSelector: {matchLabel: {a: b}}}", f"{ARGS}.labelSelector: unknown key 'matchLabel'"),
+        (
+            "{states: [Running], namespaces: {include: [~]}}",
+            f"{ARGS}.namespaces.include[0]: text is expected, not null",
+        ),
+    ],
+)
+def test_arguments_are_strict_and_problems_name_the_argument(args, problem):
+    """Keys are exact, types are exact; the message has the place down to the item, and a suggestion."""
+    (found,) = args_problems("PodLifeTime", args)
+
+    assert found.startswith(problem)
+
+
+def test_a_missing_argument_is_named_at_the_arguments():
+    """Where nothing is written there is no line of its own: the entry's is given."""
+    assert args_problems("RemovePodsHavingTooManyRestarts", "~") == [f"{ARGS}: 'podRestartThreshold' is missing"]
+
+
+def test_each_line_of_a_validator_is_a_problem():
+    """A plugin may find several things wrong between its arguments."""
+    assert args_problems("PodLifeTime", "{}") == [f"{ARGS}: give a life time", f"{ARGS}: give states"]
+
+
+def test_a_key_with_dots_is_quoted_in_the_path():
+    """Resource names stay readable."""
+    (problem,) = args_problems("LowNodeUtilization", '{thresholds: {example.com/gpu: "5"}, targetThresholds: {cpu: 5}}')
+
+    assert problem == f'{ARGS}.thresholds["example.com/gpu"]: a number is expected, not text'
+
+
+def test_arguments_of_plugins_that_do_not_run_are_checked_too():
+    """All entries are validated, even a second one for the same plugin."""
+    text = profile(f"{LIFE_TIME}, {{name: PodLifeTime, args: {{states: [x]}}}}, {{name: Nothing}}", RUN_LIFE_TIME)
+
+    assert [each.split(":")[0] for each in problems(text)] == [
+        "line 5, profiles[0].pluginConfig[1]",
+        "line 5, profiles[0].pluginConfig[1].args.states[0]",
+        "line 5, profiles[0].pluginConfig[2].name",
+    ]
+
+
+def test_a_long_value_is_cut_in_the_message():
+    """A message stays a line."""
+    (problem,) = args_problems("PodLifeTime", "{states: [" + "x" * 500 + "]}")
+
+    assert len(problem) < 250
