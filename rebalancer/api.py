@@ -113,11 +113,13 @@ class Strategy(Generic[A]):
         name: as policies spell it.
         Args: the model of its arguments.
         point: the extension point at which a policy may enable it.
+        needs: kinds it looks at beside nodes and pods, as `kind` spells them, like `Namespace`.
     """
 
     name: ClassVar[str]
     Args: ClassVar[type[Args]]
     point: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, args: A) -> None:
         self.args = args

@@ -84,14 +84,14 @@ class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
 
 
-class CycleOver(BaseException):  # noqa: N818
+class CycleOver(BaseException):
     """The limit for the whole cycle is used up: the running strategy ends.
 
     Derives from BaseException because it is technically not an error.
     """
 
 
-class CycleStopped(BaseException):  # noqa: N818
+class CycleStopped(BaseException):
     """A signal or the deadline ends the cycle after the request in flight; `reason` says which.
 
     Derives from BaseException so that no strategy takes it for an error of its own.

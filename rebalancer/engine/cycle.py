@@ -10,7 +10,7 @@ from rebalancer.engine.budget import Limits
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.evictor_args import DefaultEvictorArgs
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
-from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.model.cluster import Cluster
 
@@ -34,6 +34,7 @@ def run_cycle(
     limits: Limits,
     sink: Sink,
     timer: Callable[[], float],
+    observe: Callable[[Entry], None] = lambda _: None,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -46,11 +47,12 @@ def run_cycle(
         limits: the most evictions of this cycle.
         sink: where granted evictions go.
         timer: seconds, for the duration of each strategy.
+        observe: called with every ledger entry as it is recorded.
 
     Raises:
         UsageError: an evictor's arguments do not go with the cluster.
     """
-    ledger = Ledger()
+    ledger = Ledger(observe=observe)
     plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"{len(cluster.nodes)} ready nodes are selected, and moving pods takes {_FEWEST_NODES}"

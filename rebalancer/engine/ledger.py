@@ -1,5 +1,6 @@
 """Every request of a cycle with its verdict and why; of a dry run this is the plan."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rebalancer.model.objects import Pod
@@ -40,6 +41,7 @@ class Ledger:
     Attributes:
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
+        observe: called with every entry as it is recorded.
     """
 
     evictions: list[Entry] = field(default_factory=list)
@@ -47,6 +49,7 @@ class Ledger:
     runs: list[StrategyRun] = field(default_factory=list)
     skipped: str | None = None
     stopped: str | None = None
+    observe: Callable[[Entry], None] = lambda _: None
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
 
     @property
@@ -56,6 +59,7 @@ class Ledger:
 
     def record(self, entry: Entry) -> None:
         """Write down a verdict.  A pod refused twice to one strategy counts once, with the first cause."""
+        self.observe(entry)
         key = (len(self.runs), entry.pod.key)
         match entry.verdict:
             case Granted():

@@ -231,6 +231,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[tuple[str, str], str | None] | None = None
     warnings: tuple[str, ...] = ()
 
+    def at(self, now: datetime) -> "Snapshot":
+        """Return this snapshot with another clock."""
+        return msgspec.structs.replace(self, now=now)
+
     def newest(self) -> datetime | None:
         """Return the newest time that nodes and pods carry, the nearest thing to the time of the snapshot."""
         times = [node.seen for node in self.nodes if node.seen]

@@ -1,0 +1,87 @@
+"""Writes a live cluster to a file that `--snapshot` reads."""
+
+import gzip
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rebalancer.app.live import PATHS, LiveCluster, open_cluster
+from rebalancer.errors import Forbidden, UsageError
+from rebalancer.kube.lists import read_list
+from rebalancer.report.document import timestamp
+
+#: What no decision needs and what may be confidential: taken out of every container.
+_CONTAINER_SECRETS = ("env", "envFrom", "command", "args")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class _RawFolder:
+    """Collects objects as they are, less what should not leave the cluster."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def fold(self, page: bytes) -> str:
+        decoded = msgspec.json.decode(page)
+        self.items += [_pruned(each) for each in decoded.get("items") or ()]
+        return str(decoded.get("metadata", {}).get("continue") or "")
+
+
+def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
+    """Write nodes, pods and what else policies may need to a file, gzipped if its name ends in `.gz`.
+
+    Environment variables, commands and managed fields are left out.
+
+    Returns:
+        The number of objects by kind, and a warning for each kind that may not be read.
+
+    Raises:
+        ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
+        UsageError: the file cannot be written.
+    """
+    live = open_cluster(kubeconfig, context)
+    now = datetime.now(UTC)
+    lists: dict[str, list[Any]] = {}
+    warnings = []
+    for kind, where in PATHS.items():
+        try:
+            lists[kind] = read_list(live.client, where, _RawFolder).items
+        except Forbidden as error:
+            if kind in ("Node", "Pod"):
+                raise
+            warnings.append(f"left out: {error}")
+    _write(Path(path), _file(lists, now, live))
+    return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+
+
+def _file(lists: Mapping[str, list[Any]], now: datetime, live: LiveCluster) -> bytes:
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "List",
+            "rebalancer": {"now": timestamp(now), **live.description},
+            "items": [{"apiVersion": "v1", "kind": f"{kind}List", "items": items} for kind, items in lists.items()],
+        }
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    except OSError as error:
+        raise UsageError(f"snapshot {path} cannot be written: {error.strerror}") from error
+
+
+def _pruned(item: dict[str, Any]) -> dict[str, Any]:
+    metadata = item.get("metadata", {})
+    metadata.pop("managedFields", None)
+    (metadata.get("annotations") or {}).pop(_LAST_APPLIED, None)
+    spec = item.get("spec") or {}
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(group) or ():
+            for key in _CONTAINER_SECRETS:
+                container.pop(key, None)
+    return item

@@ -1,0 +1,106 @@
+"""Policies by file or preset name, and the plans they make."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import rebalancer
+from rebalancer.api import Strategy
+from rebalancer.args import Plugin
+from rebalancer.engine.budget import Limits
+from rebalancer.engine.cycle import ProfilePlan
+from rebalancer.engine.evictor_args import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
+from rebalancer.errors import UsageError
+from rebalancer.plugins import StrategyType, plugin, strategies
+from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
+
+_PACKAGE = Path(rebalancer.__file__).parent
+
+
+def known_plugins() -> Mapping[str, Plugin]:
+    """Return what a policy may name."""
+    return {DEFAULT_EVICTOR.name: DEFAULT_EVICTOR} | {name: plugin(strategy) for name, strategy in strategies().items()}
+
+
+def preset_directory() -> Path:
+    """Return the folder of the presets: inside the package in a wheel, beside it in a checkout."""
+    inside = _PACKAGE / "policies"
+    return (inside if inside.is_dir() else _PACKAGE.parent / "policies") / "presets"
+
+
+def presets() -> tuple[str, ...]:
+    """Return the names of the presets."""
+    return tuple(sorted(path.stem for path in preset_directory().glob("*.yaml")))
+
+
+def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy by its file's path, `-` for standard input, or a preset's name.
+
+    Raises:
+        PolicyError: it has problems.
+        UsageError: there is no such file and no such preset.
+    """
+    return load_policy(_policy_text(name), known_plugins(), source=name, strict=strict)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a policy with all strategies that are installed."""
+    return policy_schema(known_plugins())
+
+
+def _policy_text(name: str) -> str:
+    try:
+        if name == "-":
+            return sys.stdin.read()
+        path = Path(name)
+        return (preset_directory() / f"{name}.yaml" if name in presets() and not path.exists() else path).read_text()
+    except FileNotFoundError:
+        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"policy {name} cannot be read: {error}") from error
+
+
+def limits(policy: Policy) -> Limits:
+    """Return the policy's limits on evictions."""
+    return Limits(policy.max_per_node, policy.max_per_namespace, policy.max_total)
+
+
+def plans(policy: Policy) -> tuple[ProfilePlan, ...]:
+    """Return the profiles made ready to run."""
+    known = strategies()
+    return tuple(
+        ProfilePlan(
+            profile.name,
+            _evictor_args(profile.args),
+            tuple(_strategy(known[name], profile.args) for name in profile.deschedule),
+            tuple(_strategy(known[name], profile.args) for name in profile.balance),
+        )
+        for profile in policy.profiles
+    )
+
+
+def _evictor_args(args: Mapping[str, Any]) -> DefaultEvictorArgs:
+    evictor = args[DEFAULT_EVICTOR.name]
+    assert isinstance(evictor, DefaultEvictorArgs)
+    return evictor
+
+
+def _strategy(strategy: StrategyType, args: Mapping[str, Any]) -> Strategy[Any]:
+    return strategy(args[strategy.name])
+
+
+def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
+    """Return the kinds that these plans look at beside nodes and pods; PDBs always, as every eviction counts."""
+    needed = {"PodDisruptionBudget"}
+    for profile in profiles:
+        evictor = profile.evictor
+        if evictor.namespace_label_selector:
+            needed.add("Namespace")
+        if evictor.priority_threshold.name:
+            needed.add("PriorityClass")
+        if PVC in evictor.protections() and evictor.protected_storage_classes():
+            needed.add("PersistentVolumeClaim")
+        for strategy in (*profile.deschedule, *profile.balance):
+            needed |= strategy.needs
+    return frozenset(needed)

@@ -1,0 +1,204 @@
+"""The command line: options in, exit code out, no logic.
+
+Everything heavy is imported inside the commands, so that `--help` answers at once.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+import click
+
+from rebalancer import __version__
+from rebalancer.errors import RebalancerError, UsageError
+
+P = ParamSpec("P")
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+policy_option = click.option(
+    "--policy-config-file",
+    "--policy",
+    "policy",
+    required=True,
+    metavar="FILE|PRESET",
+    help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
+)
+kubeconfig_option = click.option(
+    "--kubeconfig",
+    "--client-connection-kubeconfig",
+    metavar="FILE",
+    help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
+)
+context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig; else its current one.")
+verbosity_option = click.option(
+    "-v", "--v", "verbosity", type=click.IntRange(min=0), default=0, metavar="N", help="Say more: 1 or 2."
+)
+
+
+def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
+    """End the program with the message and the exit code of an error of our own."""
+
+    @wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except RebalancerError as error:
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(error.exit_code)
+
+    return wrapper
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="rebalancer")
+def main() -> None:
+    """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
+
+    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing was evicted;
+    2 bad usage or policy; 3 no cluster.
+    """
+
+
+@main.command()
+@policy_option
+@kubeconfig_option
+@context_option
+@click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+@click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
+@click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
+@click.option(
+    "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True, help="The report."
+)
+@click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+@click.option(
+    "--descheduling-interval", default="0", show_default=True, metavar="DURATION", help="0 runs one cycle and ends."
+)
+@click.option(
+    "--deadline", default="5m", show_default=True, metavar="DURATION", help="No eviction later after the snapshot."
+)
+@click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
+@click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@verbosity_option
+@speaking_plainly
+def run(
+    policy: str,
+    output: str,
+    descheduling_interval: str,
+    deadline: str,
+    verbosity: int,
+    *,
+    yes: bool,
+    **options: Any,
+) -> None:
+    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
+    _log(verbosity)
+    from rebalancer.app.run import Options, run  # noqa: PLC0415  see the module's docstring
+
+    if _seconds("--descheduling-interval", descheduling_interval):
+        raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
+    chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
+    outcome = run(
+        Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
+        lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
+    )
+    _print(outcome.report, output, everything=verbosity > 0)
+    sys.exit(outcome.exit_code)
+
+
+@main.command()
+@policy_option
+@click.option("--lenient", is_flag=True, help="Let warnings pass.")
+@speaking_plainly
+def validate(policy: str, *, lenient: bool) -> None:
+    """Check a policy without a cluster; what the reference would silently ignore is an error."""
+    from rebalancer.app import policies  # noqa: PLC0415
+
+    loaded = policies.read_policy(policy, strict=not lenient)
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    profiles = loaded.policy.profiles
+    names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
+    click.echo(f"{policy} is valid: {len(profiles)} profiles, strategies {', '.join(names) or 'none'}")
+
+
+@main.command()
+@kubeconfig_option
+@context_option
+@click.option("--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
+@verbosity_option
+@speaking_plainly
+def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
+    """Write the live cluster to a file that `run --snapshot` reads.
+
+    Environment variables, commands and arguments of containers are left out.
+    """
+    _log(verbosity)
+    from rebalancer.app.capture import capture  # noqa: PLC0415
+
+    counts, warnings = capture(kubeconfig, context, path)
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    click.echo(f"{path}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
+
+
+@main.command()
+@click.argument("name", required=False)
+@speaking_plainly
+def strategies(name: str | None) -> None:
+    """List the strategies, or explain one of them."""
+    from rebalancer.app.describe import describe_strategy, list_strategies  # noqa: PLC0415
+
+    for line in describe_strategy(name) if name else list_strategies():
+        click.echo(line)
+
+
+@main.command()
+@speaking_plainly
+def schema() -> None:
+    """Print the JSON schema of a policy, for editors and checks."""
+    import json  # noqa: PLC0415
+
+    from rebalancer.app.policies import schema  # noqa: PLC0415
+
+    click.echo(json.dumps(schema(), indent=2))
+
+
+def _log(verbosity: int) -> None:
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    logging.getLogger("rebalancer").setLevel(_LOG_LEVELS[min(verbosity, len(_LOG_LEVELS) - 1)])
+
+
+def _seconds(option: str, text: str) -> float:
+    from rebalancer.engine.evictor_args import parse_duration  # noqa: PLC0415
+
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def _confirm(cluster: dict[str, str | None]) -> None:
+    where = f"context {cluster['context']} ({cluster['server']})" if cluster["context"] else str(cluster["server"])
+    if not sys.stdin.isatty():
+        raise UsageError(f"this run would evict pods from {where}: say so with --context, --kubeconfig or --yes")
+    if not click.confirm(f"Evict pods from {where}?", err=True):
+        raise UsageError("nothing was done")
+
+
+def _print(report: dict[str, Any], output: str, *, everything: bool) -> None:
+    if output == "json":
+        import json  # noqa: PLC0415
+
+        click.echo(json.dumps(report, indent=2))
+    elif output == "yaml":
+        import yaml  # noqa: PLC0415
+
+        click.echo(yaml.safe_dump(report, sort_keys=False), nl=False)
+    else:
+        from rebalancer.report.table import print_table  # noqa: PLC0415
+
+        print_table(report, sys.stdout, everything=everything)

@@ -1,0 +1,110 @@
+"""The report as a document; its keys are an interface (policies/schema/report-v1.json)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Pod
+from rebalancer.model.verdict import Failed, Refused
+
+#: Where the clock of a cycle comes from.
+CLOCKS = {
+    "option": "given by --now",
+    "snapshot": "recorded in the snapshot",
+    "newest": "the newest time in the file",
+    "wall": "the wall clock",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a run worked on.
+
+    Attributes:
+        dry_run: whether nothing was evicted for real.
+        cluster: `{"context", "server"}` or `{"file"}`.
+        clock: a key of `CLOCKS`.
+        warnings: what the reader should know.
+    """
+
+    dry_run: bool
+    cluster: Mapping[str, str | None]
+    clock: str
+    warnings: tuple[str, ...]
+
+
+def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> dict[str, Any]:
+    """Return the report of a cycle."""
+    return {
+        "apiVersion": "rebalancer/v1",
+        "kind": "Report",
+        "dryRun": circumstances.dry_run,
+        "now": timestamp(cluster.now),
+        "clock": circumstances.clock,
+        "cluster": dict(circumstances.cluster),
+        "skipped": ledger.skipped,
+        "evictions": [_eviction(entry) for entry in ledger.evictions],
+        "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
+        "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
+        "strategies": [
+            {
+                "profile": run.profile,
+                "strategy": run.strategy,
+                "evicted": run.evicted,
+                "refused": run.refused,
+                "seconds": round(run.seconds, 6),
+                "error": run.error,
+            }
+            for run in ledger.runs
+        ],
+        "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
+        "warnings": list(_unique((*circumstances.warnings, *cluster.snapshot.warnings))),
+    }
+
+
+def timestamp(time: datetime) -> str:
+    """Return a time as Kubernetes writes it."""
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _eviction(entry: Entry) -> dict[str, Any]:
+    return {
+        "namespace": entry.pod.namespace,
+        "name": entry.pod.name,
+        "uid": entry.pod.uid,
+        "node": entry.pod.node,
+        "owner": _owner(entry.pod),
+        "profile": entry.profile,
+        "strategy": entry.strategy,
+        "reason": entry.because,
+    }
+
+
+def _owner(pod: Pod) -> dict[str, str] | None:
+    owner = pod.controller
+    return {"kind": owner.kind, "name": owner.name} if owner else None
+
+
+def _refusal(entry: Entry, verdict: Refused) -> dict[str, Any]:
+    return {**_asked(entry), "by": verdict.by, "reason": verdict.reason}
+
+
+def _failure(entry: Entry, verdict: Failed) -> dict[str, Any]:
+    return {**_asked(entry), "error": verdict.error}
+
+
+def _asked(entry: Entry) -> dict[str, Any]:
+    return {
+        "namespace": entry.pod.namespace,
+        "name": entry.pod.name,
+        "node": entry.pod.node,
+        "profile": entry.profile,
+        "strategy": entry.strategy,
+    }
+
+
+def _unique(texts: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(texts)

@@ -1,0 +1,119 @@
+"""Reads a cluster from a file: what `kubectl get ... -o json|yaml` prints, or `rebalancer snapshot` writes."""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from rebalancer.errors import SnapshotError
+from rebalancer.wire.collect import Collection, add_document
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """What a file holds.
+
+    Attributes:
+        collection: its objects.
+        recorded: the time at which `rebalancer snapshot` wrote it, or None.
+    """
+
+    collection: Collection
+    recorded: datetime | None
+
+
+class _Recorded(msgspec.Struct):
+    now: datetime | None = None
+
+
+class _Header(msgspec.Struct):
+    rebalancer: _Recorded | None = None
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML whose scalars are what JSON would have: times stay text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_snapshot_file(path: str) -> SnapshotFile:
+    """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents.
+
+    Raises:
+        SnapshotError: it cannot be read, or holds no nodes.
+    """
+    collection = Collection()
+    recorded = None
+    for document in _documents(_read(path), path):
+        try:
+            header = msgspec.json.decode(document, type=_Header)
+            add_document(collection, document)
+        except msgspec.MsgspecError as error:
+            raise SnapshotError(f"snapshot {path}: {error}; it should be what `{_HOW}` prints") from error
+        recorded = header.rebalancer.now if header.rebalancer else recorded
+    if not collection.folders["Node"].items:
+        raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
+    return SnapshotFile(collection, recorded)
+
+
+def _read(path: str) -> bytes:
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
+
+
+def _documents(content: bytes, path: str) -> Iterator[bytes]:
+    """Yield each document as JSON."""
+    if content.lstrip()[:1] in (b"{", b"["):
+        yield from _json_documents(content, path)
+    else:
+        yield from _yaml_documents(content, path)
+
+
+def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except msgspec.MsgspecError:
+        yield from _json_stream(content, path)
+    else:
+        yield content
+
+
+def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
+    decoder = json.JSONDecoder()
+    try:
+        text = content.decode()
+        position = 0
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            yield msgspec.json.encode(value)
+            position += len(text[position:]) - len(text[position:].lstrip())
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {path} is no JSON: {error}") from error
+
+
+def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
+    try:
+        for document in yaml.load_all(content, Loader=_Loader):
+            if document is not None:
+                yield msgspec.json.encode(document)
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError) as error:
+        place = " ".join(str(error).split())
+        raise SnapshotError(f"snapshot {path} is no YAML: {place}") from error
