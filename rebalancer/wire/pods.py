@@ -47,8 +47,8 @@ class _Claim(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _Volume(msgspec.Struct, gc=False, rename="camel"):
-    host_path: msgspec.Raw | None = None
-    empty_dir: msgspec.Raw | None = None
+    host_path: msgspec.Raw = msgspec.Raw()
+    empty_dir: msgspec.Raw = msgspec.Raw()
     persistent_volume_claim: _Claim | None = None
 
 
@@ -212,8 +212,8 @@ def _spec_key(spec: _Spec) -> SpecKey:
     )
 
 
-def _present(raw: msgspec.Raw | None) -> bool:
-    return raw is not None and bytes(raw) != b"null"
+def _present(raw: msgspec.Raw) -> bool:
+    return bytes(raw) not in (b"", b"null")
 
 
 def _container_key(container: _Container) -> ContainerKey:
