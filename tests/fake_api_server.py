@@ -46,6 +46,9 @@ Object = dict[str, Any]
 #: How long a stalled answer waits at most, should a test forget it.
 LONGEST_STALL_SECONDS = 30.0
 
+#: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
+CERTIFICATE = Path(__file__).parent / "loopback.pem"
+
 _PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
 _ALWAYS_SERVED = {
     "/api/v1/nodes": "Node",
@@ -79,7 +82,7 @@ class Rule:
 class FakeApiServer:
     """See the module."""
 
-    def __init__(self, objects: Iterable[Object] = (), *, token: str = "the-token") -> None:
+    def __init__(self, objects: Iterable[Object] = (), *, token: str = "the-token", tls: bool = False) -> None:
         self.token = token
         self.requests: list[Request] = []
         self.events: list[Object] = []
@@ -90,7 +93,7 @@ class FakeApiServer:
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
         self._lock = threading.RLock()
-        self._http = HttpServer(self.reply)
+        self._http = HttpServer(self.reply, CERTIFICATE if tls else None)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         for each in objects:
             self.add(each)
@@ -113,7 +116,7 @@ class FakeApiServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return self._http.url
 
     def kubeconfig(self, folder: Path, *, user: Object | None = None, context: str = "fake") -> Path:
         """Write a kubeconfig for this server; `user` replaces the token."""
@@ -228,7 +231,8 @@ class FakeApiServer:
         """Answer one request."""
         with self._lock:
             self.requests.append(request)
-            if request.headers.get("authorization") != f"Bearer {self.token}":
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            if (scheme.lower(), token) != ("bearer", self.token):
                 return Reply(401, _status(401, "Unauthorized", reason="Unauthorized"))
         for rule in self._rules:
             if rule.takes(request) and isinstance(reply := rule.act(request), Reply):

@@ -3,11 +3,13 @@
 import gzip
 import json
 import socket
+import ssl
 import struct
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -41,11 +43,25 @@ class HttpServer(ThreadingHTTPServer):
 
     daemon_threads = False
 
-    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+    def __init__(self, answer: Callable[[Request], Reply], certificate: Path | None = None) -> None:
         self.answer = answer
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
+        if self._tls and certificate:
+            self._tls.load_cert_chain(certificate)
         self.broken: list[BaseException] = []
         self.connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.server_address[1]}"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        if self._tls is None:
+            return connection, address
+        # Shaking hands here would keep all other clients waiting: it happens with the first byte.
+        return self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exc_info()[1]

@@ -1,0 +1,196 @@
+import base64
+import json
+import logging
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rebalancer.errors import NoCredentials
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import connect
+
+PODS = "/api/v1/pods"
+
+PLUGIN = """#!{python}
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+calls = here / "calls"
+calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
+token = (here / "token").read_text()
+if not token:
+    sys.exit("you have to log in")
+status = {{"token": token}}
+print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}}))
+"""
+
+
+@pytest.fixture
+def client_as(server, tmp_path, time):
+    """Make a client for a kubeconfig user."""
+    opened = []
+
+    def make(user: dict) -> Client:
+        opened.append(connect(str(server.kubeconfig(tmp_path, user=user)), None, environ={}))
+        return Client(opened[-1], patience=time.patience())
+
+    yield make
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """An exec plugin that hands out what is in the file `token` beside it."""
+    path = tmp_path / "plugin"
+    path.write_text(PLUGIN.format(python=sys.executable))
+    path.chmod(0o755)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "installHint": "Ask Ops."}}
+
+
+def authorizations(server):
+    return [request.headers.get("authorization") for request in server.requests]
+
+
+def test_a_token_file_is_read_again_after_a_401(server, client_as, tmp_path):
+    """A token that was rotated during the run does not end it."""
+    (tmp_path / "token").write_text("the-token\n")
+    client = client_as({"tokenFile": "token", "token": "a stale copy"})
+    client.get(PODS)
+    (tmp_path / "token").write_text("rotated")
+    server.token = "rotated"
+
+    client.get(PODS)
+
+    assert authorizations(server) == ["Bearer the-token", "Bearer the-token", "Bearer rotated"]
+
+
+def test_the_kubeconfig_is_read_again_after_a_401(server, client_as, tmp_path):
+    """`kubectl config set-credentials` in another window helps at once."""
+    client = client_as({"token": "old"})
+    server.kubeconfig(tmp_path, user={"token": "the-token"})
+
+    client.get(PODS)
+
+    assert authorizations(server) == ["Bearer old", "Bearer the-token"]
+
+
+def test_the_exec_plugin_runs_again_after_a_401(server, client_as, tmp_path, plugin):
+    """And only then: one run serves many requests."""
+    (tmp_path / "token").write_text("the-token")
+    client = client_as(plugin)
+    client.get(PODS)
+    client.get(PODS)
+    (tmp_path / "token").write_text("fresh")
+    server.token = "fresh"
+
+    client.get(PODS)
+
+    assert authorizations(server) == ["Bearer the-token"] * 3 + ["Bearer fresh"]
+    assert (tmp_path / "calls").read_text() == "xx"
+
+
+def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plugin):
+    """A 401 to several requests at once runs the plugin once."""
+    (tmp_path / "token").write_text("old")
+    client = client_as(plugin)
+    (tmp_path / "token").write_text("the-token")
+    together = threading.Barrier(4)
+    server.on("GET", PODS, lambda _: together.wait(10), times=4)
+    server.token = "old"
+    server.on("GET", PODS, lambda _: setattr(server, "token", "the-token"), times=4)
+    server.fail("GET", PODS, status=401, times=4)
+    threads = [threading.Thread(target=client.get, args=(PODS,)) for _ in range(4)]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    assert authorizations(server) == ["Bearer old"] * 4 + ["Bearer the-token"] * 4
+    assert (tmp_path / "calls").read_text() == "xx"
+
+
+def test_a_plugin_that_fails_explains_itself(client_as, tmp_path, plugin, caplog):
+    """Its own words and its hint reach the user, once, instead of a 401 later on."""
+    (tmp_path / "token").write_text("")
+
+    with pytest.raises(NoCredentials, match=r"exec plugin .*plugin of context 'fake' gave no credentials: .*log in.*"):
+        client_as(plugin)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
+    """The cure stands in the kubeconfig itself."""
+    with pytest.raises(NoCredentials, match=r"No such file or directory.* Ask Ops\.$"):
+        client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
+
+
+def test_a_plugin_that_fails_on_a_401_ends_the_read(server, client_as, tmp_path, plugin):
+    """The second run of the plugin is as explicit as the first."""
+    (tmp_path / "token").write_text("the-token")
+    client = client_as(plugin)
+    (tmp_path / "token").write_text("")
+    server.token = "another"
+
+    with pytest.raises(NoCredentials, match="log in"):
+        client.get(PODS)
+
+
+def test_a_user_with_a_password_is_sent_as_such(server, client_as):
+    """Basic authentication is old, and still in some kubeconfigs."""
+    with pytest.raises(NoCredentials):
+        client_as({"username": "me", "password": "pass"}).get(PODS)
+
+    assert authorizations(server)[0] == "Basic " + base64.b64encode(b"me:pass").decode()
+
+
+def test_a_context_without_a_user_is_anonymous(server, tmp_path, time):
+    """Nothing is sent that nobody gave."""
+    path = server.kubeconfig(tmp_path)
+    document = json.loads(path.read_text())
+    del document["contexts"][0]["context"]["user"]
+    path.write_text(json.dumps(document))
+
+    with pytest.raises(NoCredentials):
+        Client(connect(str(path), None, environ={}), patience=time.patience()).get(PODS)
+    assert authorizations(server)[0] is None
+
+
+def test_acting_as_somebody_else_is_kept(server, client_as):
+    """Dropped, it would act with more rights than the kubeconfig means."""
+    client_as({"token": "the-token", "as": "deputy"}).get(PODS)
+
+    assert server.requests[0].headers["impersonate-user"] == "deputy"
+    with pytest.raises(NoCredentials, match="as-groups, which is not supported"):
+        client_as({"token": "the-token", "as": "deputy", "as-groups": ["few"]})
+
+
+@pytest.mark.parametrize("token", ["the\nsecret", "the\x00secret", "thé-secret"])
+def test_a_token_that_cannot_be_sent_is_not_shown(client_as, tmp_path, token):
+    """The HTTP library would print it."""
+    (tmp_path / "token").write_text(token)
+
+    with pytest.raises(NoCredentials, match="characters that no token has") as caught:
+        client_as({"tokenFile": "token"}).get(PODS)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "user", [{"tokenFile": "missing"}, {"exec": {"command": "x"}}, {"auth-provider": {"name": "oidc", "config": {}}}]
+)
+def test_credentials_that_are_not_there_are_an_error_of_the_users(client_as, user):
+    """A missing file, a malformed plugin entry, an empty provider: one line, no traceback."""
+    with pytest.raises(NoCredentials, match="context 'fake'"):
+        client_as(user)
+
+
+def test_the_kubernetes_package_is_imported_only_to_connect():
+    """It costs half a second: `--help` and runs on a file do not pay for it."""
+    modules = ", ".join(f"rebalancer.kube.{name}" for name in ("config", "client", "lists", "evictions", "events"))
+    check = f"import sys, {modules}; print('kubernetes' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,184 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rebalancer.errors import NoCredentials
+from rebalancer.kube.config import connect
+from rebalancer.kube.kubeconfig import read
+
+
+def write(path: Path, *contexts: str, current: str = "", cluster: dict | None = None, user: dict | None = None) -> Path:
+    """Write a kubeconfig in which each context has a cluster and a user of its own name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "contexts": [{"name": each, "context": {"cluster": each, "user": each}} for each in contexts],
+        "clusters": [{"name": each, "cluster": cluster or {"server": f"https://{each}:6443"}} for each in contexts],
+        "users": [{"name": each, "user": user or {"token": each}} for each in contexts],
+    }
+    path.write_text(yaml.safe_dump(document | ({"current-context": current} if current else {})))
+    return path
+
+
+@pytest.fixture
+def account(tmp_path):
+    """A pod's service account."""
+    (tmp_path / "account").mkdir()
+    (tmp_path / "account" / "token").write_text("pod-token\n")
+    (tmp_path / "account" / "ca.crt").write_text("a certificate")
+    return tmp_path / "account"
+
+
+@pytest.fixture
+def environ(tmp_path):
+    """The environment of a pod whose user has a home with a kubeconfig."""
+    write(tmp_path / "home" / ".kube" / "config", "home", current="home")
+    return {
+        "HOME": str(tmp_path / "home"),
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+        "KUBERNETES_SERVICE_PORT": "443",
+    }
+
+
+def test_the_explicit_file_comes_first(tmp_path, environ):
+    """--kubeconfig is used alone: KUBECONFIG does not mix in."""
+    environ["KUBECONFIG"] = str(write(tmp_path / "listed", "listed", current="listed"))
+    explicit = write(tmp_path / "explicit", "explicit", current="explicit")
+
+    connection = connect(str(explicit), None, environ=environ)
+
+    assert (connection.context, connection.server) == ("explicit", "https://explicit:6443")
+    assert not connection.in_cluster
+    with pytest.raises(NoCredentials, match=r"no context 'listed': there is explicit"):
+        connect(str(explicit), "listed", environ=environ)
+
+
+def test_the_files_of_kubeconfig_come_second(tmp_path, environ):
+    """They are merged: the first current-context and the first of two equal names count."""
+    one = write(tmp_path / "one", "a", cluster={"server": "https://first:1"})
+    two = write(tmp_path / "two", "a", "b", current="b", cluster={"server": "https://second:2"})
+    three = write(tmp_path / "three", "c", current="c")
+    environ["KUBECONFIG"] = f"{one}:{two}:{tmp_path / 'missing'}:{three}"
+
+    assert connect(None, None, environ=environ).context == "b"
+    assert connect(None, "a", environ=environ).server == "https://first:1"
+    assert connect(None, "c", environ=environ).server == "https://c:6443"
+
+
+def test_the_home_comes_third(environ, account):
+    """A kubeconfig in the home counts for more than being in a pod."""
+    assert connect(None, None, environ=environ, service_account=account).server == "https://home:6443"
+
+
+@pytest.mark.parametrize("kubeconfig", ["/dev/null", "/missing/a:/missing/b"])
+def test_the_pod_comes_last(environ, account, kubeconfig):
+    """Where KUBECONFIG leads to nothing, the service account is the way in."""
+    environ["KUBECONFIG"] = kubeconfig
+
+    connection = connect(None, None, environ=environ, service_account=account)
+
+    assert (connection.context, connection.server, connection.in_cluster) == (None, "https://10.0.0.1:443", True)
+    assert connection.access().headers()["Authorization"] == "bearer pod-token"
+
+
+def test_a_pod_without_a_service_account_says_what_is_missing(environ, tmp_path):
+    """automountServiceAccountToken: false is a common reason."""
+    environ["KUBECONFIG"] = "/dev/null"
+
+    with pytest.raises(NoCredentials, match=r"the pod's service account cannot be used: .*token"):
+        connect(None, None, environ=environ, service_account=tmp_path / "nothing")
+
+
+def test_nothing_at_all_names_the_ways_in(tmp_path):
+    """No file, no pod: the message is the way out."""
+    with pytest.raises(NoCredentials, match=r"--kubeconfig FILE, set KUBECONFIG, or .* --snapshot FILE"):
+        connect(None, None, environ={"HOME": str(tmp_path)})
+
+
+def test_a_context_is_never_traded_for_the_pods_own_cluster(environ, account):
+    """Who names a context means that cluster and no other."""
+    environ["KUBECONFIG"] = "/dev/null"
+
+    with pytest.raises(NoCredentials, match="'prod' needs a kubeconfig"):
+        connect(None, "prod", environ=environ, service_account=account)
+
+
+def test_a_wrong_context_lists_those_there_are(tmp_path):
+    """A typo is seen at a glance."""
+    path = write(tmp_path / "config", "prod", "dev", current="dev")
+
+    with pytest.raises(NoCredentials, match=r"no context 'prd': there is dev, prod$"):
+        connect(str(path), "prd", environ={})
+
+
+def test_no_current_context_asks_for_one(tmp_path):
+    """It is not guessed, even when there is only one."""
+    path = write(tmp_path / "config", "prod")
+
+    with pytest.raises(NoCredentials, match=r"no current-context: choose one with --context \(prod\)"):
+        connect(str(path), None, environ={})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("a: [secret", "is not YAML: look in line 1"),
+        ("- secret", "its top level is no mapping"),
+        ("contexts: secret", "contexts is not a list of `name` and `context` pairs"),
+        ("users: [{name: a, user: secret}]", "users is not a list of `name` and `user` pairs"),
+        ("clusters: [{cluster: {}}]", "clusters is not a list"),
+        ("\xff secret", "kubeconfig"),
+        ("{current-context: a, contexts: [{name: a, context: {cluster: b}}]}", "names cluster 'b', which is not there"),
+        (
+            "{current-context: a, contexts: [{name: a, context: {cluster: b, user: c}}], clusters: [{name: b}]}",
+            "names user 'c', which is not there",
+        ),
+        (
+            "{current-context: a, contexts: [{name: a, context: {cluster: b}}], clusters: [{name: b}]}",
+            "the server of context 'a' is '', which is no https:// address",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_named_with_the_place(tmp_path, text, message):
+    """One line, no traceback, and nothing of what the file keeps secret."""
+    path = tmp_path / "config"
+    path.write_bytes(text.encode("latin-1"))
+
+    with pytest.raises(NoCredentials, match=message) as caught:
+        connect(str(path), None, environ={})
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_explicit_file_is_an_error(tmp_path, environ, account):
+    """It is not passed over for the next place."""
+    with pytest.raises(NoCredentials, match="does not exist: give another one with --kubeconfig"):
+        connect(str(tmp_path / "missing"), None, environ=environ, service_account=account)
+
+
+def test_a_folder_is_no_kubeconfig(tmp_path):
+    """What cannot be read at all says why."""
+    with pytest.raises(NoCredentials, match="cannot be read"):
+        connect(str(tmp_path), None, environ={})
+
+
+def test_paths_are_relative_to_their_own_file(tmp_path, monkeypatch):
+    """Wherever the program is started; a plugin on PATH stays one."""
+    write(
+        tmp_path / "a" / "config",
+        "a",
+        cluster={"server": "https://a", "certificate-authority": "ca.crt"},
+        user={"tokenFile": "/abs/token", "client-key": "../key", "exec": {"command": "./plugin"}},
+    )
+    write(tmp_path / "b" / "config", "b", user={"exec": {"command": "aws"}})
+    monkeypatch.chdir(tmp_path / "a")
+
+    found = read([Path("config"), Path("../b/config")])
+
+    assert found is not None
+    assert found.clusters["a"]["certificate-authority"] == str(tmp_path / "a" / "ca.crt")
+    assert found.users["a"]["tokenFile"] == "/abs/token"
+    assert Path(str(found.users["a"]["client-key"])).resolve() == tmp_path / "key"
+    assert found.users["a"]["exec"] == {"command": str(tmp_path / "a" / "plugin")}
+    assert found.users["b"]["exec"] == {"command": "aws"}
