@@ -11,6 +11,7 @@ from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import EVICTOR, POINTS, MetricsProvider, Prometheus, WirePolicy
 
 _SOURCES = ("KubernetesMetrics", "Prometheus")
+_NO_SOURCE = f"source is missing: {' or '.join(_SOURCES)}"
 _UNUSED_POINTS = ("presort", "sort")
 
 
@@ -49,8 +50,9 @@ def check_providers(wire: WirePolicy, node: Node, findings: Findings) -> None:
         part = at(node, "metricsProviders", index)
         place = at(part, "source").place
         if provider.source not in _SOURCES:
-            shown = repr(provider.source) if provider.source else "no source"
-            findings.error(place, f"{shown} is no source of metrics{did_you_mean(provider.source, _SOURCES)}")
+            hint = did_you_mean(provider.source, _SOURCES)
+            wrong = f"{provider.source!r} is no source of metrics{hint}" if provider.source else _NO_SOURCE
+            findings.error(place, wrong)
         elif provider.source in seen:
             findings.error(place, f"{provider.source} is given twice; each source counts once")
         seen.add(provider.source)

@@ -1,12 +1,15 @@
 """The policy's JSON schema, for editors that complete and check as one types."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue, models_json_schema
 
 from rebalancer.args import Args, Plugin
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
 
+#: pydantic keeps its own names for the bounds of a number that has a validator in front.
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -15,7 +18,7 @@ def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
     models: list[type[Args]] = [WirePolicy, *(plugin.args for plugin in plugins.values())]
     mode: JsonSchemaMode = "validation"
     references, combined = models_json_schema([(model, mode) for model in dict.fromkeys(models)])
-    definitions = combined["$defs"]
+    definitions = {name: _bounded(each) for name, each in combined["$defs"].items()}
     definitions["PluginConfig"] |= _of_each_plugin(
         {name: references[plugin.args, mode] for name, plugin in plugins.items()}
     )
@@ -29,6 +32,16 @@ def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
         "required": ["apiVersion"],
         "$defs": definitions,
     }
+
+
+def _bounded(schema: Any) -> Any:
+    """Return a schema in which bounds have their JSON schema names."""
+    if isinstance(schema, list):
+        return [_bounded(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = {_BOUNDS.get(key, key) if isinstance(each, int | float) else key: each for key, each in schema.items()}
+    return {key: _bounded(each) for key, each in named.items()}
 
 
 def _of_each_plugin(arguments: Mapping[str, JsonSchemaValue]) -> dict[str, object]:

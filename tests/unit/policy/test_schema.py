@@ -1,0 +1,115 @@
+"""The JSON schema says what a policy may hold, with the arguments of each plugin."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from rebalancer.policy import policy_schema
+from tests.unit.policy.stand_ins import PLUGINS
+
+SCHEMA = policy_schema(PLUGINS)
+DEFINITIONS = SCHEMA["$defs"]
+
+
+def resolved(schema: Mapping) -> Mapping:
+    """A schema behind references and beside null."""
+    if "$ref" in schema:
+        return resolved(DEFINITIONS[schema["$ref"].removeprefix("#/$defs/")])
+    if "anyOf" in schema:
+        return resolved(next(each for each in schema["anyOf"] if each != {"type": "null"}))
+    return schema
+
+
+def at(*path: str) -> Mapping:
+    """What the schema says of a key; `[]` steps into a list."""
+    schema = SCHEMA
+    for step in path:
+        schema = resolved(schema["items"] if step == "[]" else schema["properties"][step])
+    return schema
+
+
+def references(schema: object) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        yield from (value for key, value in schema.items() if key == "$ref")
+        for each in schema.values():
+            yield from references(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from references(each)
+
+
+def test_every_reference_leads_somewhere():
+    """An editor can follow the schema with nothing else at hand."""
+    found = set(references(SCHEMA))
+
+    assert found
+    assert {each.removeprefix("#/$defs/") for each in found} <= set(DEFINITIONS)
+
+
+def test_version_and_kind_are_fixed_and_the_version_is_required():
+    """As on loading: a file without apiVersion is no policy."""
+    assert SCHEMA["required"] == ["apiVersion"]
+    assert at("apiVersion") == {"const": "descheduler/v1alpha2"}
+    assert at("kind") == {"const": "DeschedulerPolicy"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        (),
+        ("profiles", "[]"),
+        ("profiles", "[]", "plugins"),
+        ("profiles", "[]", "plugins", "balance"),
+        ("metricsProviders", "[]"),
+    ],
+)
+def test_unknown_keys_are_marked_at_every_level(path):
+    """They would have no effect."""
+    assert at(*path)["additionalProperties"] is False
+
+
+def test_limits_are_whole_numbers_that_are_not_negative():
+    """With a word on what they limit."""
+    limit = SCHEMA["properties"]["maxNoOfPodsToEvictTotal"]
+
+    assert {"type": "integer", "minimum": 0} in limit["anyOf"]
+    assert limit["description"]
+
+
+@pytest.mark.parametrize(
+    ("point", "names"),
+    [
+        ("balance", ["LowNodeUtilization", "HighNodeUtilization", "RemoveDuplicates"]),
+        ("deschedule", ["PodLifeTime", "RemoveFailedPods"]),
+        ("filter", ["DefaultEvictor"]),
+        ("preEvictionFilter", ["DefaultEvictor"]),
+        ("preevictionfilter", ["DefaultEvictor"]),
+    ],
+)
+def test_each_point_offers_the_plugins_that_belong_there(point, names):
+    """An editor completes the right names and marks the others."""
+    offered = at("profiles", "[]", "plugins", point, "enabled")["items"]["enum"]
+
+    assert set(names) <= set(offered)
+    assert {name for name in offered if point.lower() not in {each.lower() for each in PLUGINS[name].points}} == set()
+
+
+def test_arguments_depend_on_the_name():
+    """Each plugin's entry has its own arguments, which may be absent or null."""
+    config = at("profiles", "[]", "pluginConfig", "[]")
+    cases = {case["if"]["properties"]["name"]["const"]: case["then"] for case in config["allOf"]}
+
+    assert list(cases) == config["properties"]["name"]["enum"] == list(PLUGINS)
+    args = cases["RemovePodsHavingTooManyRestarts"]["properties"]["args"]
+    assert {"type": "null"} in args["anyOf"]
+    assert resolved(args)["properties"]["podRestartThreshold"]["minimum"] == 1
+    assert resolved(args)["required"] == ["podRestartThreshold"]
+
+
+def test_two_plugins_may_share_a_model():
+    """Each gets its case all the same."""
+    config = policy_schema({name: PLUGINS[name] for name in ("DefaultEvictor", "RemoveDuplicates")})
+    shared = policy_schema({**PLUGINS, "Another": PLUGINS["RemoveDuplicates"]})
+
+    assert len(config["$defs"]["PluginConfig"]["allOf"]) == 2
+    assert len(shared["$defs"]["PluginConfig"]["allOf"]) == len(PLUGINS) + 1
