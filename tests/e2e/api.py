@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,6 +12,8 @@ from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
 Object = dict[str, Any]
+Query = Mapping[str, str | int]
+NO_QUERY: Query = MappingProxyType({})
 
 # kind -> path of its group version, plural, namespaced
 RESOURCES: Mapping[str, tuple[str, str, bool]] = {
@@ -59,9 +62,11 @@ class Api:
 
     def __init__(self, kubeconfig: Path, request_timeout: float = 30.0) -> None:
         configuration = kubernetes_client.Configuration()
-        kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+        kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call] # the client ships no types
+            str(kubeconfig), client_configuration=configuration
+        )
         token = configuration.auth_settings().get("BearerToken")
-        self._headers = {"authorization": token["value"]} if token else {}
+        self._headers: dict[str, str] = {"authorization": str(token["value"])} if token else {}
         self._server = configuration.host
         self._pool = kubernetes_client.ApiClient(configuration).rest_client.pool_manager
         self._timeout = request_timeout
@@ -72,7 +77,7 @@ class Api:
         path: str,
         body: Object | None = None,
         content_type: str = "application/json",
-        **query: str | int,
+        query: Query = NO_QUERY,
     ) -> Object:
         """Send one request and return the decoded answer.
 
@@ -83,12 +88,13 @@ class Api:
         response = self._send(method, path, query=query, body=body, content_type=content_type)
         if response.status >= 400:
             raise ApiError(f"{method} {path}", response.status, _message(response.data))
-        return json.loads(response.data)
+        answer: Object = json.loads(response.data)
+        return answer
 
     def ready(self, path: str = "/readyz") -> bool:
         """Whether the server, or the part of it that ``path`` names, says it is ready."""
         try:
-            return self._send("GET", path, query={}).status == 200
+            return self._send("GET", path).status == 200
         except urllib3.exceptions.HTTPError:
             return False
 
@@ -102,7 +108,8 @@ class Api:
 
     def list(self, kind: str, namespace: str = "", **query: str | int) -> list[Object]:
         """Read all objects of a kind; of all namespaces when none is named."""
-        return self.request("GET", path_of(kind, namespace), **query)["items"]
+        found: list[Object] = self.request("GET", path_of(kind, namespace), query=query)["items"]
+        return found
 
     def patch(self, kind: str, name: str, namespace: str, change: Object, subresource: str = "") -> Object:
         """Merge a change into an object, or into its status when that is the ``subresource``."""
@@ -134,7 +141,7 @@ class Api:
         if bound_secret:
             spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": bound_secret}
         path = path_of("ServiceAccount", namespace, service_account) + "/token"
-        return self.request("POST", path, {"spec": spec})["status"]["token"]
+        return str(self.request("POST", path, {"spec": spec})["status"]["token"])
 
     def watch(self, kind: str, namespace: str = "", seconds: int = 60, **query: str | int) -> Iterator[Object]:
         """Yield the events of a watch ({"type", "object"}) as they come, for ``seconds``."""
@@ -153,7 +160,7 @@ class Api:
         method: str,
         path: str,
         *,
-        query: Mapping[str, str | int],
+        query: Query = NO_QUERY,
         body: Object | None = None,
         content_type: str = "application/json",
         stream: bool = False,

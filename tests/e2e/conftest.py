@@ -3,7 +3,7 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +76,9 @@ def namespace(cluster: Cluster) -> Iterator[Namespace]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell with a failure what ran where, and how the logs end."""
     report = yield
     if report.when == "call" and report.failed and isinstance(item, pytest.Function):

@@ -127,7 +127,7 @@ class ControlPlane:
         """
         log = self.directory / "audit.jsonl"
         mark = secrets.token_hex(8)
-        self.api.request("GET", "/version", mark=mark)
+        self.api.request("GET", "/version", query={"mark": mark})
         wait_for(lambda: mark.encode() in log.read_bytes(), "the audit log up to date")
         return [request for request in audit.read_audit(log, offset) if request.user == user]
 
@@ -201,6 +201,6 @@ def answers(url: str) -> bool:
     """Whether a plain http server answers with success."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
-            return response.status == 200
+            return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False

@@ -54,7 +54,7 @@ class Namespace:
             seen = self.api.read("PodDisruptionBudget", pdb, self.name)
             status = seen["status"]
             current = status.get("observedGeneration") == seen["metadata"]["generation"]
-            return current and status["disruptionsAllowed"] == allowed
+            return bool(current and status["disruptionsAllowed"] == allowed)
 
         wait_for(settled, f"PDB {pdb} allowing {allowed}")
 

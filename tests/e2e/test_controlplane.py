@@ -133,7 +133,7 @@ def test_nothing_is_left(controlplane: ControlPlane) -> None:
     assert controlplane.api.ready(), "the other one is not touched"
 
 
-def test_nothing_is_left_of_a_run_that_is_killed(tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_run_that_is_killed(controlplane: ControlPlane) -> None:
     """A test run that is killed with SIGKILL leaves no process and no directory either."""
     script = (
         "from tests.e2e.harness import ControlPlane; from tests.e2e.binaries import provide; import os, sys\n"

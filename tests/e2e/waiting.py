@@ -13,7 +13,7 @@ class DeadlineError(AssertionError):
     """What was awaited did not come about in time."""
 
 
-def wait_for(condition: Callable[[], T], what: str, deadline: float = 30.0) -> T:
+def wait_for(condition: Callable[[], T | None], what: str, deadline: float = 30.0) -> T:
     """Call ``condition`` until it returns something true, and return that.
 
     Args:
