@@ -36,7 +36,10 @@ def parse_duration(text: object) -> timedelta:
     parts = _DURATION.findall(text) if isinstance(text, str) else []
     if text != "0" and (not parts or "".join(parts) != text):
         raise ValueError(f"{text!r} is no duration: a number with a unit, like 90s, 10m or 1h30m")
-    return timedelta(seconds=sum(_seconds(part) for part in parts))
+    try:
+        return timedelta(seconds=sum(_seconds(part) for part in parts))
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long a duration") from None
 
 
 def _seconds(part: str) -> float:

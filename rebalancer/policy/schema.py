@@ -1,9 +1,15 @@
 """The policy's JSON schema, for editors that complete and check as one types."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue, models_json_schema
+from pydantic.json_schema import (
+    GenerateJsonSchema,
+    JsonSchemaMode,
+    JsonSchemaValue,
+    JsonSchemaWarningKind,
+    models_json_schema,
+)
 
 from rebalancer.args import Args, Plugin
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
@@ -13,11 +19,19 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+class _Generator(GenerateJsonSchema):
+    """Leaves out defaults that JSON cannot hold, such as a parsed selector, without a word."""
+
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}
+
+
 def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
     """Return the JSON schema (2020-12) of a v1alpha2 policy, with the arguments of these plugins."""
     models: list[type[Args]] = [WirePolicy, *(plugin.args for plugin in plugins.values())]
     mode: JsonSchemaMode = "validation"
-    references, combined = models_json_schema([(model, mode) for model in dict.fromkeys(models)])
+    references, combined = models_json_schema(
+        [(model, mode) for model in dict.fromkeys(models)], schema_generator=_Generator
+    )
     definitions = {name: _bounded(each) for name, each in combined["$defs"].items()}
     definitions["PluginConfig"] |= _of_each_plugin(
         {name: references[plugin.args, mode] for name, plugin in plugins.items()}

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Plugin, Selector
 from rebalancer.errors import PolicyError, Problem
+from rebalancer.model.selectors import LabelSelector
 from rebalancer.policy import LoadedPolicy, decode_policy, load_policy
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
@@ -26,6 +27,7 @@ class EvictorArgs(Args):
     evict_failed_bare_pods: bool = False
     ignore_pvc_pods: bool = False
     priority_threshold: Threshold | None = None
+    label_selector: Selector = LabelSelector()
 
 
 class PodArgs(Args):
