@@ -15,10 +15,11 @@ asks for evictions:
 A strategy holds no client, no clock, no limit and no log: the engine grants or refuses, counts and records.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector
 from rebalancer.errors import StrategyError
@@ -26,9 +27,21 @@ from rebalancer.model.cluster import Cluster
 from rebalancer.model.objects import Condition, ContainerStatus, Node, Owner, Pod
 from rebalancer.model.selectors import LabelSelector, Requirement
 from rebalancer.model.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
+from rebalancer.model.takers import Takers
+from rebalancer.model.usage import (
+    METRIC_RESOURCE,
+    NodeLoad,
+    Percentages,
+    Room,
+    Usage,
+    around_mean,
+    node_loads,
+    requested,
+)
 from rebalancer.model.verdict import Refused, Verdict
 
 __all__ = [
+    "METRIC_RESOURCE",
     "PREFER_NO_SCHEDULE",
     "Args",
     "Balance",
@@ -44,22 +57,33 @@ __all__ = [
     "Names",
     "Namespaces",
     "Node",
+    "NodeLoad",
     "Owner",
     "Part",
     "Percent",
+    "Percentages",
     "Pod",
     "PodArgs",
     "Refused",
+    "Relocation",
     "Requirement",
+    "Room",
     "Selector",
     "Strategy",
     "StrategyError",
     "Taint",
+    "Takers",
+    "Thresholds",
+    "Usage",
+    "UtilizationArgs",
     "Verdict",
+    "around_mean",
     "cheapest_first",
     "field_validator",
     "hard",
     "model_validator",
+    "node_loads",
+    "requested",
     "untolerated",
 ]
 
@@ -73,12 +97,15 @@ class Evict(Protocol):
     cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
     """
 
-    def passes_filter(self, pod: Pod) -> bool:
-        """Tell whether no protection covers the pod (the reference's Filter)."""
+    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether no protection covers the pod (the reference's Filter); `because` as in `evictable`."""
         ...
 
-    def passes_pre_eviction_filter(self, pod: Pod) -> bool:
-        """Tell whether the pod has somewhere to go (the reference's PreEvictionFilter: nodeFit, namespaces)."""
+    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether the pod has somewhere to go (the reference's PreEvictionFilter: nodeFit, namespaces).
+
+        `because` as in `evictable`.
+        """
         ...
 
     def evictable(self, pod: Pod, because: str | None = None) -> bool:
@@ -89,6 +116,10 @@ class Evict(Protocol):
             because: why the strategy wants it gone.  If given, a no is recorded as a refusal; without it the question
                 leaves no trace.
         """
+        ...
+
+    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
+        """Record that a pod which should go stays by a rule of the strategy's own."""
         ...
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
@@ -156,6 +187,112 @@ class PodArgs(Args):
         return pod.namespace in self.namespaces and (
             self.label_selector is None or self.label_selector.matches(pod.labels)
         )
+
+
+_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", METRIC_RESOURCE)
+_NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+def _resource_name(name: str) -> str:
+    if name in _NATIVE or name.startswith(_NATIVE_PREFIXES) or "/" in name:
+        return name
+    raise ValueError(f"{name!r} is no resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
+
+
+def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
+    if not thresholds:
+        raise ValueError("give at least one resource with its percentage, like cpu: 20")
+    return thresholds
+
+
+Thresholds = Annotated[
+    dict[Annotated[str, AfterValidator(_resource_name)], Annotated[Percent, Field(ge=0, le=100)]],
+    AfterValidator(_not_empty),
+]
+"""A percentage between 0 and 100 for at least one resource."""
+
+
+class UtilizationArgs(Args):
+    """The arguments by which strategies tell full nodes from idle ones."""
+
+    thresholds: Thresholds = Field(
+        {}, validate_default=True, description="A node is underutilized if all these resources are at most so full."
+    )
+    number_of_nodes: Int = Field(0, description="Act only if more nodes than this are underutilized.")
+    evictable_namespaces: Namespaces = Field(Namespaces(), description="No pods from these namespaces: exclude.")
+
+    @field_validator("evictable_namespaces")
+    @classmethod
+    def _no_include(cls, namespaces: Namespaces) -> Namespaces:
+        if namespaces.include:
+            raise ValueError("only exclude can be given here: list the namespaces to leave alone")
+        return namespaces
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Pods leave nodes one by one, as long as the destinations have room for their usage."""
+
+    cluster: Cluster
+    evict: Evict
+    usage: Usage
+    room: Room
+
+    def drain(
+        self,
+        source: NodeLoad,
+        because: Callable[[], str],
+        wanted: Callable[[Pod], bool],
+        limit: int | None = None,
+    ) -> None:
+        """Evict pods of a node, the cheapest first, and keep its load and the room true to what went.
+
+        Args:
+            source: the node.
+            because: returns why yet another pod should go, empty once none needs to.
+            wanted: tells which pods come into question.
+            limit: the most evictions; without it a node of whose pods the usage is unknown loses one, since nobody
+                could tell when it has lost enough.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        evicted = 0
+        limit = 1 if limit is None and self.usage.of_pod is None else limit
+        for pod in self._candidates(source, because(), wanted):
+            reason = because()
+            if not reason or self.room.spent or evicted == limit:
+                return
+            amounts = self._amounts(pod, reason)
+            if amounts is None:
+                continue
+            verdict = self.evict(pod, reason)
+            if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+                return
+            if verdict.granted:
+                evicted += 1
+                source.release(amounts)
+                self.room.take(amounts)
+
+    def _candidates(self, source: NodeLoad, reason: str, wanted: Callable[[Pod], bool]) -> list[Pod]:
+        if not reason or self.room.spent:
+            return []
+        pods = self.cluster.active_pods_on(source.node)
+        return cheapest_first([pod for pod in pods if wanted(pod) and self.evict.passes_filter(pod, reason)])
+
+    def _amounts(self, pod: Pod, reason: str) -> Mapping[str, int] | None:
+        """Return what the pod takes along (nothing if that is unknown of all pods), None if it cannot go."""
+        if not self.room.tolerated_by(pod):
+            self.evict.refuse(pod, reason, Refused("NoDestination", "tolerates the taints of no destination"))
+            return None
+        if not self.evict.passes_pre_eviction_filter(pod, reason):
+            return None
+        if self.usage.of_pod is None:
+            return {}
+        amounts = self.usage.of_pod(pod)
+        if amounts is None:
+            self.evict.refuse(pod, reason, Refused("NoUsage", "its usage is unknown"))
+        return amounts
 
 
 _QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")

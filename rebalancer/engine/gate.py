@@ -78,20 +78,21 @@ class StrategyGate:
         self._profile = profile
         self._strategy = strategy
 
-    def passes_filter(self, pod: Pod) -> bool:
-        """Tell whether no protection covers the pod."""
-        return not (self._evictor.protection(pod) or self._evictor.too_few_replicas(pod))
+    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether no protection covers the pod; record a no if `because` is given."""
+        return self._passes(pod, because, self._evictor.protection(pod) or self._evictor.too_few_replicas(pod))
 
-    def passes_pre_eviction_filter(self, pod: Pod) -> bool:
-        """Tell whether the pod has somewhere to go."""
-        return self._evictor.homeless(pod) is None
+    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether the pod has somewhere to go; record a no if `because` is given."""
+        return self._passes(pod, because, self._evictor.homeless(pod))
 
     def evictable(self, pod: Pod, because: str | None = None) -> bool:
         """Tell whether the pod passes both filters; record a no if `because` is given."""
-        refusal = self._evictor.refusal(pod)
-        if refusal and because is not None:
-            self._gate.ledger.record(Entry(self._profile, self._strategy, pod, because, refusal))
-        return refusal is None
+        return self._passes(pod, because, self._evictor.refusal(pod))
+
+    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
+        """Record that a pod stays by a rule of the strategy's own."""
+        self._gate.ledger.record(Entry(self._profile, self._strategy, pod, because, refusal))
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
         """Ask for the eviction of a pod."""
@@ -100,3 +101,8 @@ class StrategyGate:
     def stop(self, reason: str) -> None:
         """Let no further strategy run."""
         self._gate.ledger.stopped = reason
+
+    def _passes(self, pod: Pod, because: str | None, refusal: Refused | None) -> bool:
+        if refusal and because is not None:
+            self.refuse(pod, because, refusal)
+        return refusal is None

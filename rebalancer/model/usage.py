@@ -1,0 +1,181 @@
+"""How full nodes are: usage against capacity, thresholds, and the room that destinations have left.
+
+What stands here sees numbers and never their source: a `Usage` may come from requests or from measurements.
+
+Source of the rules: the reference's LowNodeUtilization and HighNodeUtilization.  Percentages are floats, worked out as
+used / capacity * 100; caps are whole units, cut off after (target * 0.01) * capacity.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Node, Pod
+from rebalancer.model.resources import CPU, MEMORY, PODS, Resources, describe
+from rebalancer.model.taints import Taint, Toleration, untolerated
+
+#: The name of a share of the whole node, for a source that knows no resources; every node has a hundred of it.
+METRIC_RESOURCE = "MetricResource"
+_WHOLE = 100
+_MOST_DECIMALS = 6
+
+Percentages = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What nodes and pods use of the tracked resources, whatever the source.
+
+    Attributes:
+        nodes: by name of the node; the same resources for each.  A node that is missing is left out of everything.
+        of_pod: what one pod uses, or None if that is not known; the attribute is None if the source knows nothing of
+            single pods.
+    """
+
+    nodes: Mapping[str, Resources]
+    of_pod: Callable[[Pod], Resources | None] | None = None
+
+
+def requested(cluster: Cluster, names: Iterable[str]) -> Usage:
+    """Return the usage as active pods request it: cpu, memory, the number of pods, and the resources named."""
+    tracked = tuple(dict.fromkeys((CPU, MEMORY, PODS, *sorted(names))))
+    used = {node.name: cluster.used(node) for node in cluster.nodes}
+    nodes = {node: {name: amounts.get(name, 0) for name in tracked} for node, amounts in used.items()}
+    return Usage(nodes, lambda pod: {**pod.spec.requests, PODS: 1})
+
+
+class NodeLoad:
+    """What one node uses, and what it offers; `release` lowers the former as pods go.
+
+    Attributes:
+        used: by tracked resource.
+    """
+
+    def __init__(self, node: Node, used: Resources) -> None:
+        self.node = node
+        self.used = dict(used)
+        self._offered: Resources = {**(node.allocatable or node.capacity), METRIC_RESOURCE: _WHOLE}
+
+    @property
+    def total(self) -> int:
+        """The reference's raw load: millicores, bytes and counts all added up, so that memory decides."""
+        return sum(self.used.values())
+
+    def percent(self, name: str) -> float | None:
+        """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""
+        capacity = self._offered.get(name)
+        if capacity is None or name not in self.used:
+            return None
+        return self.used[name] / capacity * 100 if capacity else 0.0
+
+    def within(self, thresholds: Percentages) -> bool:
+        """Tell whether no resource is above its threshold; one that the node does not offer counts as unused."""
+        return all((self.percent(name) or 0) <= bound for name, bound in thresholds.items())
+
+    def exceeds(self, targets: Percentages) -> bool:
+        """Tell whether some resource is above its target."""
+        return not self.within(targets)
+
+    def cap(self, name: str, targets: Percentages) -> int:
+        """Return how much the node may use in whole units; without a target, all it has."""
+        capacity = self._offered.get(name, 0)
+        return int((targets[name] * 0.01) * capacity) if name in targets else capacity
+
+    def room(self, targets: Percentages) -> dict[str, int]:
+        """Return what is left up to the caps by tracked resource; negative where they are passed."""
+        return {name: self.cap(name, targets) - used for name, used in self.used.items()}
+
+    def release(self, amounts: Resources) -> None:
+        """Count the usage of a pod that goes."""
+        for name in self.used:
+            self.used[name] -= amounts.get(name, 0)
+
+    def excess(self, targets: Percentages) -> str:
+        """Return what is above its cap in words, like `cpu 83 % > 50 %`; empty if nothing is.
+
+        All tracked resources count: those without a target may be used up to the node's whole capacity.
+        """
+        over = (name for name, left in self.room(targets).items() if left < 0)
+        return ", ".join(self._above(name, targets) for name in over)
+
+    def slack(self, thresholds: Percentages) -> str:
+        """Return what is not above its threshold in words, like `cpu 12 % <= 20 %`."""
+        return ", ".join(
+            _compared(name, self.percent(name) or 0, "<=", bound) for name, bound in sorted(thresholds.items())
+        )
+
+    def _above(self, name: str, targets: Percentages) -> str:
+        percent, bound = self.percent(name), targets.get(name, 100.0)
+        if percent is not None and percent > bound:
+            return _compared(name, percent, ">", bound)
+        return f"{name} {describe(name, self.used[name])} > {describe(name, self.cap(name, targets))}"
+
+
+def _compared(name: str, value: float, sign: str, bound: float) -> str:
+    """Return a comparison with as few decimals as keep unequal numbers apart."""
+    for decimals in range(1, _MOST_DECIMALS + 1):
+        left, right = (f"{each:.{decimals}f}".rstrip("0").rstrip(".") for each in (value, bound))
+        if left != right:
+            break
+    return f"{name} {left} % {sign} {right} %"
+
+
+def node_loads(cluster: Cluster, usage: Usage) -> list[NodeLoad]:
+    """Return the loads of the nodes whose usage is known, by name."""
+    return [NodeLoad(node, usage.nodes[node.name]) for node in cluster.nodes if node.name in usage.nodes]
+
+
+def around_mean(loads: Iterable[NodeLoad], below: Percentages, above: Percentages) -> tuple[Percentages, Percentages]:
+    """Return thresholds and targets as distances from the mean, kept between 0 and 100.
+
+    The mean is that of the nodes which offer the resource; one that no node offers has neither.
+    """
+    percents = {name: [p for load in loads if (p := load.percent(name)) is not None] for name in below}
+    means = {name: fmean(known) for name, known in percents.items() if known}
+    return (
+        {name: _clamped(mean - below[name]) for name, mean in means.items()},
+        {name: _clamped(mean + above[name]) for name, mean in means.items()},
+    )
+
+
+def _clamped(percent: float) -> float:
+    return min(max(percent, 0.0), 100.0)
+
+
+class Room:
+    """What all destinations together can still take, and which taints they have."""
+
+    def __init__(self, destinations: Iterable[NodeLoad], targets: Percentages) -> None:
+        self._left: dict[str, int] = {}
+        self._taints: set[tuple[Taint, ...]] = set()
+        self._tolerating: dict[tuple[Toleration, ...], bool] = {}
+        for load in destinations:
+            self._taints.add(load.node.taints)
+            for name, left in load.room(targets).items():
+                self._left[name] = self._left.get(name, 0) + left
+
+    @property
+    def spent(self) -> bool:
+        """Whether some tracked resource has nothing left, whichever; then nothing more may come."""
+        return any(left <= 0 for left in self._left.values())
+
+    def take(self, amounts: Resources) -> None:
+        """Count the usage of a pod that comes."""
+        for name in self._left:
+            self._left[name] -= amounts.get(name, 0)
+
+    def tolerated_by(self, pod: Pod) -> bool:
+        """Tell whether some destination's taints, of whatever effect, are all tolerated by the pod.
+
+        As in the reference a pod needs at least as many tolerations as the node has taints.
+        """
+        held = pod.spec.tolerations
+        known = self._tolerating.get(held)
+        if known is None:
+            known = self._tolerating[held] = any(_tolerated(taints, held) for taints in self._taints)
+        return known
+
+
+def _tolerated(taints: tuple[Taint, ...], held: tuple[Toleration, ...]) -> bool:
+    return len(held) >= len(taints) and untolerated(held, taints, lambda _: True) is None

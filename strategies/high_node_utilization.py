@@ -1,0 +1,72 @@
+"""HighNodeUtilization: take the pods off nodes that are nearly idle, so that an autoscaler can remove those nodes.
+
+A node is underutilized if every resource of `thresholds` is at or below its percentage of what the node has
+allocatable; cordoned nodes may be.  The nodes that are neither underutilized nor cordoned are the destinations.
+Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`.
+
+Underutilized nodes lose their pods, the emptiest node first (by bytes, in effect) and on each node the cheapest pods
+first, until the destinations together are full in some tracked resource.  A pod goes only if it tolerates every taint
+of some destination, whatever the effect.
+
+Nothing happens unless more than numberOfNodes nodes are underutilized; nodes without a pod count too.  With the mode
+OnlyThresholdingResources only pods go of which a container requests a resource of `thresholds`.  Pods in the
+namespaces of `evictableNamespaces.exclude` count as usage but stay.
+
+It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were.
+"""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from rebalancer.api import (
+    Balance,
+    Cluster,
+    Evict,
+    Field,
+    NodeLoad,
+    Pod,
+    Relocation,
+    Room,
+    UtilizationArgs,
+    node_loads,
+    requested,
+)
+
+ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
+
+
+class HighNodeUtilizationArgs(UtilizationArgs):
+    """When a node is nearly idle, and which pods leave it."""
+
+    eviction_modes: Annotated[tuple[Literal["OnlyThresholdingResources"], ...], Field(strict=False)] = Field(
+        (), description=f"{ONLY_THRESHOLDING_RESOURCES}: only pods that request a resource of thresholds."
+    )
+
+
+class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
+    """Empty idle nodes."""
+
+    name = "HighNodeUtilization"
+    Args = HighNodeUtilizationArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict pods from underutilized nodes, the emptiest first."""
+        thresholds = self.args.thresholds
+        usage = requested(cluster, thresholds)
+        loads = node_loads(cluster, usage)
+        under = [load for load in loads if load.within(thresholds)]
+        destinations = [load for load in loads if not load.within(thresholds) and not load.node.unschedulable]
+        if len(under) <= max(self.args.number_of_nodes, 0) or not destinations:
+            return
+        relocation = Relocation(cluster, evict, usage, Room(destinations, {}))
+        for source in sorted(under, key=lambda load: (load.total, load.node.name)):
+            relocation.drain(source, because=partial(self._because, source), wanted=self._wanted)
+
+    def _because(self, source: NodeLoad) -> str:
+        return f"{source.node.name} at {source.slack(self.args.thresholds)}"
+
+    def _wanted(self, pod: Pod) -> bool:
+        if pod.namespace in self.args.evictable_namespaces.exclude:
+            return False
+        only_thresholding = ONLY_THRESHOLDING_RESOURCES in self.args.eviction_modes
+        return not only_thresholding or not pod.spec.requested.isdisjoint(self.args.thresholds)

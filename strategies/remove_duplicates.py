@@ -1,0 +1,122 @@
+"""RemoveDuplicates: spread the replicas of an owner over the nodes that take them.
+
+Replicas are pods of the same namespace with the same owner (kind and name) and the same container images; init
+containers do not matter.  Two of them on one node are duplicates.  No node is to hold more of them than the upper
+average: their number, divided by the number of nodes that take them, rounded up.  A node takes a pod if the pod
+tolerates its hard taints and selects it by node selector and required affinity; with fewer than two such nodes nothing
+happens.  On each node the oldest replicas stay.
+
+Only pods that may be evicted count, on any node: a protected replica is invisible.  Pods without an owner are left
+alone, and so are pods with an owner of a kind in `excludeOwnerKinds`.  A pod with several owners counts with each of
+them, and goes at most once.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rebalancer.api import Args, Balance, Cluster, Evict, Field, Names, Namespaces, Pod, Refused, Takers
+
+FEWEST_NODES = 2
+
+#: Namespace, kind and name of the owner, images of the containers.
+Group = tuple[str, str, str, tuple[str, ...]]
+
+
+class RemoveDuplicatesArgs(Args):
+    """Whose replicas to spread."""
+
+    namespaces: Namespaces = Field(Namespaces(), description="Namespaces to look at: include or exclude.")
+    exclude_owner_kinds: Names = Field((), description="No pods with an owner of one of these kinds.")
+
+
+@dataclass(slots=True)
+class Replicas:
+    """The replicas of one owner: how many there are, and by node all but the oldest of those that are alike."""
+
+    total: int = 0
+    duplicates: dict[str, list[Pod]] = field(default_factory=lambda: defaultdict(list))
+
+
+class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
+    """Spread replicas over nodes."""
+
+    name = "RemoveDuplicates"
+    Args = RemoveDuplicatesArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict what a node holds above the upper average, owner by owner."""
+        takers = Takers(cluster.nodes)
+        for group, replicas in self._groups(cluster, evict):
+            nodes = _number_of_nodes(takers, replicas)
+            if nodes < FEWEST_NODES:
+                continue
+            most = -(-replicas.total // nodes)
+            for node, pods in replicas.duplicates.items():
+                because = (
+                    f"{len(pods) + 1} of {replicas.total} replicas of {group[0]}/{group[2]} on {node}, "
+                    f"at most {most} ({nodes} nodes take them)"
+                )
+                _evict_all(pods[most - 1 :], because, cluster, evict)
+
+    def _groups(self, cluster: Cluster, evict: Evict) -> list[tuple[Group, Replicas]]:
+        """Return the replicas that may go by group, in the order of the groups; those without duplicates left out."""
+        candidates = [pod for node in cluster.nodes for pod in cluster.active_pods_on(node) if self._selects(pod)]
+        crowded = _crowded(candidates)
+        groups: dict[Group, Replicas] = defaultdict(Replicas)
+        seen = set()
+        for pod in candidates:
+            keys = [group for group in _groups_of(pod) if group in crowded]
+            if not keys or not evict.evictable(pod):
+                continue
+            place = (pod.node, _likeness(pod))
+            for key in keys:
+                groups[key].total += 1
+                if place in seen:
+                    groups[key].duplicates[pod.node].append(pod)
+            seen.add(place)
+        return sorted((each for each in groups.items() if each[1].duplicates), key=lambda each: each[0])
+
+    def _selects(self, pod: Pod) -> bool:
+        kinds = {owner.kind for owner in pod.owners}
+        return bool(kinds) and pod.namespace in self.args.namespaces and kinds.isdisjoint(self.args.exclude_owner_kinds)
+
+
+def _groups_of(pod: Pod) -> list[Group]:
+    images = tuple(sorted(pod.spec.images))
+    return [(pod.namespace, owner.kind, owner.name, images) for owner in pod.owners]
+
+
+def _likeness(pod: Pod) -> tuple[tuple[str, ...], ...]:
+    """Return what two duplicates have in common: every pair of an owner and an image."""
+    pairs = ((pod.namespace, owner.kind, owner.name, image) for owner in pod.owners for image in pod.spec.images)
+    return tuple(sorted(pairs))
+
+
+def _crowded(pods: Iterable[Pod]) -> set[Group]:
+    """Return the groups with duplicates, so that the costly question which pods may go is asked for those only."""
+    seen, crowded = set(), set()
+    for pod in pods:
+        place = (pod.node, _likeness(pod))
+        if place in seen:
+            crowded.update(_groups_of(pod))
+        seen.add(place)
+    return crowded
+
+
+def _number_of_nodes(takers: Takers, replicas: Replicas) -> int:
+    """Return how many nodes take the duplicates; where they differ, each brings the nodes that take it.
+
+    One that fewer than two nodes take brings none, as in the reference.
+    """
+    specs = (pod.spec for pods in replicas.duplicates.values() for pod in pods)
+    sets = {nodes for spec in specs if len(nodes := takers.names(spec)) >= FEWEST_NODES}
+    return len(next(iter(sets))) if len(sets) == 1 else len(frozenset[str]().union(*sets))
+
+
+def _evict_all(pods: Iterable[Pod], because: str, cluster: Cluster, evict: Evict) -> None:
+    for pod in pods:
+        # A pod with two owners may be gone with the first of them.
+        verdict = evict(pod, because) if cluster.contains(pod) else None
+        if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+            return
