@@ -1,0 +1,137 @@
+"""The one list of cases that do not pass, each with its reason.
+
+DIFFERENT: the program decides otherwise on purpose; the harness checks that it does so in the very way listed.
+WAITING: what the case needs is not built yet.
+LEFT_OUT: nothing in the program plays the role of the function under test.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rebalancer.plugins import builtin
+from tests.conformance.corpus import Case
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why, and what the program makes of the case instead."""
+
+    reason: str
+    instead: Any
+
+
+_EVICTOR = "TestDefaultEvictorFilter"
+_MIRROR = (
+    f"{_EVICTOR}/Pod is evicted because it is a mirror pod, but it has scheduler.alpha.kubernetes.io/evict annotation"
+)
+_NEVER_MIRROR = "a mirror pod stays whatever its annotations say: the kubelet would only make it again"
+_GRANTED_COUNT = "minReplicas counts what this cycle has granted already; the reference looks at the state before it"
+_BACKGROUND = "p1 and p2 are evicted in the background there, which is not built: here they are ordinary pods"
+_FIRST_FOUR = ["dev/p1", "dev/p2", "dev/p3", "dev/p4"]
+
+DIFFERENT: Mapping[str, Difference] = {
+    f"defaultevictor/{_MIRROR}": Difference(
+        _NEVER_MIRROR, {"Filter default/p11": False, "PreEvictionFilter default/p11": True}
+    ),
+    f"defaultevictor_cli/{_MIRROR}": Difference(_NEVER_MIRROR, []),
+    f"defaultevictor_cli/{_EVICTOR}/minReplicas of 2, owner with 2 replicas, evicts": Difference(
+        _GRANTED_COUNT, ["default/p1"]
+    ),
+    f"defaultevictor_cli/{_EVICTOR}/minReplicas of 2, multiple owners, no eviction": Difference(
+        _GRANTED_COUNT, ["default/p1"]
+    ),
+    f"defaultevictor_cli/{_EVICTOR}/ignorePodsWithoutPDB, pod with PDBs, evicts": Difference(
+        "its PDB allows no disruption, and a PDB counts in a dry run as it does in a live one", []
+    ),
+    "descheduler/TestDeschedulingLimits/limits per node": Difference(_BACKGROUND, _FIRST_FOUR),
+    "descheduler/TestDeschedulingLimits/limits per namespace": Difference(_BACKGROUND, _FIRST_FOUR),
+    "descheduler/TestDeschedulingLimits/limits per cycle": Difference(_BACKGROUND, _FIRST_FOUR),
+    "policy_probes/v1alpha1": Difference("a v1alpha1 policy is converted instead of refused", True),
+    "removefailedpods/TestSetDefaults_RemoveFailedPodsArgs/RemoveFailedPodsArgs empty": Difference(
+        "the default is filled in at once; in the reference this function leaves it to the decoding of the policy, "
+        "with the same outcome (TestDecodeDefaults)",
+        {"minPodLifetimeSeconds": 3600},
+    ),
+}
+
+_COMPARED = "RemoveDuplicates and others compare no tolerations or selectors: equal specs are one shared value"
+
+LEFT_OUT: Mapping[str, str] = dict.fromkeys(
+    (
+        "utils/TestUniqueSortTolerations/sort by key",
+        "utils/TestUniqueSortTolerations/sort by value",
+        "utils/TestUniqueSortTolerations/sort by effect",
+        "utils/TestUniqueSortTolerations/sort unique",
+        "utils/TestTolerationsEqual/identical lists",
+        "utils/TestTolerationsEqual/equal lists",
+        "utils/TestTolerationsEqual/non-equal lists",
+        "utils/TestTolerationsEqual/different sizes lists",
+        "utils/TestUniqueSortNodeSelectorRequirements/Identical requirements",
+        "utils/TestUniqueSortNodeSelectorRequirements/Sorted requirements",
+        "utils/TestUniqueSortNodeSelectorRequirements/Sort values",
+        "utils/TestUniqueSortNodeSelectorRequirements/Sort by key",
+        "utils/TestUniqueSortNodeSelectorRequirements/Sort by operator",
+        "utils/TestUniqueSortNodeSelectorRequirements/Sort by values",
+        "utils/TestUniqueSortNodeSelectorTerms/Identical terms",
+        "utils/TestUniqueSortNodeSelectorTerms/Sorted terms",
+        "utils/TestUniqueSortNodeSelectorTerms/Sort terms",
+        "utils/TestUniqueSortNodeSelectorTerms/Unique sort terms",
+        "utils/TestNodeSelectorTermsEqual/identical selectors",
+        "utils/TestNodeSelectorTermsEqual/equal selectors",
+        "utils/TestNodeSelectorTermsEqual/non-equal selectors in values",
+        "utils/TestNodeSelectorTermsEqual/non-equal selectors in keys",
+    ),
+    _COMPARED,
+)
+
+_USAGE = "needs strategies on real usage"
+
+#: Kinds whose cases need what is not built yet.
+_WAITING_KINDS: Mapping[str, str] = {
+    "prometheus_usage": _USAGE,
+    "average_usage": "needs LowNodeUtilization",
+    "best_preferred_node_affinity_weight": "needs RemovePodsViolatingNodeAffinity",
+    "clamp_thresholds": "needs LowNodeUtilization",
+    "classify_deviation_thresholds": "needs LowNodeUtilization",
+    "normalize_and_classify": "needs LowNodeUtilization",
+    "preferred_node_affinity_weight": "needs RemovePodsViolatingNodeAffinity",
+    "sort_domains": "needs RemovePodsViolatingTopologySpreadConstraint",
+    "sort_nodes_by_usage": "needs LowNodeUtilization",
+    "sum_thresholds": "needs LowNodeUtilization",
+    "usage_to_percentage": "needs LowNodeUtilization",
+}
+
+#: The reference's strategies; a name that is none of these is unknown on purpose.
+_STRATEGIES = frozenset(
+    {
+        "HighNodeUtilization",
+        "LowNodeUtilization",
+        "PodLifeTime",
+        "RemoveDuplicates",
+        "RemoveFailedPods",
+        "RemovePodsHavingTooManyRestarts",
+        "RemovePodsViolatingInterPodAntiAffinity",
+        "RemovePodsViolatingNodeAffinity",
+        "RemovePodsViolatingNodeTaints",
+        "RemovePodsViolatingTopologySpreadConstraint",
+    }
+)
+
+
+def waiting(case: Case) -> str:
+    """Return what the case waits for; empty if for nothing."""
+    if case["kind"] in _WAITING_KINDS:
+        return _WAITING_KINDS[case["kind"]]
+    missing = sorted(_named(case) & _STRATEGIES - {strategy.name for strategy in builtin()})
+    if missing:
+        return f"needs {', '.join(missing)}"
+    measured = any(case.get(key) for key in ("nodeMetrics", "podMetrics", "prometheus_samples"))
+    return _USAGE if measured else ""
+
+
+def _named(case: Case) -> frozenset[str]:
+    """Return the plugins that a case names."""
+    profiles = case.get("policy", {}).get("profiles") or (case.get("expected_result") or {}).get("profiles") or ()
+    names = {each["name"] for profile in profiles for each in profile["pluginConfig"]}
+    return frozenset(names | {case.get("plugin", "")})

@@ -1,0 +1,96 @@
+"""Policies and arguments: what is accepted, and what it becomes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from rebalancer.app.policies import known_plugins
+from rebalancer.args import Args
+from rebalancer.errors import PolicyError
+from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY
+from rebalancer.model.selectors import LabelSelector, parse_label_selector
+from rebalancer.policy import Policy, Profile, decode_policy
+from tests.conformance import program
+from tests.conformance.answers import Answer, acceptance, equal
+from tests.conformance.corpus import Case
+
+#: What the reference writes into every policy: the threshold that holds anyway.
+_THRESHOLD = {"value": SYSTEM_CRITICAL_PRIORITY, "name": ""}
+
+
+def validate(case: Case) -> Answer:
+    result = program.validate(case["policy"])
+    assert result.exit_code in (0, program.USAGE_ERROR), result.stderr
+    return acceptance(result.exit_code == 0, case, result.stderr)
+
+
+def decode(case: Case) -> Answer:
+    policy, problems = _decoded(case["policy_yaml"])
+    accepted = acceptance(policy is not None, case, problems)
+    if not accepted.agrees or policy is None:
+        return accepted
+    return equal([_shown(each) for each in policy.profiles], [_wanted(each) for each in _profiles(case)])
+
+
+def defaults(case: Case) -> Answer:
+    """Compare the arguments after defaulting; where their values are invalid, without validating them."""
+    model = known_plugins()[case["plugin"]].args
+    given = {key: value for key, value in case["args"].items() if value is not None}
+    try:
+        args = model.model_validate(given)
+    except ValidationError:
+        args = model.model_construct(**given)
+    return equal(_plain(args), _sparse(case["expected_args"]))
+
+
+def _decoded(text: str) -> tuple[Policy | None, str]:
+    try:
+        return decode_policy(text, known_plugins(), source="case").policy, ""
+    except PolicyError as error:
+        return None, str(error)
+
+
+def _profiles(case: Case) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = case["expected_result"]["profiles"]
+    return found
+
+
+def _shown(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "deschedule": list(profile.deschedule),
+        "balance": list(profile.balance),
+        "args": {name: _plain(args) for name, args in profile.args.items()},
+    }
+
+
+def _wanted(profile: Mapping[str, Any]) -> dict[str, Any]:
+    points = profile["plugins"]
+    return {
+        "name": profile["name"],
+        "deschedule": points.get("deschedule", {}).get("enabled", []),
+        "balance": points.get("balance", {}).get("enabled", []),
+        "args": {each["name"]: _sparse(each["args"]) for each in profile["pluginConfig"]},
+    }
+
+
+def _plain(args: Args) -> dict[str, Any]:
+    plain: dict[str, Any] = _sparse(args.model_dump(by_alias=True, warnings=False))
+    return plain
+
+
+def _sparse(value: Any) -> Any:
+    """Return a value without what is empty, as the reference prints arguments; selectors parsed."""
+    if isinstance(value, Mapping) and value and set(value) <= {"matchLabels", "matchExpressions"}:
+        return parse_label_selector(value)
+    if isinstance(value, Mapping):
+        pairs = {key: _sparse(each) for key, each in value.items() if each != _THRESHOLD}
+        return {key: each for key, each in pairs.items() if _means_something(each)}
+    if isinstance(value, list | tuple):
+        return [_sparse(each) for each in value]
+    return value
+
+
+def _means_something(value: Any) -> bool:
+    return value not in (None, "", False, [], {}, LabelSelector())

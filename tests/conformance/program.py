@@ -1,0 +1,35 @@
+"""The program as a person calls it: options in, exit code and report out."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from rebalancer.cli import main
+
+USAGE_ERROR = 2
+
+
+def run(policy: Mapping[str, Any], snapshot: str, now: str) -> Result:
+    """Call `rebalancer run` on a policy, the text of a snapshot file and a time."""
+    with TemporaryDirectory() as folder:
+        files = {"policy.yaml": json.dumps(policy), "cluster.json": snapshot}
+        for name, text in files.items():
+            Path(folder, name).write_text(text)
+        where = ("--policy-config-file", f"{folder}/policy.yaml", "--snapshot", f"{folder}/cluster.json")
+        return _call("run", *where, "--now", now, "--output", "json")
+
+
+def validate(policy: Mapping[str, Any]) -> Result:
+    """Call `rebalancer validate`."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "policy.yaml")
+        path.write_text(json.dumps(policy))
+        return _call("validate", "--policy", str(path))
+
+
+def _call(*arguments: str) -> Result:
+    return CliRunner(catch_exceptions=False).invoke(main, arguments)

@@ -1,0 +1,76 @@
+"""A case's objects as a snapshot file would hold them, and as the model sees them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Node, Pod, Snapshot
+from rebalancer.model.selectors import EVERYTHING, LabelSelector
+from rebalancer.wire.collect import Collection, add_document
+from tests.conformance.corpus import Case
+
+#: Lists of a case by the kind of their objects.
+_LISTS = {
+    "Node": "nodes",
+    "Pod": "pods",
+    "Namespace": "namespaces",
+    "PodDisruptionBudget": "pdbs",
+    "PriorityClass": "priorityClasses",
+    "PersistentVolumeClaim": "pvcs",
+}
+_FEWEST_NODES = 2
+
+
+def document(case: Case, extra_nodes: Iterable[Mapping[str, Any]] = ()) -> str:
+    """Return the case's objects as one JSON List of lists, with these nodes added."""
+    lists = {kind: list(case.get(key) or ()) for kind, key in _LISTS.items()}
+    lists["Node"] += extra_nodes
+    items = [{"apiVersion": "v1", "kind": f"{kind}List", "items": each} for kind, each in lists.items()]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def filler_nodes(case: Case) -> list[dict[str, Any]]:
+    """Return the nodes that bring a case to two ready ones: ready, unschedulable, without room.
+
+    The unit tests call a plugin on one node; a whole cycle wants two.
+    """
+    missing = _FEWEST_NODES - len(cluster(case).nodes)
+    return [_filler(f"filler-{number}") for number in range(missing)]
+
+
+def _filler(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"unschedulable": True},
+        "status": {
+            "allocatable": {"cpu": "0", "memory": "0", "pods": "0"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def snapshot(case: Case, extra_nodes: Iterable[Mapping[str, Any]] = ()) -> Snapshot:
+    collection = Collection()
+    add_document(collection, document(case, extra_nodes).encode())
+    return collection.snapshot(datetime.fromisoformat(case["now"]))
+
+
+def cluster(case: Case, selector: LabelSelector = EVERYTHING) -> Cluster:
+    return Cluster(snapshot(case), selector)
+
+
+def pods_by_key(on: Cluster) -> dict[tuple[str, str], Pod]:
+    return {pod.key: pod for pod in on.snapshot.pods}
+
+
+def pod(case: Case, key: str = "pod") -> Pod:
+    """Return the single pod that a case holds under a key."""
+    return snapshot({"now": case["now"], "pods": [case[key]]}).pods[0]
+
+
+def nodes(case: Case) -> tuple[Node, ...]:
+    return snapshot(case).nodes

@@ -1,0 +1,70 @@
+"""The reference's own test cases, put to this program."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.conformance import corpus, evictor, nodes, pods, policies, runs
+from tests.conformance.answers import Answer
+from tests.conformance.exceptions import DIFFERENT, LEFT_OUT, waiting
+from tests.conformance.summary import PROPERTY
+
+CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
+    "args_defaults": policies.defaults,
+    "args_validation": policies.validate,
+    "effective_pod_protections": evictor.protections,
+    "evict_pod": evictor.evict,
+    "evictor_filter": evictor.filters,
+    "evictor_init": evictor.initialise,
+    "evictor_limits": evictor.limits,
+    "list_pods_on_node": pods.listed,
+    "node_fit": nodes.fit,
+    "node_ready": nodes.ready,
+    "node_selector": nodes.selected,
+    "node_unschedulable": nodes.unschedulable,
+    "plugin": runs.run,
+    "pod_types": evictor.pod_types,
+    "pods_with_anti_affinity_exist": nodes.repelled,
+    "policy_decode": policies.decode,
+    "policy_run": runs.run,
+    "policy_validate": policies.validate,
+    "protected_pvc_storage_classes": evictor.storage_classes,
+    "ready_nodes": nodes.ready_and_selected,
+    "sort_pods_by_age": pods.by_age,
+    "sort_pods_by_priority_low_to_high": pods.by_priority,
+    "tolerates_taint": nodes.tolerates,
+}
+
+_CASES = corpus.read()
+_ABSENT = pytest.param(
+    None,
+    id="corpus",
+    marks=pytest.mark.skip(reason=f"no corpus in {corpus.folder()}; {corpus.VARIABLE} may name its folder"),
+)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in _CASES] or [_ABSENT])
+def test_case(case: corpus.Case, record_property: Callable[[str, object], None]) -> None:
+    """The program decides as the reference does, or differs exactly as listed."""
+    if case["id"] in LEFT_OUT:
+        record_property(PROPERTY, "left out")
+        pytest.skip(f"left out: {LEFT_OUT[case['id']]}")
+    if reason := waiting(case):
+        record_property(PROPERTY, "waiting")
+        pytest.skip(f"waiting: {reason}")
+    difference = DIFFERENT.get(case["id"])
+    record_property(PROPERTY, "different" if difference else "pass")
+    answer = CHECKS[case["kind"]](case)
+    if difference is None:
+        assert answer.agrees, f"observed {answer.observed}, expected {answer.expected}"
+    else:
+        assert not answer.agrees, "it agrees by now: take it off the list"
+        assert answer.observed == difference.instead
+
+
+@pytest.mark.skipif(not _CASES, reason="no corpus")
+def test_exceptions_name_cases() -> None:
+    """No exception outlives its case, and none is listed twice."""
+    ids = {case["id"] for case in _CASES}
+    assert set(DIFFERENT) | set(LEFT_OUT) <= ids
+    assert not set(DIFFERENT) & set(LEFT_OUT)
