@@ -1,0 +1,59 @@
+"""The layers are kept, and examples and presets are policies that load."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from rebalancer.app.policies import presets, read_policy
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_import_contracts_are_kept() -> None:
+    """An import against the direction of the layers fails."""
+    linter = Path(sys.executable).parent / "lint-imports"
+
+    done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_loads_strictly_and_says_whom_it_suits(name: str) -> None:
+    """A preset has no warnings and begins with a comment."""
+    assert not read_policy(name, strict=True).warnings
+    assert (ROOT / "policies/presets" / f"{name}.yaml").read_text().startswith("# ")
+
+
+def policies_in_manifests() -> list[str]:
+    found = []
+    for path in sorted((ROOT / "examples").rglob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            if document["kind"] == "DeschedulerPolicy":
+                found.append(path.read_text())
+            if document["kind"] == "ConfigMap":
+                found += document["data"].values()
+    return found
+
+
+@pytest.mark.parametrize("text", policies_in_manifests())
+def test_every_policy_in_the_examples_loads_strictly(text: str, tmp_path: Path) -> None:
+    """What people copy works as it stands."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+
+    assert not read_policy(str(path), strict=True).warnings
+
+
+def test_jobs_are_not_repeated() -> None:
+    """A repeated Job would have fresh limits: backoffLimit 0, a deadline, and never two at once."""
+    cronjob = yaml.safe_load((ROOT / "examples/kubernetes/cronjob.yaml").read_text())
+    job = yaml.safe_load((ROOT / "examples/kubernetes/job.yaml").read_text())
+
+    assert cronjob["spec"]["concurrencyPolicy"] == "Forbid"
+    for spec in (cronjob["spec"]["jobTemplate"]["spec"], job["spec"]):
+        assert spec["backoffLimit"] == 0
+        assert spec["activeDeadlineSeconds"] > 300
+        assert spec["template"]["spec"]["restartPolicy"] == "Never"

@@ -1,0 +1,148 @@
+"""What the documents say is true: commands run, tables are complete, figures come from the program."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rebalancer.cli import main
+from rebalancer.engine.evictor_args import DEFAULT_EVICTOR
+from strategies import BUILTIN
+
+from tests import make
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+#: Commands that need a cluster, and programs that are not ours: shown, not run here.
+ELSEWHERE = ("--dry-run", "kubectl", "make", "pip", "rebalancer snapshot")
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(path.read_text()) if kind == language]
+
+
+def commands() -> list[tuple[str, str, str]]:
+    """Document, command and the output shown below it, of each `$ rebalancer` line that can run here."""
+    found = []
+    for path in DOCUMENTS:
+        for block in blocks(path, "console"):
+            for part in block.split("$ ")[1:]:
+                command, _, output = part.partition("\n")
+                if command.startswith("rebalancer") and not any(word in command for word in ELSEWHERE):
+                    found.append((path.name, command, output.strip()))
+    return found
+
+
+def invoke(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Result:
+    """Run a command in a folder that holds the files the documents speak of."""
+    for path in DOCUMENTS:
+        for body in blocks(path, "yaml"):
+            if body.startswith("# ") and body.split("\n", 1)[0].endswith(".yaml"):
+                (folder / body.split("\n", 1)[0][2:]).write_text(body)
+    (folder / "cluster.json").write_text((ROOT / "examples/cluster.json").read_text())
+    monkeypatch.chdir(folder)
+    return CliRunner().invoke(main, shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize(("document", "command", "output"), commands())
+def test_commands_in_documents_work(
+    document: str, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command runs as written, and prints what stands below it."""
+    result = invoke(command, monkeypatch, tmp_path)
+
+    assert result.exit_code == 0, result.output
+    assert output in result.stdout
+
+
+def policies() -> list[tuple[str, str]]:
+    return [
+        (path.name, body)
+        for path in DOCUMENTS
+        for body in blocks(path, "yaml")
+        if re.search(r"^kind: DeschedulerPolicy", body, re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize(("document", "text"), policies())
+def test_policies_in_documents_load(document: str, text: str, tmp_path: Path) -> None:
+    """What a document shows as a policy is one, without warnings."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+
+    result = CliRunner().invoke(main, ["validate", "--policy", str(path)])
+
+    assert result.exit_code == 0, result.output
+
+
+def test_the_readme_shows_what_the_demo_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture on the first screen is the program's own output."""
+    shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(ROOT)
+
+    printed = CliRunner().invoke(main, ["run", "--policy", "demo", "--snapshot", "examples/cluster.json"]).stdout
+
+    assert shown
+    pieces = [piece.strip() for piece in shown[1].split("...\n") if piece.strip()]
+    plain = "\n".join(line.rstrip() for line in printed.splitlines())
+    assert pieces
+    for piece in pieces:
+        assert piece in plain
+
+
+def test_the_readme_lists_every_strategy() -> None:
+    """The table has a row for each strategy with its extension point."""
+    readme = (ROOT / "README.md").read_text()
+
+    for strategy in BUILTIN:
+        assert f"| {strategy.name} | {strategy.point} |" in readme
+
+
+@pytest.mark.parametrize("strategy", BUILTIN, ids=lambda strategy: strategy.name)
+def test_every_argument_is_described(strategy: type) -> None:
+    """`rebalancer strategies NAME` explains the strategy and each of its arguments."""
+    manual = CliRunner().invoke(main, ["strategies", strategy.name]).stdout
+
+    assert manual.startswith(strategy.name)
+    for field in strategy.Args.model_fields.values():
+        assert field.description
+        assert f"  {field.alias}: {field.description}" in manual
+
+
+def test_the_guide_names_every_argument_of_the_evictor() -> None:
+    """No argument of DefaultEvictor is left unexplained."""
+    guide = (ROOT / "docs/usage-guide.md").read_text()
+
+    for field in DEFAULT_EVICTOR.args.model_fields.values():
+        assert f"`{field.alias}`" in guide
+
+
+def test_each_difference_names_a_test_that_exists() -> None:
+    """A row of docs/differences.md that names no test, or one that is gone, is a claim without proof."""
+    rows = [
+        line for line in (ROOT / "docs/differences.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", "\n".join(rows))
+
+    assert len(tests) >= len([row for row in rows if "candidate" not in row]) - 2
+    for path, name in tests:
+        assert f"def {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
+
+
+def test_the_example_strategy_works() -> None:
+    """The strategy that the architecture document shows picks pods as it says."""
+    source = next(body for body in blocks(ROOT / "docs/architecture.md", "python") if "class EvictByPhase" in body)
+    module: dict[str, object] = {"__name__": "example"}
+    exec(compile(source, "architecture.md", "exec"), module)  # noqa: S102  the document's own example
+    strategy = module["EvictByPhase"]
+    on = make.cluster(
+        [make.node("n1"), make.node("n2")], [make.pod("stuck", phase="Pending"), make.pod("fine", phase="Running")]
+    )
+
+    ledger = make.decide(on, strategy(strategy.Args.model_validate({"phase": "Pending"})))
+
+    assert make.evicted(ledger) == ["stuck"]
+    assert ledger.evictions[0].because == "phase Pending"

@@ -1,0 +1,85 @@
+"""A wheel claims one top-level name, and works in an environment that has never seen the checkout."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import click
+import pytest
+from strategies import BUILTIN
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=ROOT)
+    return next(target.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean environment with the wheel alone; its dependencies are those of this environment."""
+    home = tmp_path_factory.mktemp("clean")
+    venv.create(home, with_pip=False, symlinks=True)
+    site = next((home / "lib").glob("python*")) / "site-packages"
+    (site / "dependencies.pth").write_text(str(_third_party(home)) + "\n")
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", site, wheel, cwd=home)
+    return home
+
+
+def _third_party(home: Path) -> Path:
+    """The packages of this environment, less the checkout itself, so that only the wheel can be found."""
+    packages = Path(click.__file__).parents[1]
+    linked = home / "third-party"
+    linked.mkdir()
+    for entry in packages.iterdir():
+        if not entry.name.endswith(".pth") and "rebalancer" not in entry.name:
+            (linked / entry.name).symlink_to(entry)
+    return linked
+
+
+def test_the_wheel_claims_one_top_level_name(wheel: Path) -> None:
+    """Installing it puts nothing called `strategies`, `policies` or `tests` beside other packages."""
+    with zipfile.ZipFile(wheel) as archive:
+        top = {name.split("/")[0] for name in archive.namelist()}
+
+    assert {name for name in top if not name.endswith(".dist-info")} == {"rebalancer"}
+
+
+def test_it_lists_its_strategies_outside_the_checkout(installed: Path) -> None:
+    """Strategies that import one another absolutely would work in a checkout and fail here."""
+    listed = run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed)
+
+    assert [line.split()[0] for line in listed.splitlines()] == [strategy.name for strategy in BUILTIN]
+
+
+def test_it_finds_its_presets_and_runs_the_main_job(installed: Path) -> None:
+    """A preset is known by its name, and a dry run works on a file."""
+    report = run(
+        installed / "bin/python", "-m", "rebalancer", "run", "--policy", "demo",
+        "--snapshot", ROOT / "examples/cluster.json", cwd=installed,
+    )  # fmt: skip
+
+    assert "would be evicted" in report
+
+
+def test_a_foreign_package_called_strategies_changes_nothing(installed: Path) -> None:
+    """The installed program uses the strategies it carries."""
+    foreign = next((installed / "lib").glob("python*")) / "site-packages" / "strategies"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("BUILTIN = ()\n")
+
+    assert "PodLifeTime" in run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed)
