@@ -31,6 +31,7 @@ bench: $(READY) ## measure the speed of whole commands
 	@$(VENV)/bin/python tests/bench/bench.py
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
+	@$(VENV)/bin/python tests/e2e/binaries.py
 	@$(VENV)/bin/python -m pytest -q tests/e2e
 
 schema: $(READY) ## write the JSON schemas in policies/schema anew

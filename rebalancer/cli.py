@@ -122,7 +122,8 @@ def validate(policy: str, *, lenient: bool) -> None:
         click.echo(f"Warning: {warning}", err=True)
     profiles = loaded.policy.profiles
     names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
-    click.echo(f"{policy} is valid: {len(profiles)} profiles, strategies {', '.join(names) or 'none'}")
+    count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
+    click.echo(f"{policy} is valid: {count}, strategies {', '.join(names) or 'none'}")
 
 
 @main.command()
