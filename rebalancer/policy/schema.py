@@ -1,7 +1,7 @@
 """The policy's JSON schema, for editors that complete and check as one types."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic.json_schema import (
     GenerateJsonSchema,
@@ -22,7 +22,10 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 class _Generator(GenerateJsonSchema):
     """Leaves out defaults that JSON cannot hold, such as a parsed selector, without a word."""
 
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  as pydantic has it
+        "skipped-choice",
+        "non-serializable-default",
+    }
 
 
 def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:

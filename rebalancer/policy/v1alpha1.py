@@ -205,7 +205,7 @@ def _entry(name: str, args: Node) -> Node:
 
 def _evictor(name: str, document: Node, old: OldStrategy, params: Node, findings: Findings) -> dict[str, Node]:
     """Return DefaultEvictor's arguments for a strategy's profile."""
-    args = {key: node for key in _SWITCHES if (node := document.at(key)) and isinstance(node.value, bool)}
+    args = {key: node for key in _SWITCHES if (node := document.at(key))}
     if old.params.node_fit and name != _WITHOUT_NODE_FIT:
         args["nodeFit"] = Node(True, _place(params, "nodeFit"))
     class_name = old.params.threshold_priority_class_name

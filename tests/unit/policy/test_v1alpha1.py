@@ -251,6 +251,13 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(strategy, warning
     assert problem.startswith(expected)
 
 
+def test_params_that_are_off_or_null_are_not_worth_a_word():
+    """A strategy may spell out what it does not use."""
+    params = "{includeSoftConstraints: false, nodeAffinityType: ~}"
+
+    assert converted("RemoveDuplicates", params)["DefaultEvictor"] == EvictorArgs()
+
+
 def test_node_fit_has_no_effect_on_pod_life_time():
     """The conversion never gave it to that strategy's evictor."""
     params = "{nodeFit: true, podLifeTime: {maxPodLifeTimeSeconds: 5}}"
