@@ -17,11 +17,11 @@ A strategy holds no client, no clock, no limit and no log: the engine grants or 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector
+from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
 from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.objects import Condition, ContainerStatus, Node, Owner, Pod
@@ -38,7 +38,7 @@ from rebalancer.model.usage import (
     node_loads,
     requested,
 )
-from rebalancer.model.verdict import Refused, Verdict
+from rebalancer.model.verdict import Failed, Refused, Verdict
 
 __all__ = [
     "METRIC_RESOURCE",
@@ -189,29 +189,6 @@ class PodArgs(Args):
         )
 
 
-_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", METRIC_RESOURCE)
-_NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
-
-
-def _resource_name(name: str) -> str:
-    if name in _NATIVE or name.startswith(_NATIVE_PREFIXES) or "/" in name:
-        return name
-    raise ValueError(f"{name!r} is no resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
-
-
-def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
-    if not thresholds:
-        raise ValueError("give at least one resource with its percentage, like cpu: 20")
-    return thresholds
-
-
-Thresholds = Annotated[
-    dict[Annotated[str, AfterValidator(_resource_name)], Annotated[Percent, Field(ge=0, le=100)]],
-    AfterValidator(_not_empty),
-]
-"""A percentage between 0 and 100 for at least one resource."""
-
-
 class UtilizationArgs(Args):
     """The arguments by which strategies tell full nodes from idle ones."""
 
@@ -269,7 +246,7 @@ class Relocation:
             verdict = self.evict(pod, reason)
             if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
                 return
-            if verdict.granted:
+            if verdict.granted or (isinstance(verdict, Failed) and verdict.unknown):
                 evicted += 1
                 source.release(amounts)
                 self.room.take(amounts)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from rebalancer.model.selectors import LabelSelector, parse_label_selector
+from rebalancer.model.usage import METRIC_RESOURCE
 
 
 def _number(value: object) -> object:
@@ -96,6 +97,29 @@ Selector = Annotated[
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 """A list of words."""
+
+
+_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", METRIC_RESOURCE)
+_NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+def _resource_name(name: str) -> str:
+    if name in _NATIVE or name.startswith(_NATIVE_PREFIXES) or "/" in name:
+        return name
+    raise ValueError(f"{name!r} is no resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
+
+
+def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
+    if not thresholds:
+        raise ValueError("give at least one resource with its percentage, like cpu: 20")
+    return thresholds
+
+
+_ResourceName = Annotated[str, AfterValidator(_resource_name)]
+_Share = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
+
+Thresholds = Annotated[dict[_ResourceName, _Share], AfterValidator(_not_empty)]
+"""A percentage between 0 and 100 for at least one resource."""
 
 
 @dataclass(frozen=True, slots=True)
