@@ -19,13 +19,14 @@ SHORT = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came."""
+    """A request as it came; `port` is the client's end of the connection."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
+    port: int
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(sent) if sent else None
-        request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body)
+        request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body, self.client_address[1])
         reply = self.server.answer(request)
         if reply.lost:
             self._break()
@@ -125,6 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _break(self) -> None:
         self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if not isinstance(self.connection, ssl.SSLSocket):  # TLS notices an end that was not announced by itself
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.server.connections.discard(self.connection)
         socket.close(self.connection.detach())  # with a lingering of zero: a reset, no orderly end

@@ -113,12 +113,11 @@ class Client:
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline) -> bytes:
         """Read to the end, however slowly it drips, but not past the deadline."""
         chunks = []
-        with closing(response):
+        with closing(response):  # at its end the connection is in the pool again, before that it is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
                 if not until.left():
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
-            response.release_conn()  # to the pool; what is not read to its end is closed
         return b"".join(chunks)
 
     def _no_answer(self, error: HTTPError) -> ClusterError:
@@ -128,10 +127,10 @@ class Client:
                 f"the certificate of {self._server()} is not trusted: {cut(cause.verify_message)}. "
                 "Check certificate-authority in the kubeconfig, or tls-server-name."
             )
-        connected = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError | SSLError)
-        return Transient(
-            f"no answer from {self._server()}: {_in_words(error)}", connected=connected, maybe_done=connected
-        )
+        sent = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError)
+        # TLS breaks off without a farewell when a server dies; any other error of TLS is one of settings.
+        connected = sent and not (isinstance(error, SSLError) and not isinstance(cause, ssl.SSLEOFError))
+        return Transient(f"no answer from {self._server()}: {_in_words(error)}", connected=connected, maybe_done=sent)
 
     def _server(self) -> str:
         context = f" (context {self._connection.context})" if self._connection.context else ""

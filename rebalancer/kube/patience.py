@@ -10,6 +10,7 @@ from functools import partial
 
 import tenacity
 
+from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Transient
 
 logger = logging.getLogger(__name__)
@@ -54,9 +55,9 @@ class Patience:
         tries_unconnected: tries when not even a connection comes about: a server that is not there is
             reported within seconds.
         clock: a monotonic clock, in seconds.
-        sleep: waits for that many seconds.
+        sleep: waits for that many seconds; None waits so long or until `stop` is set.
         jitter: a number between two bounds, by chance.
-        stop: once set, nothing is tried again.
+        stop: once set, nothing is tried again, and a wait ends.
     """
 
     seconds: float = 30.0
@@ -64,7 +65,7 @@ class Patience:
     longest_wait: float = 8.0
     tries_unconnected: int = 4
     clock: Clock = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], object] | None = None
     jitter: Callable[[float, float], float] = random.uniform
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -75,7 +76,7 @@ class Patience:
             retry=tenacity.retry_if_exception_type(Transient),
             wait=self._wait,
             stop=partial(self._is_over, last),
-            sleep=self.sleep,
+            sleep=self._sleep,
             before_sleep=_log_next_try,
             reraise=True,
         )
@@ -86,6 +87,11 @@ class Patience:
             return retry_after + self.jitter(0.0, min(1.0, retry_after / 10))
         ceiling = min(self.longest_wait, self.first_wait * 2.0 ** (state.attempt_number - 1))
         return self.jitter(ceiling / 2, ceiling)
+
+    def _sleep(self, seconds: float) -> None:
+        (self.sleep or self.stop.wait)(seconds)
+        if self.stop.is_set():
+            raise Unreachable("told to stop while waiting for another try")
 
     def _is_over(self, last: Deadline, state: tenacity.RetryCallState) -> bool:
         if self.stop.is_set() or state.upcoming_sleep >= last.left():

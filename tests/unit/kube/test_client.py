@@ -6,7 +6,7 @@ from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import connect
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.patience import Deadline, Patience
 
 PODS = "/api/v1/pods"
 
@@ -27,6 +27,17 @@ def test_a_long_answer_travels_compressed(client, server, pod):
 
     assert b"a" * 2000 in client.get(PODS)
     assert server.requests[0].headers["accept-encoding"] == "gzip"
+
+
+def test_connections_are_used_again(client, server):
+    """Refused or not, an answer that was read to its end leaves its connection for the next request."""
+    server.fail("GET", PODS, status=503, times=1)
+    client.get(PODS)
+    client.post("/nowhere", b"{}")
+    client.get(PODS)
+
+    assert len(server.requests) == 4
+    assert len({request.port for request in server.requests}) == 1
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
@@ -117,6 +128,23 @@ def test_a_stop_ends_the_retries(connection, server, time):
     with pytest.raises(Unreachable):
         Client(connection, patience=patience).get(PODS)
     assert len(server.requests) == 1
+
+
+def test_a_stop_ends_a_wait(connection, server, time):
+    """A run that is told to stop while it waits does not ask once more."""
+    patience = time.patience(sleep=lambda _: patience.stop.set())
+    server.fail("GET", PODS, status=503)
+
+    with pytest.raises(Unreachable, match="told to stop"):
+        Client(connection, patience=patience).get(PODS)
+    assert len(server.requests) == 1
+
+
+def test_a_wait_needs_no_time_of_its_own(connection, server):
+    """Without a sleep of the caller's the wait is a real one, and the next try follows."""
+    server.fail("GET", PODS, status=503, times=1)
+
+    assert b"PodList" in Client(connection, patience=Patience(first_wait=0.001)).get(PODS)
 
 
 def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):

@@ -198,6 +198,18 @@ def test_no_second_request_after_the_deadline(client, server, pod, time):
     assert time.waits == [0.5]
 
 
+def test_no_request_at_all_after_the_deadline(client, server, pod, time):
+    """A pod that is asked for too late stays."""
+    server.add(pod("a"))
+    evictions = Evictions(client, patience=time.patience(), deadline=Deadline(time.now, time.clock))
+
+    verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
+
+    assert isinstance(verdict, Failed)
+    assert verdict.error.startswith("no time left to ask")
+    assert server.requests == []
+
+
 def test_a_broken_connection_is_tried_again(evict, server):
     """The server never saw the first request."""
     server.reset("POST", EVICTION)
@@ -212,6 +224,15 @@ def test_a_pod_that_is_gone_after_a_lost_answer_was_evicted(evict, server):
 
     assert evict() == GRANTED
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_gateway_that_gave_up_waiting_lost_the_answer_too(evict, server, status):
+    """It says nothing of what the server behind it did."""
+    server.on("POST", EVICTION, lambda _: server.remove_pod("default", "a"), times=1)
+    server.fail("POST", EVICTION, status=status, times=1)
+
+    assert evict() == GRANTED
 
 
 def test_a_pod_that_is_replaced_after_a_lost_answer_was_evicted(evict, server, pod):

@@ -5,6 +5,8 @@ import pytest
 from rebalancer.errors import Unreachable
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
+from rebalancer.kube.evictions import Evictions
+from rebalancer.model.verdict import GRANTED
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
 PODS = "/api/v1/pods"
@@ -45,6 +47,28 @@ def test_a_certificate_that_is_not_trusted_is_told_at_once(client_of, secure, ti
 def test_the_clusters_own_authority_is_trusted(client_of):
     """certificate-authority is what a kubeconfig has it for."""
     assert b"PodList" in client_of(**{"certificate-authority": str(CERTIFICATE)}).get(PODS)
+
+
+def test_an_answer_lost_within_tls_leaves_the_same_doubt(client_of, secure, time, pod):
+    """A server that dies breaks off TLS without a farewell: what it was asked for may have been done."""
+    secure.add(pod("a"))
+    secure.reset("POST", "*/eviction", processed=True)
+    secure.fail("POST", "*/eviction", status=503, times=4)
+    evictions = Evictions(client_of(**{"certificate-authority": str(CERTIFICATE)}), patience=time.patience())
+
+    assert evictions.evict("default", "a", "uid-of-a", profile="p", strategy="s", reason="r") == GRANTED
+
+
+def test_a_tls_error_of_settings_is_reported_soon(secure, tmp_path, time):
+    """A plain HTTP port behind an https address does not become one by waiting."""
+    with FakeApiServer() as plain:
+        path = plain.kubeconfig(tmp_path)
+        path.write_text(path.read_text().replace("http://", "https://"))
+        connection = connect(str(path), None, environ={})
+        with pytest.raises(Unreachable, match="no answer from the API server https://"):
+            Client(connection, patience=time.patience()).get(PODS)
+        connection.close()
+    assert len(time.waits) == 3
 
 
 def test_a_kubeconfig_may_ask_for_less(client_of):
