@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.conformance import corpus, evictor, nodes, pods, policies, runs
+from tests.conformance import corpus, evictor, nodes, pods, policies, runs, usage
 from tests.conformance.answers import Answer
 from tests.conformance.exceptions import DIFFERENT, LEFT_OUT, waiting
 from tests.conformance.summary import PROPERTY
@@ -12,6 +12,8 @@ from tests.conformance.summary import PROPERTY
 CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "args_defaults": policies.defaults,
     "args_validation": policies.validate,
+    "average_usage": usage.average,
+    "classify_deviation_thresholds": usage.classes_around_mean,
     "effective_pod_protections": evictor.protections,
     "evict_pod": evictor.evict,
     "evictor_filter": evictor.filters,
@@ -22,6 +24,7 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "node_ready": nodes.ready,
     "node_selector": nodes.selected,
     "node_unschedulable": nodes.unschedulable,
+    "normalize_and_classify": usage.classes,
     "plugin": runs.run,
     "pod_types": evictor.pod_types,
     "pods_with_anti_affinity_exist": nodes.repelled,
@@ -30,9 +33,12 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "policy_validate": policies.validate,
     "protected_pvc_storage_classes": evictor.storage_classes,
     "ready_nodes": nodes.ready_and_selected,
+    "sort_nodes_by_usage": usage.sorted_nodes,
     "sort_pods_by_age": pods.by_age,
     "sort_pods_by_priority_low_to_high": pods.by_priority,
+    "sum_thresholds": usage.sums,
     "tolerates_taint": nodes.tolerates,
+    "usage_to_percentage": usage.percentages,
 }
 
 _CASES = corpus.read()

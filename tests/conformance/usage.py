@@ -1,0 +1,76 @@
+"""How full nodes are: percentages, means and classes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rebalancer.model.objects import Node
+from rebalancer.model.resources import parse_resources
+from rebalancer.model.usage import NodeLoad, around_mean
+from tests.conformance.answers import Answer, equal
+from tests.conformance.corpus import Case
+
+_Amounts = Mapping[str, str | None]
+
+
+def percentages(case: Case) -> Answer:
+    load = _load("node", case["usage"], case["capacity"])
+    return equal(_percent(load), case["expected"])
+
+
+def sorted_nodes(case: Case) -> Answer:
+    loads = [_load(each["node"], each["usage"], {}) for each in case["node_usages"]]
+    order = sorted(loads, key=lambda load: load.total if case["ascending"] else -load.total)
+    return equal([load.node.name for load in order], case["expected_order"])
+
+
+def average(case: Case) -> Answer:
+    loads = _loads(case["usage"], case["limits"])
+    none = dict.fromkeys((name for load in loads for name in load.used), 0.0)
+    return equal(around_mean(loads, none, none)[0], case["expected"])
+
+
+def sums(case: Case) -> Answer:
+    """A mean of one node is its own percentage."""
+    loads = [_load("node", case["data"], dict.fromkeys(case["data"], 100))]
+    none = dict.fromkeys(case["data"], 0.0)
+    return equal([around_mean(loads, none, each)[1] for each in case["deviations"]], case["expected"])
+
+
+def classes_around_mean(case: Case) -> Answer:
+    loads = _loads(case["usage"], case["totals"])
+    low, high = around_mean(loads, case["deviation_thresholds"]["low"], case["deviation_thresholds"]["high"])
+    under = {load.node.name: _percent(load) for load in loads if load.within(low)}
+    over = {load.node.name: _percent(load) for load in loads if load.exceeds(high)}
+    return equal([under, over], case["expected"])
+
+
+def classes(case: Case) -> Answer:
+    """The comparers are the test's own (INDEX.md); what is under test is the percentages they compare."""
+    observed: list[dict[str, Any]] = [{} for _ in case["classifiers"]]
+    for load in _loads(case["usage"], case["totals"]):
+        percent = _percent(load)
+        for number, side in enumerate(case["classifiers"]):
+            threshold = case["thresholds"][load.node.name][number]
+            signs = {int(percent[name] - bound) for name, bound in threshold.items()}
+            if all(sign < 0 if side == "below" else sign > 0 for sign in signs):
+                observed[number][load.node.name] = percent
+                break
+    return equal(observed, case["expected"])
+
+
+def _loads(usage: Mapping[str, _Amounts], capacities: Mapping[str, _Amounts]) -> list[NodeLoad]:
+    """Return the loads, none above its capacity: the normalizer of these tests cuts off at 100 %, no plugin does."""
+    loads = [_load(name, amounts, capacities[name]) for name, amounts in usage.items()]
+    for load in loads:
+        load.used = {name: min(used, load.node.allocatable.get(name, used)) for name, used in load.used.items()}
+    return loads
+
+
+def _load(name: str, usage: _Amounts, capacity: _Amounts) -> NodeLoad:
+    amounts = {name: text for name, text in capacity.items() if text is not None}
+    used = {name: text for name, text in usage.items() if text is not None}
+    return NodeLoad(Node(name=name, allocatable=parse_resources(amounts)), parse_resources(used))
+
+
+def _percent(load: NodeLoad) -> dict[str, float]:
+    return {name: percent for name in load.used if (percent := load.percent(name)) is not None}
