@@ -24,8 +24,12 @@ from pydantic import Field, field_validator, model_validator
 from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
 from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
+from rebalancer.model.label_index import LabelIndex
+from rebalancer.model.node_affinity import Preferences, preferred_weight, unmet
 from rebalancer.model.objects import Condition, ContainerStatus, Node, Owner, Pod
+from rebalancer.model.peers import Peers
 from rebalancer.model.selectors import LabelSelector, Requirement
+from rebalancer.model.spread import Destinations, Domain, Spread, Topology, moves, spreads
 from rebalancer.model.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
 from rebalancer.model.takers import Takers
 from rebalancer.model.usage import (
@@ -50,9 +54,12 @@ __all__ = [
     "ContainerStatus",
     "Count",
     "Deschedule",
+    "Destinations",
+    "Domain",
     "Evict",
     "Field",
     "Int",
+    "LabelIndex",
     "LabelSelector",
     "Names",
     "Namespaces",
@@ -60,20 +67,24 @@ __all__ = [
     "NodeLoad",
     "Owner",
     "Part",
+    "Peers",
     "Percent",
     "Percentages",
     "Pod",
     "PodArgs",
+    "Preferences",
     "Refused",
     "Relocation",
     "Requirement",
     "Room",
     "Selector",
+    "Spread",
     "Strategy",
     "StrategyError",
     "Taint",
     "Takers",
     "Thresholds",
+    "Topology",
     "Usage",
     "UtilizationArgs",
     "Verdict",
@@ -82,8 +93,12 @@ __all__ = [
     "field_validator",
     "hard",
     "model_validator",
+    "moves",
     "node_loads",
+    "preferred_weight",
     "requested",
+    "spreads",
+    "unmet",
     "untolerated",
 ]
 
@@ -120,6 +135,10 @@ class Evict(Protocol):
 
     def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
         """Record that a pod which should go stays by a rule of the strategy's own."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Tell the person who runs the program what else they should know; a text said twice counts once."""
         ...
 
     def __call__(self, pod: Pod, because: str) -> Verdict:

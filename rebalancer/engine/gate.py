@@ -94,6 +94,10 @@ class StrategyGate:
         """Record that a pod stays by a rule of the strategy's own."""
         self._gate.ledger.record(Entry(self._profile, self._strategy, pod, because, refusal))
 
+    def warn(self, text: str) -> None:
+        """Put a warning into the ledger, with the strategy it comes from."""
+        self._gate.ledger.warn(f"{self._profile}/{self._strategy}: {text}")
+
     def __call__(self, pod: Pod, because: str) -> Verdict:
         """Ask for the eviction of a pod."""
         return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because)

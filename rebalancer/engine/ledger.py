@@ -42,6 +42,7 @@ class Ledger:
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
         observe: called with every entry as it is recorded.
+        warnings: what strategies have to say beside their entries, each text once.
     """
 
     evictions: list[Entry] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Ledger:
     skipped: str | None = None
     stopped: str | None = None
     observe: Callable[[Entry], None] = lambda _: None
+    warnings: list[str] = field(default_factory=list)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
 
     @property
@@ -69,6 +71,11 @@ class Ledger:
                 self._refusals.setdefault(key, entry)
             case Failed():
                 self.failures.append(entry)
+
+    def warn(self, text: str) -> None:
+        """Write down a warning unless it stands there already."""
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def close_run(self, profile: str, strategy: str, seconds: float, error: str | None) -> None:
         """End the strategy whose requests were recorded since the last call."""

@@ -1,0 +1,202 @@
+"""Topology spread constraints: as they apply to pods, the domains they see, and how many pods should move.
+
+Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the reference for what counts
+and for the moves.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Node, Pod, PodSpec, SpreadConstraint
+from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, any_term_matches
+from rebalancer.model.taints import Toleration, untolerated
+
+
+class Restriction(msgspec.Struct, frozen=True, gc=False):
+    """Which nodes make domains: those that the declaring pod selects and tolerates, as far as its policies say so.
+
+    Attributes:
+        node_selector: pairs of a label and its value.
+        node_terms: required node affinity; None where there is none.
+        tolerations: None where taints play no part.
+    """
+
+    node_selector: tuple[tuple[str, str], ...] = ()
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+
+    def admits(self, node: Node) -> bool:
+        """Tell whether the node makes a domain; a cordoned one does."""
+        return (
+            all(node.labels.get(key) == value for key, value in self.node_selector)
+            and (self.node_terms is None or any_term_matches(self.node_terms, node.labels, node.name))
+            and (self.tolerations is None or untolerated(self.tolerations, node.taints) is None)
+        )
+
+
+class Spread(msgspec.Struct, frozen=True, gc=False):
+    """A constraint as it applies to a pod; pods that share it are evened out once."""
+
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector
+    restriction: Restriction
+    min_domains: int = 1
+
+
+def spreads(pods: Iterable[Pod], when_unsatisfiable: Collection[str]) -> list[Spread]:
+    """Return the different constraints of these kinds, in the order in which the pods declare them.
+
+    A constraint without a selector is left out, since it matches no pod.
+    """
+    found: dict[Spread, None] = {}
+    seen: set[tuple[int, int]] = set()
+    for pod in pods:
+        # Replicas share spec and labels, which the pods keep alive.
+        look = (id(pod.spec), id(pod.labels))
+        if pod.spec.spread and look not in seen:
+            seen.add(look)
+            kept = (each for each in pod.spec.spread if each.when_unsatisfiable in when_unsatisfiable)
+            found.update((_spread(each, each.selector, pod), None) for each in kept if each.selector is not None)
+    return list(found)
+
+
+def _spread(constraint: SpreadConstraint, selector: LabelSelector, pod: Pod) -> Spread:
+    own = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
+    return Spread(
+        constraint.topology_key,
+        constraint.max_skew,
+        selector.narrowed(own),
+        _restriction(constraint, pod.spec),
+        constraint.min_domains or 1,
+    )
+
+
+def _restriction(constraint: SpreadConstraint, spec: PodSpec) -> Restriction:
+    affinity = constraint.node_affinity_policy == "Honor"
+    taints = constraint.node_taints_policy == "Honor"
+    return Restriction(
+        tuple(sorted((spec.node_selector or {}).items())) if affinity else (),
+        spec.node_terms if affinity else None,
+        spec.tolerations if taints else None,
+    )
+
+
+@dataclass(slots=True)
+class Domain:
+    """A value of the topology key.
+
+    Attributes:
+        nodes: its nodes that the constraint counts.
+        pods: the counted pods on its nodes, also on those that are not counted.
+    """
+
+    value: str
+    nodes: Sequence[Node] = ()
+    pods: list[Pod] = field(default_factory=list)
+
+
+class Topology:
+    """Finds the domains of constraints on the nodes of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._nodes: dict[tuple[str, Restriction], dict[str, list[Node]]] = {}
+
+    def nodes(self, spread: Spread) -> Mapping[str, Sequence[Node]]:
+        """Return the nodes that the constraint counts, by the value of its topology key."""
+        key = (spread.topology_key, spread.restriction)
+        if key not in self._nodes:
+            found = self._nodes.setdefault(key, {})
+            for node in self._cluster.nodes:
+                value = node.labels.get(spread.topology_key)
+                if value is not None and spread.restriction.admits(node):
+                    found.setdefault(value, []).append(node)
+        return self._nodes[key]
+
+    def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[Domain]:
+        """Return the domains of a constraint, the smallest first, equal ones by value.
+
+        Args:
+            spread: the constraint.
+            pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
+                counted still makes a domain (the reference's rule).
+        """
+        found = {value: Domain(value, nodes) for value, nodes in self.nodes(spread).items()}
+        for pod in pods:
+            node = self._cluster.node(pod.node)
+            value = node.labels.get(spread.topology_key) if node else None
+            if value is not None:
+                found.setdefault(value, Domain(value)).pods.append(pod)
+        return sorted(found.values(), key=lambda each: (len(each.pods), each.value))
+
+
+class Move(NamedTuple):
+    """A number of pods from one domain to another, both by their place in the sequence of sizes."""
+
+    source: int
+    target: int
+    number: int
+
+
+def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
+    """Yield the moves that bring domains of these sizes within the skew: from the greatest to the smallest, inwards.
+
+    No domain shrinks below the average or grows above it, rounded outwards.
+
+    Args:
+        sizes: sizes of the domains, ascending.
+        max_skew: the difference between two domains that is still fine.
+    """
+    now = list(sizes)
+    if not now or now[-1] - now[0] <= max_skew:
+        return
+    low, high = _average(sizes)
+    target, source = 0, len(now) - 1
+    while target < source:
+        if now[source] <= low:
+            source -= 1
+        excess = now[source] - now[target] - max_skew
+        number = min(now[source] - low, high - now[target], (excess + 1) // 2)
+        if excess <= 0 or number <= 0:
+            target += 1
+            continue
+        yield Move(source, target, number)
+        now[source] -= number
+        now[target] += number
+
+
+def _average(sizes: Sequence[int]) -> tuple[int, int]:
+    """Return the average size, rounded down and rounded up."""
+    total, number = sum(sizes), len(sizes)
+    return total // number, -(-total // number)
+
+
+class Destinations:
+    """Nodes to which pods could move, asked while the cluster stays as it is; each spec is tried once."""
+
+    def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
+        self._cluster = cluster
+        self._nodes = nodes
+        self._names = {node.name for node in nodes}
+        self._known: dict[int, bool] = {}
+
+    @classmethod
+    def below_average(cls, cluster: Cluster, domains: Sequence[Domain]) -> "Destinations":
+        """Return the nodes of the domains that have fewer pods than the average domain."""
+        _, high = _average([len(domain.pods) for domain in domains])
+        return cls(cluster, [node for domain in domains if len(domain.pods) < high for node in domain.nodes])
+
+    def fit(self, pod: Pod) -> bool:
+        """Tell whether the pod could run on one of the nodes other than its own."""
+        # Anti-affinity goes by the pod's name and not by its spec alone, and its own node is no destination.
+        if pod.spec.anti_affinity or pod.node in self._names:
+            return self._cluster.fits_any_other(pod, self._nodes)
+        key = id(pod.spec)
+        if key not in self._known:
+            self._known[key] = self._cluster.fits_any_other(pod, self._nodes)
+        return self._known[key]

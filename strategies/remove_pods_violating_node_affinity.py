@@ -1,0 +1,90 @@
+"""RemovePodsViolatingNodeAffinity: evict pods from nodes that their node affinity speaks against by now.
+
+Labels of nodes change, and pods stay where they are.  nodeAffinityType lists what to look at, in this order:
+
+- requiredDuringSchedulingIgnoredDuringExecution: pods whose node does not match their required node affinity (together
+  with their nodeSelector; a nodeSelector alone is not enough), while some node takes them;
+- preferredDuringSchedulingIgnoredDuringExecution: pods for which another node has a greater sum of preferred weights
+  than their own.  That node may be full or tainted; it is enough that some node takes the pod, its own included.  With
+  the evictor's nodeFit some other node must.
+
+Other words are skipped with a warning.  No room is set aside: of three pods and room for one, all three go.
+The oldest pods of each node go first.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from rebalancer.api import (
+    Cluster,
+    Deschedule,
+    Evict,
+    Field,
+    Names,
+    Node,
+    Pod,
+    PodArgs,
+    Preferences,
+    field_validator,
+    preferred_weight,
+    unmet,
+)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class RemovePodsViolatingNodeAffinityArgs(PodArgs):
+    """Which kinds of node affinity to look at."""
+
+    node_affinity_type: Names = Field((), validate_default=True, description=f"{REQUIRED}, {PREFERRED} or both.")
+
+    @field_validator("node_affinity_type")
+    @classmethod
+    def _given(cls, types: tuple[str, ...]) -> tuple[str, ...]:
+        if not types:
+            raise ValueError(f"nodeAffinityType must be given: {REQUIRED}, {PREFERRED} or both")
+        return types
+
+
+class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinityArgs]):
+    """Evict pods that belong on other nodes."""
+
+    name = "RemovePodsViolatingNodeAffinity"
+    Args = RemovePodsViolatingNodeAffinityArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Evict the pods that match, type by type and node by node, the oldest first."""
+        for kind in self.args.node_affinity_type:
+            if kind == REQUIRED:
+                self._evict(cluster, evict, partial(_requires_another, cluster))
+            elif kind == PREFERRED:
+                self._evict(cluster, evict, partial(_prefers_another, cluster, Preferences(cluster.nodes)))
+            else:
+                evict.warn(f"nodeAffinityType {kind!r} is unknown and skipped; there are {REQUIRED} and {PREFERRED}")
+
+    def _evict(self, cluster: Cluster, evict: Evict, why: Callable[[Pod, Node], str]) -> None:
+        for node in cluster.nodes:
+            found = [
+                (pod, because)
+                for pod in cluster.active_pods_on(node)
+                if self.args.selects(pod) and (because := why(pod, node))
+            ]
+            for pod, because in [each for each in found if evict.evictable(*each)]:
+                evict(pod, because)
+
+
+def _requires_another(cluster: Cluster, pod: Pod, node: Node) -> str:
+    missing = unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
+    better = missing and next((each for each in cluster.nodes if cluster.fits(pod, each)), None)
+    return f"{missing} required, {node.name} does not match, {better.name} would take it" if better else ""
+
+
+def _prefers_another(cluster: Cluster, preferences: Preferences, pod: Pod, node: Node) -> str:
+    if not pod.spec.preferred:
+        return ""
+    weight = preferred_weight(pod.spec, node)
+    best, other = preferences.best(pod.spec)
+    if max(best, 0) <= weight or not (cluster.fits(pod, node) or cluster.fits_any_other(pod, cluster.nodes)):
+        return ""
+    return f"preferred affinity weighs {weight} on {node.name}, {best} on {other.name}"
