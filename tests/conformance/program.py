@@ -23,6 +23,13 @@ def run(policy: Mapping[str, Any], snapshot: str, now: str) -> Result:
         return _call("run", *where, "--now", now, "--output", "json")
 
 
+def run_live(policy: Mapping[str, Any], kubeconfig: Path, *options: str) -> Result:
+    """Call `rebalancer run` on a policy and a live cluster."""
+    path = kubeconfig.with_name("policy.yaml")
+    path.write_text(json.dumps(policy))
+    return _call("run", "--policy", str(path), "--kubeconfig", str(kubeconfig), "--output", "json", *options)
+
+
 def validate(policy: Mapping[str, Any]) -> Result:
     """Call `rebalancer validate`."""
     with TemporaryDirectory() as folder:

@@ -37,10 +37,11 @@ def filler_nodes(case: Case) -> list[dict[str, Any]]:
     The unit tests call a plugin on one node; a whole cycle wants two.
     """
     missing = _FEWEST_NODES - len(cluster(case).nodes)
-    return [_filler(f"filler-{number}") for number in range(missing)]
+    return [node(f"filler-{number}") for number in range(missing)]
 
 
-def _filler(name: str) -> dict[str, Any]:
+def node(name: str) -> dict[str, Any]:
+    """Return a node that is ready, and takes no pod."""
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.conformance import corpus, evictor, nodes, pods, policies, runs, usage
+from tests.conformance import corpus, evictions, evictor, nodes, pods, policies, runs, usage
 from tests.conformance.answers import Answer
 from tests.conformance.exceptions import DIFFERENT, LEFT_OUT, waiting
 from tests.conformance.summary import PROPERTY
@@ -15,10 +15,10 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "average_usage": usage.average,
     "classify_deviation_thresholds": usage.classes_around_mean,
     "effective_pod_protections": evictor.protections,
-    "evict_pod": evictor.evict,
+    "evict_pod": evictions.evict,
     "evictor_filter": evictor.filters,
     "evictor_init": evictor.initialise,
-    "evictor_limits": evictor.limits,
+    "evictor_limits": evictions.limits,
     "list_pods_on_node": pods.listed,
     "node_fit": nodes.fit,
     "node_ready": nodes.ready,
