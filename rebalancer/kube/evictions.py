@@ -79,7 +79,8 @@ class Evictions:
         try:
             return self._patience.tries(self._deadline)(request.send)
         except ClusterError as error:
-            return Failed(f"{error}; the pod may have been evicted all the same" if request.in_doubt else str(error))
+            doubt = "; the pod may have been evicted all the same" if request.in_doubt else ""
+            return Failed(f"{error}{doubt}", unknown=request.in_doubt)
 
     def _body(self, metadata: dict[str, object], uid: str) -> bytes:
         options: dict[str, object] = {"preconditions": {"uid": uid}}

@@ -264,6 +264,7 @@ def test_a_silent_server_leaves_a_doubt(impatient, server, pod, time):
 
     assert isinstance(verdict, Failed)
     assert verdict.error.endswith("timed out; the pod may have been evicted all the same")
+    assert verdict.unknown
 
 
 def test_refused_credentials_fail(evict, server):
