@@ -27,6 +27,8 @@ _MIRROR = (
 )
 _NEVER_MIRROR = "a mirror pod stays whatever its annotations say: the kubelet would only make it again"
 _GRANTED_COUNT = "minReplicas counts what this cycle has granted already; the reference looks at the state before it"
+_DOMAINS = "removepodsviolatingtopologyspreadconstraint/TestSortDomains"
+_LOW_FIRST = "of a crowded domain low priorities leave before high ones, which in the reference leave first"
 _BACKGROUND = "p1 and p2 are evicted in the background there, which is not built: here they are ordinary pods"
 _FIRST_FOUR = ["dev/p1", "dev/p2", "dev/p3", "dev/p4"]
 
@@ -47,6 +49,12 @@ DIFFERENT: Mapping[str, Difference] = {
     "descheduler/TestDeschedulingLimits/limits per node": Difference(_BACKGROUND, _FIRST_FOUR),
     "descheduler/TestDeschedulingLimits/limits per namespace": Difference(_BACKGROUND, _FIRST_FOUR),
     "descheduler/TestDeschedulingLimits/limits per cycle": Difference(_BACKGROUND, _FIRST_FOUR),
+    f"{_DOMAINS}/single domain with mixed pods": Difference(
+        _LOW_FIRST, {"a": ["evictable-high-priority", "evictable-with-affinity"]}
+    ),
+    f"{_DOMAINS}/multiple domains with different priorities and selectors": Difference(
+        _LOW_FIRST, {"a": ["high-priority-affinity", "low-priority-no-affinity"], "b": ["medium-priority-affinity"]}
+    ),
     "policy_probes/v1alpha1": Difference("a v1alpha1 policy is converted instead of refused", True),
     "removefailedpods/TestSetDefaults_RemoveFailedPodsArgs/RemoveFailedPodsArgs empty": Difference(
         "the default is filled in at once; in the reference this function leaves it to the decoding of the policy, "
@@ -95,14 +103,6 @@ LEFT_OUT: Mapping[str, str] = dict.fromkeys(
 
 _USAGE = "needs strategies on real usage"
 
-#: Kinds whose cases need what is not built yet.
-_WAITING_KINDS: Mapping[str, str] = {
-    "prometheus_usage": _USAGE,
-    "best_preferred_node_affinity_weight": "needs RemovePodsViolatingNodeAffinity",
-    "preferred_node_affinity_weight": "needs RemovePodsViolatingNodeAffinity",
-    "sort_domains": "needs RemovePodsViolatingTopologySpreadConstraint",
-}
-
 #: The reference's strategies; a name that is none of these is unknown on purpose.
 _STRATEGIES = frozenset(
     {
@@ -122,8 +122,6 @@ _STRATEGIES = frozenset(
 
 def waiting(case: Case) -> str:
     """Return what the case waits for; empty if for nothing."""
-    if case["kind"] in _WAITING_KINDS:
-        return _WAITING_KINDS[case["kind"]]
     missing = sorted(_named(case) & _STRATEGIES - {strategy.name for strategy in builtin()})
     if missing:
         return f"needs {', '.join(missing)}"

@@ -2,6 +2,7 @@
 
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.fit import why_repelled
+from rebalancer.model.node_affinity import Preferences, preferred_weight
 from rebalancer.model.selectors import parse_selector_text
 from rebalancer.model.taints import Taint, Toleration
 from tests.conformance.answers import Answer, equal
@@ -53,6 +54,15 @@ def repelled(case: Case) -> Answer:
     asked = pod(case)
     observed = any(why_repelled(asked, node, on.pods) for node in on.nodes)
     return equal(observed, case["expected"])
+
+
+def weight(case: Case) -> Answer:
+    return equal(preferred_weight(pod(case).spec, nodes(case)[0]), case["expected"])
+
+
+def best_weight(case: Case) -> Answer:
+    best, _ = Preferences(nodes(case)).best(pod(case).spec)
+    return equal(best, case["expected"])
 
 
 def tolerates(case: Case) -> Answer:

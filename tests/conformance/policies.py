@@ -1,5 +1,6 @@
 """Policies and arguments: what is accepted, and what it becomes."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ _THRESHOLD = {"value": SYSTEM_CRITICAL_PRIORITY, "name": ""}
 
 
 def validate(case: Case) -> Answer:
-    result = program.validate(case["policy"])
+    result = program.validate(json.dumps(case["policy"]))
     assert result.exit_code in (0, program.USAGE_ERROR), result.stderr
     return acceptance(result.exit_code == 0, case, result.stderr)
 
@@ -30,6 +31,8 @@ def decode(case: Case) -> Answer:
     accepted = acceptance(policy is not None, case, problems)
     if not accepted.agrees or policy is None:
         return accepted
+    if case.get("bootstrap_error") or case.get("e2e", {}).get("bootstrap_error"):  # decoded, but not fit to run
+        assert program.validate(case["policy_yaml"], "--lenient").exit_code == program.USAGE_ERROR
     return equal([_shown(each) for each in policy.profiles], [_wanted(each) for each in _profiles(case)])
 
 

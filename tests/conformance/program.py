@@ -1,6 +1,7 @@
 """The program as a person calls it: options in, exit code and report out."""
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,13 +31,17 @@ def run_live(policy: Mapping[str, Any], kubeconfig: Path, *options: str) -> Resu
     return _call("run", "--policy", str(path), "--kubeconfig", str(kubeconfig), "--output", "json", *options)
 
 
-def validate(policy: Mapping[str, Any]) -> Result:
-    """Call `rebalancer validate`."""
+def validate(policy: str, *options: str) -> Result:
+    """Call `rebalancer validate` on the text of a policy."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "policy.yaml")
-        path.write_text(json.dumps(policy))
-        return _call("validate", "--policy", str(path))
+        path.write_text(policy)
+        return _call("validate", "--policy", str(path), *options)
 
 
 def _call(*arguments: str) -> Result:
-    return CliRunner(catch_exceptions=False).invoke(main, arguments)
+    handlers = logging.root.handlers[:]
+    try:
+        return CliRunner(catch_exceptions=False).invoke(main, arguments)
+    finally:  # the program logs to the stream of this very call
+        logging.root.handlers[:] = handlers

@@ -1,0 +1,44 @@
+"""The judge judged: a wrong set of evicted pods must not pass."""
+
+import pytest
+
+from tests.conformance.answers import evictions
+
+_EXACT = {"evicted_count": 2, "distinct_evicted_count": 2, "exact": ["a/1", "a/2"]}
+_ANY_TWO = {"evicted_count": 2, "distinct_evicted_count": 2, "include": ["a/1"], "subset_of": ["a/1", "a/2", "a/3"]}
+_RELAXED = {"distinct_evicted_count": 1, "exact": ["a/3"], "relaxed": {"include": [], "subset_of": ["a/2", "a/3"]}}
+
+
+@pytest.mark.parametrize(
+    ("evicted", "wanted"),
+    [
+        (["a/2", "a/1"], _EXACT),
+        (["a/1", "a/3"], _ANY_TWO),
+        (["a/2"], _RELAXED),
+        (["a/1"], {"evicted_count_min": 1, "subset_of": ["a/1", "a/2"]}),
+        ([], {"evicted_count_max": 4, "subset_of": ["a/1"]}),
+        (["a/1", "a/2"], _EXACT | {"evicted_count": 4}),
+    ],
+)
+def test_agreement(evicted, wanted):
+    """What the reference decides, or may decide by chance, agrees; asking twice for a pod counts once."""
+    assert evictions(evicted, wanted).agrees
+
+
+@pytest.mark.parametrize(
+    ("evicted", "wanted"),
+    [
+        (["a/1"], _EXACT),
+        (["a/1", "a/3"], _EXACT),
+        (["a/1", "a/1", "a/2"], _EXACT),
+        (["a/2", "a/3"], _ANY_TWO),
+        (["a/1", "a/4"], _ANY_TWO),
+        (["a/1"], _RELAXED),
+        (["a/2", "a/3"], _RELAXED),
+        ([], {"evicted_count_min": 1, "subset_of": ["a/1"]}),
+        (["a/1", "a/2"], {"evicted_count_max": 1, "subset_of": ["a/1", "a/2"]}),
+    ],
+)
+def test_contradiction(evicted, wanted):
+    """One pod too many, too few, or another one, contradicts."""
+    assert not evictions(evicted, wanted).agrees
