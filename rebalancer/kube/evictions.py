@@ -41,7 +41,7 @@ class Evictions:
         client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         patience: how one pod's request is tried again; for 30 s when None.
-        deadline: no request is sent after it, a second try neither.
+        deadline: no request is sent after it, a second try neither; one that is on its way is finished.
     """
 
     def __init__(
@@ -107,8 +107,10 @@ class _Request:
 
     def send(self) -> Verdict:
         """Try once; raise Transient when another try may do better."""
+        if self._deadline is not None and not self._deadline.left():
+            raise Transient("no time left to ask for the eviction", connected=False)
         try:
-            answer = self._client.post(self._path, self._body, deadline=self._deadline)
+            answer = self._client.post(self._path, self._body)
             verdict = verdict_of(answer, self._path)
         except Transient as error:
             self.in_doubt = self.in_doubt or error.maybe_done

@@ -210,6 +210,16 @@ def test_no_request_at_all_after_the_deadline(client, server, pod, time):
     assert server.requests == []
 
 
+def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, time):
+    """It was sent in time, and what became of the pod matters."""
+    server.add(pod("a"))
+    server.on("POST", EVICTION, lambda _: time.sleep(10))
+    client = Client(connection, request_timeout=20.0, patience=time.patience())
+    evictions = Evictions(client, patience=time.patience(), deadline=Deadline.after(5, time.clock))
+
+    assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
+
+
 def test_a_broken_connection_is_tried_again(evict, server):
     """The server never saw the first request."""
     server.reset("POST", EVICTION)
