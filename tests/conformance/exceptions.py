@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rebalancer.plugins import builtin
 from tests.conformance.corpus import Case
 
 
@@ -103,36 +102,10 @@ LEFT_OUT: Mapping[str, str] = dict.fromkeys(
 
 _USAGE = "needs strategies on real usage"
 
-#: The reference's strategies; a name that is none of these is unknown on purpose.
-_STRATEGIES = frozenset(
-    {
-        "HighNodeUtilization",
-        "LowNodeUtilization",
-        "PodLifeTime",
-        "RemoveDuplicates",
-        "RemoveFailedPods",
-        "RemovePodsHavingTooManyRestarts",
-        "RemovePodsViolatingInterPodAntiAffinity",
-        "RemovePodsViolatingNodeAffinity",
-        "RemovePodsViolatingNodeTaints",
-        "RemovePodsViolatingTopologySpreadConstraint",
-    }
-)
-
 
 def waiting(case: Case) -> str:
     """Return what the case waits for; empty if for nothing."""
-    missing = sorted(_named(case) & _STRATEGIES - {strategy.name for strategy in builtin()})
-    if missing:
-        return f"needs {', '.join(missing)}"
     if case.get("assert", {}).get("policy_rejected"):
         return ""
     measured = any(case.get(key) for key in ("nodeMetrics", "podMetrics", "prometheus_samples"))
     return _USAGE if measured else ""
-
-
-def _named(case: Case) -> frozenset[str]:
-    """Return the plugins that a case names."""
-    profiles = case.get("policy", {}).get("profiles") or (case.get("expected_result") or {}).get("profiles") or ()
-    names = {each["name"] for profile in profiles for each in profile["pluginConfig"]}
-    return frozenset(names | {case.get("plugin", "")})

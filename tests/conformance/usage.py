@@ -31,7 +31,7 @@ def average(case: Case) -> Answer:
 
 def sums(case: Case) -> Answer:
     """A mean of one node is its own percentage."""
-    loads = [_load("node", case["data"], dict.fromkeys(case["data"], 100))]
+    loads = [_load("node", case["data"], dict.fromkeys(case["data"], "100"))]
     none = dict.fromkeys(case["data"], 0.0)
     return equal([around_mean(loads, none, each)[1] for each in case["deviations"]], case["expected"])
 
