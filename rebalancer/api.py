@@ -15,6 +15,7 @@ asks for evictions:
 A strategy holds no client, no clock, no limit and no log: the engine grants or refuses, counts and records.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -156,7 +157,7 @@ class Evict(Protocol):
         ...
 
 
-class Strategy(Generic[A]):
+class Strategy(ABC, Generic[A]):
     """One way to pick pods.  Subclass `Deschedule` or `Balance`, not this.
 
     Attributes:
@@ -174,13 +175,13 @@ class Strategy(Generic[A]):
     def __init__(self, args: A) -> None:
         self.args = args
 
+    @abstractmethod
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Ask for the eviction of the pods that this strategy picks.
 
         Raises:
             StrategyError: it cannot run on this cluster or with these arguments.
         """
-        raise NotImplementedError
 
 
 class Deschedule(Strategy[A]):
