@@ -40,7 +40,7 @@ def selector(**labels: str) -> LabelSelector:
     return LabelSelector(tuple(sorted(Requirement(key, "In", (value,)) for key, value in labels.items())))
 
 
-def node(  # noqa: D103
+def node(
     name: str,
     cpu: str = "4",
     memory: str = "16Gi",
@@ -63,7 +63,7 @@ def node(  # noqa: D103
 _SPEC_FIELDS = set(PodSpec.__struct_fields__)
 
 
-def pod(  # noqa: D103
+def pod(
     name: str,
     node: str = "n1",
     namespace: str = "default",

@@ -77,11 +77,13 @@ def effective_requests(
             add(here, requests)
             at_least(peak, here)
     at_least(together, peak)
-    for name, amount in pod_level.items():
-        if name in (CPU, MEMORY) or name.startswith("hugepages-"):
-            together[name] = amount
+    together |= {name: pod_level[name] for name in pod_level if _pod_level_counts(name)}
     add(together, overhead)
     return together
+
+
+def _pod_level_counts(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
 def describe(name: str, amount: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from rebalancer.model.objects import Snapshot
+from rebalancer.model.objects import DisruptionBudget, Snapshot
 from rebalancer.wire import objects
 from rebalancer.wire.pods import PodDecoder, PodWire
 
@@ -14,13 +14,13 @@ W = TypeVar("W")
 T = TypeVar("T")
 
 
-class _Name(msgspec.Struct):
-    name: Any = ""
+class _Identity(msgspec.Struct):
+    name: Any = None
     namespace: Any = None
 
 
-class _Named(msgspec.Struct):
-    metadata: _Name = msgspec.field(default_factory=_Name)
+class _Identified(msgspec.Struct):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
 
 
 class _PageMetadata(msgspec.Struct):
@@ -42,7 +42,7 @@ _MALFORMED = (ValueError, msgspec.MsgspecError)
 
 
 class Folder(Generic[W, T]):
-    """Collects the objects of one kind; a malformed one becomes a warning and, if possible, a stand-in."""
+    """Collects the objects of one kind; a malformed one becomes a stand-in that says so, else a warning."""
 
     def __init__(
         self,
@@ -87,12 +87,15 @@ class Folder(Generic[W, T]):
         return decoded.metadata.continue_ or ""
 
     def _malformed(self, raw: bytes, problem: str) -> None:
-        named = msgspec.json.decode(raw, type=_Named).metadata
-        name = f"{named.namespace}/{named.name}" if named.namespace else str(named.name)
-        left = "left alone" if self._stand_in else "ignored"
-        self.warnings.append(f"{self._kind} {name} is malformed and {left}: {problem}")
-        if self._stand_in:
+        try:
+            identity = msgspec.json.decode(raw, type=_Identified).metadata
+        except msgspec.MsgspecError:
+            identity = _Identity()
+        if self._stand_in and identity.name:
             self.items.append(self._stand_in(raw, problem))
+            return
+        name = "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"
+        self.warnings.append(f"{self._kind} {name} is malformed and ignored: {problem}")
 
 
 class Collection:
@@ -131,17 +134,28 @@ class Collection:
             self.folders[kind].add(raw)
 
     def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
-        """Return what was collected; kinds that were never seen are None."""
+        """Return what was collected; kinds that were never seen are None.
+
+        An object that occurs twice counts once, as it was last.
+        """
+        pods = tuple({pod.key: pod for pod in self.folders["Pod"].items}.values())
+        left_alone = (f"Pod {pod} is malformed and left alone: {pod.problem}" for pod in pods if pod.problem)
         return Snapshot(
             now=now,
-            nodes=tuple(self.folders["Node"].items),
-            pods=tuple(self.folders["Pod"].items),
+            nodes=tuple({node.name: node for node in self.folders["Node"].items}.values()),
+            pods=pods,
             namespaces=self._map("Namespace"),
-            budgets=tuple(self.folders["PodDisruptionBudget"].items) if "PodDisruptionBudget" in self.seen else None,
+            budgets=self._budgets(),
             priority_classes=self._map("PriorityClass"),
             claims=self._map("PersistentVolumeClaim"),
-            warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings)),
+            warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings), *left_alone),
         )
+
+    def _budgets(self) -> tuple[DisruptionBudget, ...] | None:
+        if "PodDisruptionBudget" not in self.seen:
+            return None
+        items = self.folders["PodDisruptionBudget"].items
+        return tuple({(budget.namespace, budget.name): budget for budget in items}.values())
 
     def _map(self, kind: str) -> dict[Any, Any] | None:
         return dict(self.folders[kind].items) if kind in self.seen else None
@@ -159,11 +173,11 @@ def add_document(collection: Collection, raw: bytes, inherited: str = "") -> Non
         ValueError: the bytes are no JSON object.
     """
     document = msgspec.json.decode(raw, type=_Document)
-    if document.items is None:
+    if document.items is None and not document.kind.endswith("List"):
         collection.add(document.kind or inherited, raw)
         return
     kind = document.kind.removesuffix("List")
     if kind in collection.folders:
         collection.seen.add(kind)
-    for item in document.items:
+    for item in document.items or ():
         add_document(collection, bytes(item), kind)

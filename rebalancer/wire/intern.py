@@ -21,6 +21,7 @@ class Interned(Generic[K, T]):
         self._known: dict[K, T] = {}
 
     def __call__(self, key: K) -> T:
+        """Return the object for a key."""
         known = self._known
         if key not in known:
             known[key] = self._make(key)

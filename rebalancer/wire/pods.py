@@ -112,19 +112,15 @@ class PodWire(msgspec.Struct, gc=False):
     status: _Status | None = None
 
 
-class _PlainSpec(msgspec.Struct, rename="camel"):
-    node_name: Any = ""
-
-
 class _PlainMetadata(msgspec.Struct):
-    name: Any = ""
-    namespace: Any = ""
-    uid: Any = ""
+    name: Any = None
+    namespace: Any = None
+    uid: Any = None
 
 
 class _PlainPod(msgspec.Struct):
     metadata: _PlainMetadata = msgspec.field(default_factory=_PlainMetadata)
-    spec: _PlainSpec = msgspec.field(default_factory=_PlainSpec)
+    spec: Any = None
 
 
 class PodDecoder:
@@ -182,11 +178,12 @@ class PodDecoder:
             ValueError: not even that.
         """
         plain = msgspec.json.decode(raw, type=_PlainPod)
+        node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=str(plain.metadata.name),
-            uid=str(plain.metadata.uid),
-            node=str(plain.spec.node_name or ""),
+            name=str(plain.metadata.name or ""),
+            uid=str(plain.metadata.uid or ""),
+            node=str(node or ""),
             spec=make_spec(_spec_key(_Spec())),
             problem=problem,
         )

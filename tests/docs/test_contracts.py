@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from rebalancer.app.policies import presets, read_policy
 
 ROOT = Path(__file__).parents[2]

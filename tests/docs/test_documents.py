@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+
 from rebalancer.cli import main
 from rebalancer.engine.evictor_args import DEFAULT_EVICTOR
 from strategies import BUILTIN
-
 from tests import make
 
 ROOT = Path(__file__).parents[2]
@@ -122,9 +122,7 @@ def test_the_guide_names_every_argument_of_the_evictor() -> None:
 
 def test_each_difference_names_a_test_that_exists() -> None:
     """A row of docs/differences.md that names no test, or one that is gone, is a claim without proof."""
-    rows = [
-        line for line in (ROOT / "docs/differences.md").read_text().splitlines() if line.startswith("| ")
-    ]
+    rows = [line for line in (ROOT / "docs/differences.md").read_text().splitlines() if line.startswith("| ")]
     tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", "\n".join(rows))
 
     assert len(tests) >= len([row for row in rows if "candidate" not in row]) - 2
@@ -136,7 +134,7 @@ def test_the_example_strategy_works() -> None:
     """The strategy that the architecture document shows picks pods as it says."""
     source = next(body for body in blocks(ROOT / "docs/architecture.md", "python") if "class EvictByPhase" in body)
     module: dict[str, object] = {"__name__": "example"}
-    exec(compile(source, "architecture.md", "exec"), module)  # noqa: S102  the document's own example
+    exec(compile(source, "architecture.md", "exec"), module)
     strategy = module["EvictByPhase"]
     on = make.cluster(
         [make.node("n1"), make.node("n2")], [make.pod("stuck", phase="Pending"), make.pod("fine", phase="Running")]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from strategies import BUILTIN
 
 ROOT = Path(__file__).parents[2]
