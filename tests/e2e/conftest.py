@@ -11,8 +11,10 @@ import pytest
 
 from tests.e2e.api import Api, ApiError
 from tests.e2e.binaries import BinariesError, provide
+from tests.e2e.builders import node
 from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
+from tests.e2e.namespace import Namespace, is_ready
+from tests.e2e.program import Program
 
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
@@ -73,6 +75,21 @@ def namespace(cluster: Cluster) -> Iterator[Namespace]:
     made = Namespace(cluster.api, f"e2e-{secrets.token_hex(4)}")
     yield made
     made.delete()
+
+
+@pytest.fixture
+def program(cluster: Cluster) -> Program:
+    """The program under test, as user "program" of this run's control plane, or as the user of an existing cluster."""
+    return Program(cluster.kubeconfig)
+
+
+@pytest.fixture
+def two_nodes(cluster: Cluster, namespace: Namespace) -> None:
+    """Two nodes at least, which every run needs: this run's are made; an existing cluster has them or is skipped."""
+    if not existing_kubeconfig():
+        namespace.create(node("a", cpu="16"), node("b", cpu="16"))
+    elif sum(map(is_ready, cluster.api.list("Node"))) < 2:
+        pytest.skip("the cluster of REBALANCER_E2E_KUBECONFIG has fewer than two nodes that are Ready")
 
 
 @pytest.hookimpl(wrapper=True)
