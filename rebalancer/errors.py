@@ -8,7 +8,8 @@
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   └── Forbidden         names the verb and the resource that is missing
-    └── StrategyError         one strategy cannot run; the others do
+    ├── StrategyError         one strategy cannot run; the others do
+    └── Interrupted           a signal before the first eviction        exit 1
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
 
@@ -82,6 +83,10 @@ class Forbidden(ClusterError):  # noqa: N818  the field's word
 
 class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
+
+
+class Interrupted(RebalancerError):  # noqa: N818  the field's word
+    """A signal ended the program before it evicted anything; the message names it."""
 
 
 class CycleOver(BaseException):

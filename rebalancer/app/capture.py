@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.app.live import PATHS, LiveCluster, open_cluster
+from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
 from rebalancer.errors import Forbidden, UsageError
 from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
@@ -18,6 +18,15 @@ _CONTAINER_SECRETS = ("env", "envFrom", "command", "args")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
+class _PageMetadata(msgspec.Struct):
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _RawPage(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+
+
 class _RawFolder:
     """Collects objects as they are, less what should not leave the cluster."""
 
@@ -25,9 +34,9 @@ class _RawFolder:
         self.items: list[Any] = []
 
     def fold(self, page: bytes) -> str:
-        decoded = msgspec.json.decode(page)
-        self.items += [_pruned(each) for each in decoded.get("items") or ()]
-        return str(decoded.get("metadata", {}).get("continue") or "")
+        decoded = msgspec.json.decode(page, type=_RawPage)
+        self.items += [_pruned(each) for each in decoded.items or ()]
+        return decoded.metadata.continue_ or ""
 
 
 def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
@@ -53,6 +62,8 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
             if kind in ("Node", "Pod"):
                 raise
             warnings.append(f"left out: {error}")
+        except msgspec.MsgspecError as error:
+            raise no_list(live, kind, error) from error
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 

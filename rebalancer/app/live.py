@@ -1,12 +1,16 @@
 """A live cluster: what is read of it, and how evictions and Events reach it."""
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
 
 from rebalancer.engine.ledger import Entry
-from rebalancer.errors import CycleStopped
+from rebalancer.errors import ClusterError, CycleStopped
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
@@ -15,7 +19,7 @@ from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline, Patience
 from rebalancer.model.objects import Pod, Snapshot
 from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
-from rebalancer.wire.collect import Collection
+from rebalancer.wire.collect import Collection, Folder
 
 #: Where each kind is listed.
 PATHS = {
@@ -27,7 +31,13 @@ PATHS = {
     "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
 }
 
-_EVENTS_SECONDS = 5.0
+#: For Events at the end: of a cycle that was stopped; of any other, and still less than a pod has to end after SIGTERM.
+_EVENTS_SECONDS_STOPPED = 5.0
+_EVENTS_SECONDS = 25.0
+
+#: How long a wait may go on after it is told to end.
+_BLINK_SECONDS = 0.1
+
 _LIMITS = {"TotalLimit": "total", "NodeLimit": "node", "NamespaceLimit": "namespace"}
 
 
@@ -63,15 +73,39 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str]) -> Snapshot:
     now = datetime.now(UTC)
     collection = Collection()
     for kind in sorted({"Node", "Pod", *kinds}):
-        folder = read_list(live.client, PATHS[kind], lambda kind=kind: collection.folder(kind))  # type: ignore[misc]  # bound early
-        collection.take(kind, folder)
+        collection.take(kind, _read_kind(live, collection, kind))
     return collection.snapshot(now)
 
 
+def _read_kind(live: LiveCluster, collection: Collection, kind: str) -> Folder[Any, Any]:
+    try:
+        return read_list(live.client, PATHS[kind], lambda: collection.folder(kind))
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise no_list(live, kind, error) from error
+
+
+def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
+    """Return what it means that an answer cannot be read as a list."""
+    return ClusterError(
+        f"{live.connection.server} does not answer like an API server: "
+        f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
+    )
+
+
 class LiveSink:
-    """Evicts through the API server until told to stop or out of time."""
+    """Evicts through the API server until told to stop or out of time.
+
+    Args:
+        client: the API server.
+        grace_period_seconds: for all pods; None leaves each pod its own.
+        seconds: from now, after which nothing more is asked for.
+
+    Attributes:
+        is_denied: whether some pod that the cycle let go was not evicted.
+    """
 
     def __init__(self, client: Client, grace_period_seconds: int | None, seconds: float) -> None:
+        self.is_denied = False
         self._stop = threading.Event()
         self._deadline = Deadline.after(seconds)
         self._seconds = seconds
@@ -79,7 +113,7 @@ class LiveSink:
         self._evictions = Evictions(
             client,
             grace_period_seconds=grace_period_seconds,
-            patience=Patience(seconds=RETRY_FOR_SECONDS, stop=self._stop),
+            patience=Patience(seconds=RETRY_FOR_SECONDS, stop=self._stop, sleep=self._sleep),
             deadline=self._deadline,
         )
 
@@ -98,9 +132,17 @@ class LiveSink:
             raise CycleStopped(f"stopped by {self._signal}")
         if not self._deadline.left():
             raise CycleStopped(f"the deadline of {self._seconds:g} s after the snapshot has passed")
-        return self._evictions.evict(
+        verdict = self._evictions.evict(
             pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=because
         )
+        self.is_denied = self.is_denied or not verdict.granted
+        return verdict
+
+    def _sleep(self, seconds: float) -> None:
+        # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
+        until = Deadline.after(seconds)
+        while until.left() and not self._stop.is_set():
+            time.sleep(min(_BLINK_SECONDS, until.left()))
 
 
 class EventLog:
@@ -121,9 +163,9 @@ class EventLog:
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
 
-    def close(self) -> str:
-        """Deliver what waits, for five seconds at most; return a warning if some Events were not delivered."""
-        lost = self._events.close(_EVENTS_SECONDS)
+    def close(self, *, stopped: bool) -> str:
+        """Deliver what waits, not for long if the cycle was stopped; return a warning if Events were not delivered."""
+        lost = self._events.close(_EVENTS_SECONDS_STOPPED if stopped else _EVENTS_SECONDS)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 
     def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:

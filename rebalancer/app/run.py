@@ -1,14 +1,14 @@
 """One cycle from options to report, on a file or on a live cluster."""
 
-import signal
+import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from rebalancer.app import policies
+from rebalancer.app.interruption import Interruption
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Ledger
@@ -18,6 +18,8 @@ from rebalancer.model.objects import Snapshot
 from rebalancer.policy import Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.snapshot_file import read_snapshot_file
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +113,42 @@ def _run_live(
     cluster = live.open_cluster(options.kubeconfig, options.context)
     if not options.dry_run:
         confirm(cluster.description, cluster.connection.in_cluster)
-        if not policies.limits(policy):
-            warnings += (
-                "the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",
-            )
-    snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
+        warnings += _unlimited(policy)
     circumstances = Circumstances(options.dry_run, cluster.description, "wall", warnings)
-    if options.dry_run:
-        return _dry_run(options, snapshot, snapshot.now, policy, plans, circumstances)
-    sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
-    events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
-    work = Cluster(snapshot, policy.node_selector)
-    with _stopping(sink.stop):
+    with Interruption() as interruption:
+        sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
+        snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
+        if options.dry_run:
+            return _dry_run(options, snapshot, snapshot.now, policy, plans, circumstances)
+        interruption.then(sink.stop)
+        events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
+        work = Cluster(snapshot, policy.node_selector)
         ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, events.observe)
-        undelivered = events.close()
-    extra = tuple(filter(None, (ledger.stopped, undelivered)))
-    return _outcome(options, ledger, work, Circumstances(False, cluster.description, "wall", warnings + extra))
+        extra = [ledger.stopped, events.close(stopped=ledger.stopped is not None)]
+        extra += [_unforeseen(ledger, snapshot, policy, plans)] if sink.is_denied else []
+        warnings += tuple(filter(None, extra))
+        return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
+
+
+def _unlimited(policy: Policy) -> tuple[str, ...]:
+    """Warn of a live run that nothing limits: at once, since afterwards is too late."""
+    if policies.limits(policy):
+        return ()
+    warning = "the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)"
+    _LOG.warning("%s", warning)
+    return (warning,)
+
+
+def _unforeseen(ledger: Ledger, snapshot: Snapshot, policy: Policy, plans: tuple[ProfilePlan, ...]) -> str:
+    """Name the pods that went in the place of others which the API server did not let go."""
+    plan = _plan(Cluster(snapshot, policy.node_selector), policy, plans)
+    planned = {entry.pod.key for entry in plan.evictions}
+    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
+    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
+
+
+def _plan(cluster: Cluster, policy: Policy, plans: tuple[ProfilePlan, ...]) -> Ledger:
+    return run_cycle(cluster, plans, policies.limits(policy), DrySink(), time.perf_counter)
 
 
 def _dry_run(
@@ -138,27 +160,13 @@ def _dry_run(
     circumstances: Circumstances,
 ) -> Outcome:
     cluster = Cluster(snapshot.at(now), policy.node_selector)
-    ledger = run_cycle(cluster, plans, policies.limits(policy), DrySink(), time.perf_counter)
-    return _outcome(options, ledger, cluster, circumstances)
+    return _outcome(options, _plan(cluster, policy, plans), cluster, circumstances)
 
 
 def _outcome(options: Options, ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> Outcome:
+    if ledger.skipped:
+        _LOG.warning("nothing was done: %s", ledger.skipped)
     failed = bool(ledger.failures or ledger.stopped or any(run.error for run in ledger.runs))
     # A Job starts a failed pod again with fresh limits, so a run that has evicted does not end in an error by itself.
     exit_code = 1 if failed and (options.fail_on_error or not ledger.evictions) else 0
     return Outcome(document(ledger, cluster, circumstances), exit_code)
-
-
-@contextmanager
-def _stopping(stop: Callable[[str], None]) -> Iterator[None]:
-    """Let SIGTERM and SIGINT stop the cycle after the request in flight instead of ending the process."""
-
-    def ask(number: int, _frame: object) -> None:
-        stop(signal.Signals(number).name)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,0 +1,107 @@
+"""Objects as an API server holds them, and policies: a test says only what it is about."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Object = dict[str, Any]
+
+#: PodLifeTime that picks every pod older than a minute, the oldest first.
+OLD = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
+
+DAY = 86400
+
+
+def policy(
+    *strategies: tuple[str, Object],
+    name: str = "tidy",
+    evictor: Object | None = None,
+    balance: bool = False,
+    **top: Any,
+) -> Object:
+    """A policy of one profile; strategies as (name, args), `top` as a policy spells it."""
+    configs = [{"name": each, "args": args} for each, args in strategies]
+    point = {"balance" if balance else "deschedule": {"enabled": [each for each, _ in strategies]}}
+    evictors = [{"name": "DefaultEvictor", "args": evictor}] if evictor is not None else []
+    profile = {"name": name, "pluginConfig": [*evictors, *configs], "plugins": point}
+    return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", **top, "profiles": [profile]}
+
+
+def node(name: str, *, ready: bool = True, taints: Iterable[Object] = (), cpu: str = "4") -> Object:
+    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {"taints": list(taints)} if taints else {},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+
+
+def pod(
+    name: str,
+    node: str = "n1",
+    *,
+    namespace: str = "default",
+    uid: str = "",
+    age: float = DAY,
+    owner: str = "web",
+    cpu: str = "100m",
+    phase: str = "Running",
+    ready: bool = True,
+    **spec: Any,
+) -> Object:
+    """A pod of a ReplicaSet; `age` in seconds, more of its spec by name."""
+    born = (datetime.now(UTC) - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": f"uid-{owner}", "controller": True}]
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid or f"uid-{namespace}-{name}",
+            "labels": {"app": owner},
+            "creationTimestamp": born,
+            "ownerReferences": owners if owner else [],
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}],
+            **spec,
+        },
+        "status": {
+            "phase": phase,
+            "startTime": born,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+
+
+def pdb(name: str, *, allowed: int, app: str = "web", namespace: str = "default") -> Object:
+    return {
+        "kind": "PodDisruptionBudget",
+        "apiVersion": "policy/v1",
+        "metadata": {"name": name, "namespace": namespace, "generation": 1},
+        "spec": {"selector": {"matchLabels": {"app": app}}},
+        "status": {
+            "disruptionsAllowed": allowed,
+            "observedGeneration": 1,
+            "currentHealthy": 3,
+            "desiredHealthy": 3 - allowed,
+        },
+    }
+
+
+def two_nodes_with(*pods: Object) -> list[Object]:
+    """The smallest cluster in which pods can move."""
+    return [node("n1"), node("n2"), *pods]
+
+
+def old_pods(*names: str, **fields: Any) -> list[Object]:
+    """Pods that OLD picks, in this order."""
+    return [pod(name, age=(len(names) - place) * DAY, **fields) for place, name in enumerate(names)]

@@ -1,0 +1,101 @@
+"""The program as its user meets it: arguments in; exit code, standard output and standard error out."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from rebalancer.cli import main
+from tests.fake_api_server import FakeApiServer
+
+#: How long a process of the tests may take; only a broken program comes near it.
+PATIENCE_SECONDS = 50.0
+
+#: What decides in the environment on where the cluster is.
+_CLUSTER_VARIABLES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the program ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Standard output, which must be one JSON document and nothing else."""
+        return json.loads(self.stdout)
+
+    def evicted(self) -> list[str]:
+        return [f"{each['namespace']}/{each['name']}" for each in self.report["evictions"]]
+
+    def refused(self) -> dict[str, str]:
+        """Causes of refusals by name of the pod."""
+        return {each["name"]: each["by"] for each in self.report["refusals"]}
+
+    def failed(self) -> dict[str, str]:
+        """Errors by name of the pod."""
+        return {each["name"]: each["error"] for each in self.report["failures"]}
+
+
+@dataclass(frozen=True)
+class Program:
+    """Runs `rebalancer` with a home directory of its own.
+
+    Attributes:
+        folder: where policies and kubeconfigs are written.
+        environment: variables on top of the surrounding ones.
+    """
+
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: object) -> Outcome:
+        """Run the command in this process."""
+        variables = dict.fromkeys(_CLUSTER_VARIABLES) | {"HOME": str(self.folder)} | dict(self.environment)
+        result = CliRunner(env=variables).invoke(main, [str(each) for each in arguments], catch_exceptions=False)
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    def run(self, server: FakeApiServer, policy: Mapping[str, Any], *options: object) -> Outcome:
+        """Run one cycle against a server, with a JSON report."""
+        return self(*self.arguments(server, policy), *options)
+
+    def arguments(self, server: FakeApiServer, policy: Mapping[str, Any]) -> Sequence[object]:
+        """Return the arguments of `run` for a server and a policy."""
+        kubeconfig = server.kubeconfig(self.folder)
+        return ("run", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
+
+    def policy(self, document: Mapping[str, Any]) -> Path:
+        path = self.folder / "policy.yaml"
+        path.write_text(json.dumps(document))  # JSON is YAML
+        return path
+
+    def start(self, *arguments: object, **settings: Any) -> "subprocess.Popen[str]":
+        """Start the command as a process of its own; the caller sees it end (`finish`)."""
+        settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
+        variables = {name: value for name, value in os.environ.items() if name not in _CLUSTER_VARIABLES}
+        return subprocess.Popen(
+            [sys.executable, "-m", "rebalancer", *map(str, arguments)],
+            env=variables | {"HOME": str(self.folder)} | dict(self.environment),
+            text=True,
+            **settings,
+        )
+
+
+def finish(process: "subprocess.Popen[str]") -> Outcome:
+    """Wait for the end of a process."""
+    with process:
+        try:
+            stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return Outcome(process.returncode, stdout, stderr)

@@ -1,0 +1,139 @@
+"""A live run, from the policy to what reaches the server."""
+
+import pytest
+
+from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.program import finish
+
+EVICTIONS = "*/eviction"
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+def test_a_live_run_evicts_what_its_report_says(three, rebalancer):
+    """As a process: evictions reach the server oldest first, and the report on standard output lists just these."""
+    outcome = finish(rebalancer.start(*rebalancer.arguments(three, policy(OLD, maxNoOfPodsToEvictTotal=2))))
+
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert three.evicted == ["default/a", "default/b"] == outcome.evicted()
+    assert three.pod_names() == ["default/c"]
+    assert outcome.report["dryRun"] is False
+    assert outcome.report["cluster"] == {"context": "fake", "server": three.url}
+    assert outcome.report["warnings"] == []
+
+
+def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
+    """Everything that the pod's owner asks afterwards."""
+    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    (eviction,) = outcome.report["evictions"]
+    reason = eviction.pop("reason")
+    assert eviction == {
+        "namespace": "default",
+        "name": "a",
+        "uid": "uid-default-a",
+        "node": "n1",
+        "owner": {"kind": "ReplicaSet", "name": "web"},
+        "profile": "tidy",
+        "strategy": "PodLifeTime",
+    }
+    assert reason.startswith("age ")
+    assert reason.endswith(" s > 60 s")
+
+
+@pytest.mark.parametrize("grace", [None, 0, 7])
+def test_an_eviction_is_for_one_pod_by_its_uid(three, rebalancer, grace):
+    """UID, the policy's grace period if it sets one, and the annotations that others match on."""
+    top = {} if grace is None else {"gracePeriodSeconds": grace}
+    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1, **top))
+
+    (request,) = three.sent("POST", EVICTIONS)
+    assert (request.path, request.query) == ("/api/v1/namespaces/default/pods/a/eviction", {})
+    assert request.body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {
+            "name": "a",
+            "namespace": "default",
+            "annotations": {
+                "requested-by": "sigs.k8s.io/descheduler",
+                "reason": f"triggered by tidy/PodLifeTime: {outcome.report['evictions'][0]['reason']}",
+            },
+        },
+        "deleteOptions": {"preconditions": {"uid": "uid-default-a"}}
+        | ({} if grace is None else {"gracePeriodSeconds": grace}),
+    }
+
+
+def test_the_total_limit_ends_a_strategy_with_one_refusal(three, rebalancer):
+    """The pod at which the limit was met is named; no further one is asked about."""
+    for each in old_pods("d", "e", "f"):
+        three.add(each)
+
+    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=2))
+
+    assert len(outcome.evicted()) == 2
+    (refusal,) = outcome.report["refusals"]
+    assert (refusal["by"], refusal["strategy"], refusal["profile"]) == ("TotalLimit", "PodLifeTime", "tidy")
+    (run,) = outcome.report["strategies"]
+    assert (run["evicted"], run["refused"], run["error"]) == (2, 1, None)
+
+
+def test_the_pdb_is_counted_down_before_the_server_has_to_refuse(three, rebalancer):
+    """What the PDB does not allow is not even asked for."""
+    three.add(pdb("web", allowed=1))
+
+    outcome = rebalancer.run(three, policy(OLD))
+
+    assert outcome.evicted() == ["default/a"]
+    assert outcome.refused() == {"b": "PDB", "c": "PDB"}
+    assert len(three.sent("POST", EVICTIONS)) == 1
+
+
+def test_a_pod_goes_once_however_many_strategies_want_it(three, rebalancer):
+    """The second profile does not meet the pods that the first one took."""
+    twice = policy(OLD, maxNoOfPodsToEvictTotal=10)
+    twice["profiles"].append({**twice["profiles"][0], "name": "again"})
+
+    outcome = rebalancer.run(three, twice)
+
+    assert three.evicted == outcome.evicted() == ["default/a", "default/b", "default/c"]
+    assert [(run["profile"], run["evicted"]) for run in outcome.report["strategies"]] == [("tidy", 3), ("again", 0)]
+
+
+@pytest.mark.parametrize("ready", [0, 1])
+def test_with_fewer_than_two_ready_nodes_nothing_runs(server, rebalancer, ready):
+    """A warning and no failure: there is nowhere to go."""
+    server.add(node("n1", ready=bool(ready)))
+    server.add(node("n2", ready=False))
+    server.add(pod("a", age=DAY))
+
+    outcome = rebalancer.run(server, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert outcome.exit_code == 0
+    assert f"{ready} ready node" in outcome.report["skipped"]
+    assert f"{ready} ready node" in outcome.stderr
+    assert outcome.report["evictions"] == outcome.report["strategies"] == []
+    assert server.sent("POST", "*") == []
+
+
+def test_a_policy_without_limits_is_warned_about_before_it_evicts(three, rebalancer):
+    """On standard error at once, and in the report."""
+    outcome = rebalancer.run(three, policy(OLD))
+
+    assert any("no limit" in each for each in outcome.report["warnings"])
+    assert "no limit" in outcome.stderr
+    assert len(outcome.evicted()) == 3
+
+
+def test_a_dry_run_without_limits_is_no_reason_to_warn(three, rebalancer):
+    """Nothing can happen."""
+    outcome = rebalancer.run(three, policy(OLD), "--dry-run")
+
+    assert (outcome.report["warnings"], outcome.stderr) == ([], "")
