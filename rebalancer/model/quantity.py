@@ -7,7 +7,7 @@ one (n, u, m, k .. E) or a decimal exponent.  Fractions are rounded up, as Quant
 import re
 from functools import lru_cache
 
-_QUANTITY = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
+_QUANTITY = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LARGEST_EXPONENT = 30
@@ -33,7 +33,7 @@ def parse_milli_quantity(text: str | float) -> int:
 
 
 def _text(value: str | float) -> str:
-    return value if isinstance(value, str) else format(value, "f").rstrip("0").rstrip(".") or "0"
+    return value if isinstance(value, str) else str(value)
 
 
 @lru_cache(maxsize=65_536)

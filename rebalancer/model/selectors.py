@@ -11,7 +11,8 @@ import msgspec
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_MAX_INTEGER = 2**63 - 1
 _MAX_NAME = 63
 _MAX_PREFIX = 253
 
@@ -35,20 +36,20 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 def _greater(value: str | None, values: tuple[str, ...]) -> bool:
-    return _both_integers(value, values) and int(value or "0") > int(values[0])
+    here, bound = _integer(value), _integer(*values)
+    return here is not None and bound is not None and here > bound
 
 
 def _less(value: str | None, values: tuple[str, ...]) -> bool:
-    return _both_integers(value, values) and int(value or "0") < int(values[0])
+    here, bound = _integer(value), _integer(*values)
+    return here is not None and bound is not None and here < bound
 
 
-def _both_integers(value: str | None, values: tuple[str, ...]) -> bool:
-    return (
-        value is not None
-        and len(values) == 1
-        and bool(_INTEGER.fullmatch(value))
-        and bool(_INTEGER.fullmatch(values[0]))
-    )
+def _integer(*texts: str | None) -> int | None:
+    """Return the one text as a whole number of 64 bits; None if it is none, or if there is not exactly one text."""
+    text = texts[0] if len(texts) == 1 else None
+    number = int(text) if text is not None and _INTEGER.fullmatch(text) else None
+    return number if number is not None and -_MAX_INTEGER - 1 <= number <= _MAX_INTEGER else None
 
 
 _OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {

@@ -12,7 +12,7 @@ NO_SCHEDULE = "NoSchedule"
 NO_EXECUTE = "NoExecute"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
