@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import yaml
@@ -16,6 +18,7 @@ from rebalancer.errors import SnapshotError
 from rebalancer.wire.collect import Collection, add_document
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_BLANK = re.compile(r"\s*")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 
@@ -33,7 +36,7 @@ class SnapshotFile:
 
 
 class _Recorded(msgspec.Struct):
-    now: datetime | None = None
+    now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class _Header(msgspec.Struct):
@@ -62,7 +65,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         try:
             header = msgspec.json.decode(document, type=_Header)
             add_document(collection, document)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {error}; it should be what `{_HOW}` prints") from error
         recorded = header.rebalancer.now if header.rebalancer else recorded
     if not collection.folders["Node"].items:
@@ -90,7 +93,7 @@ def _documents(content: bytes, path: str) -> Iterator[bytes]:
 def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
     try:
         msgspec.json.decode(content, type=msgspec.Raw)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         yield from _json_stream(content, path)
     else:
         yield content
@@ -99,14 +102,19 @@ def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
     decoder = json.JSONDecoder()
     try:
-        text = content.decode()
+        text = content.decode().strip()
         position = 0
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
             yield msgspec.json.encode(value)
-            position += len(text[position:]) - len(text[position:].lstrip())
-    except ValueError as error:
+            position = _end_of_blank(text, position)
+    except (ValueError, RecursionError) as error:
         raise SnapshotError(f"snapshot {path} is no JSON: {error}") from error
+
+
+def _end_of_blank(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
 
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
@@ -114,6 +122,6 @@ def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
         for document in yaml.load_all(content, Loader=_Loader):
             if document is not None:
                 yield msgspec.json.encode(document)
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         place = " ".join(str(error).split())
         raise SnapshotError(f"snapshot {path} is no YAML: {place}") from error
