@@ -1,10 +1,10 @@
 """The report for a person: what moves and why, then what does not and why not."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from rich.box import SIMPLE
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,106 +12,120 @@ from rich.text import Text
 from rebalancer.report.document import CLOCKS
 
 _PLAIN_WIDTH = 200
-_REFUSALS_SHOWN = 20
+_PODS_SHOWN = 3
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
-def print_table(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False) -> None:
+def print_table(report: Report, stream: IO[str], *, everything: bool = False) -> None:
     """Print a report; plain and wide where the stream is no terminal.
 
     Args:
         report: as `rebalancer.report.document` makes it.
         stream: where to.
-        everything: list every refusal instead of the first ones of each cause.
+        everything: list every refused pod instead of naming the first ones of each cause.
     """
     terminal = stream.isatty()
     console = Console(file=stream, width=None if terminal else _PLAIN_WIDTH, highlight=False, soft_wrap=not terminal)
     _print_head(console, report)
     _print_totals(console, report)
-    _print_evictions(console, report)
-    _print_refusals(console, report, everything=everything)
+    _print_evictions(console, report["evictions"])
+    _print_refusals(console, report["refusals"], everything=everything)
     _print_trouble(console, report)
 
 
-def _print_head(console: Console, report: Mapping[str, Any]) -> None:
-    cluster = report["cluster"]
+def _print_head(console: Console, report: Report) -> None:
+    cluster, nodes = report["cluster"], report["nodes"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
-    kind = "Dry run on" if report["dryRun"] else "Live run on"
-    console.print(Text(f"{kind} {where}", style="bold"))
-    nodes = report["nodes"]
-    console.print(
-        f"{nodes['considered']} of {nodes['total']} nodes considered, at {report['now']} ({CLOCKS[report['clock']]})"
-    )
+    clock = f"at {report['now']} ({CLOCKS[report['clock']]})"
+    console.print(Text(f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}, {clock}", style="bold"))
     if report["skipped"]:
         console.print(Text(f"Nothing was done: {report['skipped']}", style="yellow"))
         return
-    moved = len(report["evictions"])
-    verb = ("would be evicted" if report["dryRun"] else "evicted") if moved else ("to evict")
-    count = f"{moved} pod{'s' if moved != 1 else ''}" if moved else "No pods"
-    console.print(Text(f"{count} {verb}, {len(report['refusals'])} refused", style="bold green" if moved else "bold"))
+    moved, refused = len(report["evictions"]), len(report["refusals"])
+    verb = "would be evicted" if report["dryRun"] else "evicted"
+    summary = (
+        f"{_count(moved, 'pod')} {verb}, {refused} refused; {nodes['considered']} of {nodes['total']} nodes considered"
+    )
+    console.print(Text(summary, style="bold green" if moved else "bold"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table with a title; columns that hold numbers stand to the right."""
+    table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, show_edge=False)
+    for number, column in enumerate(columns):
+        numeric = all(row[number].isdigit() for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print()
-
-
-def _table(*columns: str, title: str = "") -> Table:
-    table = Table(box=SIMPLE, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
-    for column in columns:
-        right = column in ("evicted", "refused", "pods")
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
-    return table
-
-
-def _print_totals(console: Console, report: Mapping[str, Any]) -> None:
-    if not report["strategies"]:
-        return
-    table = _table("profile", "strategy", "evicted", "refused", "error")
-    for run in report["strategies"]:
-        table.add_row(run["profile"], run["strategy"], str(run["evicted"]), str(run["refused"]), run["error"] or "")
-    console.print(table)
-    if report["evictions"]:
-        console.print(_by_node(report["evictions"]))
-
-
-def _by_node(evictions: Iterable[Mapping[str, Any]]) -> Table:
-    table = _table("from node", "pods")
-    counts = Counter(each["node"] for each in evictions)
-    for node, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
-        table.add_row(node, str(count))
-    return table
-
-
-def _print_evictions(console: Console, report: Mapping[str, Any]) -> None:
-    if not report["evictions"]:
-        return
-    table = _table("pod", "node", "owner", "strategy", "because", title="Pods that go")
-    for each in report["evictions"]:
-        owner = each["owner"]
-        table.add_row(
-            f"{each['namespace']}/{each['name']}",
-            each["node"],
-            f"{owner['kind']}/{owner['name']}" if owner else "",
-            each["strategy"],
-            each["reason"],
-        )
+    console.print(Text(title, style="bold"))
     console.print(table)
 
 
-def _print_refusals(console: Console, report: Mapping[str, Any], *, everything: bool) -> None:
-    refusals = report["refusals"]
+def _print_totals(console: Console, report: Report) -> None:
+    runs = report["strategies"]
+    if not runs:
+        return
+    rows = [
+        (run["profile"], run["strategy"], str(run["evicted"]), str(run["refused"]), run["error"] or "") for run in runs
+    ]
+    columns = ["profile", "strategy", "evicted", "refused", "error"]
+    if not any(run["error"] for run in runs):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    _print_rows(console, "By strategy", columns, rows)
+    counts = Counter(each["node"] for each in report["evictions"])
+    if counts:
+        nodes = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        _print_rows(console, "By node", ["node", "evicted"], [(node, str(count)) for node, count in nodes])
+
+
+def _print_evictions(console: Console, evictions: Sequence[Row]) -> None:
+    if not evictions:
+        return
+    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["reason"]) for each in evictions]
+    _print_rows(console, "Pods that go", ["pod", "node", "owner", "strategy", "because"], rows)
+
+
+def _pod(row: Row) -> str:
+    return f"{row['namespace']}/{row['name']}"
+
+
+def _owner(row: Row) -> str:
+    owner = row["owner"]
+    return f"{owner['kind']}/{owner['name']}" if owner else ""
+
+
+def _print_refusals(console: Console, refusals: Sequence[Row], *, everything: bool) -> None:
     if not refusals:
         return
-    causes = Counter(each["by"] for each in refusals)
-    summary = ", ".join(f"{by} {count}" for by, count in sorted(causes.items(), key=lambda each: (-each[1], each[0])))
-    shown = refusals if everything else refusals[:_REFUSALS_SHOWN]
-    table = _table("pod", "node", "strategy", "by", "reason", title=f"Pods that were asked for and stay: {summary}")
-    for each in shown:
-        table.add_row(f"{each['namespace']}/{each['name']}", each["node"], each["strategy"], each["by"], each["reason"])
-    console.print(table)
-    if len(shown) < len(refusals):
-        console.print(f"and {len(refusals) - len(shown)} more: -v 1 or --output json lists them all")
+    title = "Pods that were asked for and stay"
+    if everything:
+        rows = [(_pod(each), each["node"], each["strategy"], each["by"], each["reason"]) for each in refusals]
+        _print_rows(console, title, ["pod", "node", "strategy", "by", "reason"], rows)
+        return
+    causes: dict[tuple[str, str, str], list[str]] = {}
+    for each in refusals:
+        causes.setdefault((each["strategy"], each["by"], each["reason"]), []).append(_pod(each))
+    grouped = [(str(len(pods)), *cause, _some(pods)) for cause, pods in causes.items()]
+    _print_rows(console, f"{title} (-v 1 lists each)", ["pods", "strategy", "by", "reason", "which"], grouped)
 
 
-def _print_trouble(console: Console, report: Mapping[str, Any]) -> None:
+def _some(pods: Sequence[str]) -> str:
+    left = len(pods) - _PODS_SHOWN
+    return ", ".join(pods[:_PODS_SHOWN]) + (f" and {left} more" if left > 0 else "")
+
+
+def _print_trouble(console: Console, report: Report) -> None:
+    if report["failures"] or report["warnings"]:
+        console.print()
     for failure in report["failures"]:
-        where = f"{failure['namespace']}/{failure['name']} on {failure['node']}"
+        where = f"{_pod(failure)} on {failure['node']}"
         console.print(Text(f"Failed: {where} ({failure['strategy']}): {failure['error']}", style="red"))
     for warning in report["warnings"]:
         console.print(Text(f"Warning: {warning}", style="yellow"))
