@@ -61,7 +61,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
             for run in ledger.runs
         ],
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
-        "warnings": list(_unique((*circumstances.warnings, *cluster.snapshot.warnings))),
+        "warnings": list(_unique((*circumstances.warnings, *cluster.snapshot.warnings, *ledger.warnings))),
     }
 
 
