@@ -80,7 +80,7 @@ class PodCondition(Part):
 
     @model_validator(mode="after")
     def _not_empty(self) -> "PodCondition":
-        if not self.model_fields_set:
+        if not (self.type or self.status or self.reason) and self.min_time_since_last_transition_seconds is None:
             raise ValueError("a condition needs type, status, reason or minTimeSinceLastTransitionSeconds")
         return self
 
