@@ -44,10 +44,11 @@ class Gate:
     def ask(self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str) -> Verdict:
         """Decide on one pod, carry it out, and record the verdict."""
         verdict = self._refusal(evictor, pod) or self._sink.evict(pod, profile, strategy, because)
-        if verdict.granted or (isinstance(verdict, Failed) and verdict.unknown):
+        went = verdict.granted or (isinstance(verdict, Failed) and verdict.unknown)
+        if went:
             self._limits.spend(pod)
             self._budgets.spend(pod)
-        if verdict.granted or (isinstance(verdict, Refused) and verdict.by == "Gone"):
+        if went or (isinstance(verdict, Refused) and verdict.by == "Gone"):
             self._take_out(pod)
         self.ledger.record(Entry(profile, strategy, pod, because, verdict))
         if isinstance(verdict, Refused) and verdict.by == TOTAL_LIMIT:
