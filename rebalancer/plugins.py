@@ -50,10 +50,13 @@ def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, Stra
 def _load(entry: EntryPoint) -> StrategyType:
     try:
         loaded = entry.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # foreign code runs as it is imported
         raise UsageError(f"strategy {entry.name} of {entry.value} cannot be loaded: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
         raise UsageError(f"strategy {entry.name} of {entry.value} is no rebalancer.api.Strategy")
+    missing = [attribute for attribute in ("name", "Args", "point") if not hasattr(loaded, attribute)]
+    if missing:
+        raise UsageError(f"strategy {entry.name} of {entry.value} lacks {' and '.join(missing)}")
     return loaded
 
 
