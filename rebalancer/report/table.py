@@ -72,17 +72,19 @@ def _print_totals(console: Console, report: Report) -> None:
     runs = report["strategies"]
     if not runs:
         return
-    rows = [
-        (run["profile"], run["strategy"], str(run["evicted"]), str(run["refused"]), run["error"] or "") for run in runs
-    ]
-    columns = ["profile", "strategy", "evicted", "refused", "error"]
-    if not any(run["error"] for run in runs):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    columns: tuple[str, ...] = ("profile", "strategy", "evicted", "refused")
+    if any(run["error"] for run in runs):
+        columns += ("error",)
+    rows = [[_cell(run[column]) for column in columns] for run in runs]
     _print_rows(console, "By strategy", columns, rows)
     counts = Counter(each["node"] for each in report["evictions"])
     if counts:
         nodes = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
         _print_rows(console, "By node", ["node", "evicted"], [(node, str(count)) for node, count in nodes])
+
+
+def _cell(value: str | int | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _print_evictions(console: Console, evictions: Sequence[Row]) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from rebalancer.app.policies import presets, read_policy
+from rebalancer.cli import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,3 +60,10 @@ def test_jobs_are_not_repeated() -> None:
         assert spec["backoffLimit"] == 0
         assert spec["activeDeadlineSeconds"] > 300
         assert spec["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_the_published_schema_is_the_programs_own() -> None:
+    """`make schema` was run after the last change of an argument."""
+    published = (ROOT / "policies/schema/v1alpha2.json").read_text()
+
+    assert published == CliRunner().invoke(main, ["schema"]).stdout

@@ -86,7 +86,7 @@ def test_the_readme_shows_what_the_demo_prints(monkeypatch: pytest.MonkeyPatch) 
     printed = CliRunner().invoke(main, ["run", "--policy", "demo", "--snapshot", "examples/cluster.json"]).stdout
 
     assert shown
-    pieces = [piece.strip() for piece in shown[1].split("...\n") if piece.strip()]
+    pieces = [piece.strip() for piece in re.split(r"\n\.\.\.\n|\n\n", shown[1]) if piece.strip()]
     plain = "\n".join(line.rstrip() for line in printed.splitlines())
     assert pieces
     for piece in pieces:
