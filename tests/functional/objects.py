@@ -53,6 +53,7 @@ def pod(
     cpu: str = "100m",
     phase: str = "Running",
     ready: bool = True,
+    restarts: int = 0,
     **spec: Any,
 ) -> Object:
     """A pod of a ReplicaSet; `age` in seconds, more of its spec by name."""
@@ -78,6 +79,7 @@ def pod(
             "phase": phase,
             "startTime": born,
             "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [{"name": "main", "restartCount": restarts, "ready": ready}],
         },
     }
 
