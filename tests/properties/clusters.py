@@ -1,0 +1,103 @@
+"""Random clusters of up to 20 nodes: few labels, ages and templates, so that ties and conflicts are frequent.
+
+Hypothesis draws the sizes and a seed, so that a failing cluster shrinks; dice from that seed do the rest, which is
+fast enough for clusters in which something happens.
+"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, TypeVar
+
+import msgspec
+from hypothesis import strategies as st
+
+from rebalancer.model.objects import Node, Pod
+from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from tests import make
+
+T = TypeVar("T")
+ZONES = ("a", "b", "c")
+NAMESPACES = ("bank", "shop", "yard")
+POD_LABELS = {"app": "xy", "hash": "12"}
+NODE_LABELS = {"zone": ZONES, "disk": ("ssd", "hdd")}
+
+
+class Dice(Random):
+    """Random choices by name."""
+
+    def often(self, value: T, *others: T) -> T:
+        """The value seven times in eight."""
+        return self.choice(others) if self.random() < 1 / 8 else value
+
+    def some(self, most: int, one: Callable[[], T]) -> tuple[T, ...]:
+        return tuple(one() for _ in range(self.randint(0, most)))
+
+    def labels(self, values: Mapping[str, str | tuple[str, ...]]) -> dict[str, str]:
+        return {key: self.choice(each) for key, each in values.items() if self.often(True, False)}
+
+    def requirement(self, values: Mapping[str, str | tuple[str, ...]]) -> Requirement:
+        key = self.choice(sorted(values))
+        operator = self.choice(("In", "In", "NotIn", "Exists", "DoesNotExist"))
+        if operator in ("Exists", "DoesNotExist"):
+            return Requirement(key, operator)
+        return Requirement(key, operator, tuple(self.sample(values[key], self.randint(1, 2))))
+
+    def selector(self) -> LabelSelector | None:
+        requirements = self.some(2, lambda: self.requirement(POD_LABELS))
+        return self.often(LabelSelector(tuple(sorted(requirements))), None)
+
+    def node_term(self) -> NodeSelectorTerm:
+        return NodeSelectorTerm(self.some(2, lambda: self.requirement(NODE_LABELS)))
+
+    def node(self, name: str) -> Node:
+        taint = self.choice(("k=v:NoSchedule", "k:NoExecute", "k:PreferNoSchedule"))
+        return make.node(
+            name,
+            labels=self.labels(NODE_LABELS),
+            taints=self.often((), (taint,)),
+            cpu=self.often("2", "300m"),
+            pods=self.often(110, 3),
+            unschedulable=self.often(False, True),
+        )
+
+    def template(self, **fields: Any) -> Pod:
+        """A pod whose spec and labels its replicas share; these fields beside the usual ones."""
+        return make.pod(
+            "template",
+            cpu=self.choice(("100m", "100m", "400m", None)),
+            labels=self.labels(POD_LABELS),
+            tolerations=self.often((), ("k",), ("*",)),
+            node_selector=self.often(None, {}, {"disk": "ssd"}),
+            priority=self.choice((None, None, 0, 7, 1000)),
+            local_storage=self.often(False, True),
+            **fields,
+        )
+
+    def replica(self, template: Pod, name: str, namespace: str, node: Node) -> Pod:
+        pod = make.pod(
+            name,
+            node=node.name,
+            namespace=namespace,
+            age=self.choice((60, 3600)),
+            terminating=self.often(False, True),
+            owners=self.often("web", None),
+            phase=self.often("Running", "Pending", "Succeeded"),
+            qos=self.choice(("Burstable", "BestEffort")),
+            prefer_no_eviction=self.often(False, True),
+        )
+        return msgspec.structs.replace(pod, spec=template.spec, labels=template.labels)
+
+
+@st.composite
+def clusters(draw: st.DrawFn, template: Callable[[Dice], Pod]) -> tuple[list[Node], list[Pod]]:
+    """Draw nodes and pods; the pods are replicas of a few templates, with names that other namespaces have too."""
+    dice = Dice(draw(st.integers(0, 2**32)))
+    nodes = [dice.node(f"n{number}") for number in range(draw(st.integers(2, 20)))]
+    templates = [template(dice) for _ in range(draw(st.integers(1, 4)))]
+    favourites = dice.sample(nodes, 2)
+    pods = []
+    for number in range(draw(st.integers(0, 45))):
+        name, namespace = f"p{number % 15}", NAMESPACES[number // 15]
+        place = dice.choice(dice.choice((nodes, favourites)))
+        pods.append(dice.replica(dice.choice(templates), name, namespace, place))
+    return nodes, pods

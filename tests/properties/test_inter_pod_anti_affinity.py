@@ -1,0 +1,62 @@
+"""RemovePodsViolatingInterPodAntiAffinity against a slow and obvious model, on random clusters."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.model.objects import PodAffinityTerm
+from strategies.remove_pods_violating_inter_pod_anti_affinity import (
+    RemovePodsViolatingInterPodAntiAffinity as Strategy,
+)
+from tests import make
+from tests.models import inter_pod_anti_affinity as model
+from tests.models.placement import World
+from tests.properties import clusters
+
+
+def template(dice):
+    keys = ("app", "hash")
+    return dice.template(
+        anti_affinity=dice.some(
+            2,
+            lambda: PodAffinityTerm(
+                topology_key=dice.choice(("zone", "kubernetes.io/hostname", "disk")),
+                selector=dice.selector(),
+                namespaces=dice.some(2, lambda: dice.choice(clusters.NAMESPACES)),
+                namespace_selector=dice.often(None, make.selector(), make.selector(team="x")),
+                match_label_keys=dice.often((), (dice.choice(keys),)),
+                mismatch_label_keys=dice.often((), (dice.choice(keys),)),
+            ),
+        )
+    )
+
+
+CLUSTERS = clusters.clusters(template)
+
+
+@given(CLUSTERS, st.booleans(), st.sampled_from((None, {"shop": {"team": "x"}, "bank": {}})))
+def test_the_same_pods_go_in_the_same_order_as_in_the_model(drawn, node_fit, namespaces):
+    """Terms are read as Kubernetes reads them; whatever the cluster, the program decides like the model."""
+    nodes, pods = drawn
+    on = make.cluster(nodes, pods, namespaces=namespaces)
+    ledger = make.decide(on, Strategy(Strategy.Args()), evictor={"nodeFit": node_fit})
+
+    expected = model.evictions(World(nodes, pods, namespaces, node_fit))
+    assert [str(each.pod) for each in ledger.evictions] == expected
+
+
+@given(CLUSTERS)
+def test_no_conflict_is_left_that_could_go(drawn):
+    """Afterwards every pod that still breaks a term of its own was asked for and refused."""
+    nodes, pods = drawn
+    on = make.cluster(nodes, pods)
+    ledger = make.decide(on, Strategy(Strategy.Args()))
+
+    world = World(nodes, [pod for pod in pods if on.contains(pod)])
+    left = {
+        str(pod)
+        for node in world.nodes
+        for pod in world.active(node)
+        for peer in (each for other in world.nodes for each in world.active(other))
+        if any(model.violated(world, pod, peer, term) for term in pod.spec.anti_affinity)
+    }
+    assert left <= {str(each.pod) for each in ledger.refusals}
