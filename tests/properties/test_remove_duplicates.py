@@ -1,0 +1,65 @@
+"""RemoveDuplicates decides as the model does, and leaves no node fewer replicas than the upper average."""
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from rebalancer.engine.budget import Limits
+from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
+from tests import make
+from tests.models.placement import World
+from tests.models.remove_duplicates import Duplicates, group_keys
+from tests.properties.uneven_clusters import LIMITS, ONE_OWNER, worlds
+
+ARGS = st.fixed_dictionaries(
+    {},
+    optional={"namespaces": st.just({"exclude": ["bank"]}), "excludeOwnerKinds": st.just(["Job"])},
+)
+
+
+def model(nodes, pods, args=None, **fields):
+    args = args or {}
+    return Duplicates(
+        World(nodes, list(pods), node_fit=fields.pop("node_fit", False)),
+        excluded_kinds=args.get("excludeOwnerKinds", ()),
+        excluded_namespaces=args.get("namespaces", {}).get("exclude", ()),
+        **fields,
+    )
+
+
+@settings(max_examples=300)
+@given(worlds(), ARGS, LIMITS, st.booleans())
+def test_it_decides_as_the_model_does(world, args, limits, node_fit):
+    """The same pods in the same order."""
+    nodes, pods = world
+
+    ledger = make.decide(
+        make.cluster(nodes, pods),
+        RemoveDuplicates(RemoveDuplicatesArgs.model_validate(args)),
+        evictor={"nodeFit": node_fit},
+        limits=Limits(per_node=limits.get("node")),
+    )
+    event(f"evictions: {min(len(ledger.evictions), 3)}")
+
+    assert ledger.runs[0].error is None
+    expected = model(nodes, pods, args, node_fit=node_fit, limits=limits).evictions()
+    assert [str(entry.pod) for entry in ledger.evictions] == expected
+
+
+@settings(max_examples=100)
+@given(worlds(ONE_OWNER))
+def test_no_node_falls_below_the_upper_average(world):
+    """Where replicas have one owner, a node that loses some keeps as many as the upper average, and no more."""
+    nodes, pods = world
+    before = model(nodes, pods)
+    total, duplicates = before.counted()
+
+    ledger = make.decide(make.cluster(nodes, pods), RemoveDuplicates(RemoveDuplicatesArgs()))
+
+    gone = [entry.pod for entry in ledger.evictions]
+    left = [pod for pod in before.candidates() if pod not in gone]
+    for pod in gone:
+        (key,) = group_keys(pod)
+        takers = before.feasible([each for found in duplicates[key].values() for each in found])
+        assert len([each for each in left if each.node == pod.node and group_keys(each) == [key]]) == -(
+            -total[key] // len(takers)
+        )
