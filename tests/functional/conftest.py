@@ -21,6 +21,8 @@ def rebalancer(tmp_path: Path) -> Iterator[Program]:
     """The program; what it does to the logging of this process is undone."""
     root, ours = logging.getLogger(), logging.getLogger("rebalancer")
     handlers, level = root.handlers[:], ours.level
-    yield Program(tmp_path)
+    program = Program(tmp_path)
+    yield program
+    program.close()
     root.handlers[:] = handlers
     ours.setLevel(level)

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,10 +55,12 @@ class Program:
     Attributes:
         folder: where policies and kubeconfigs are written.
         environment: variables on top of the surrounding ones.
+        started: its processes.
     """
 
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def __call__(self, *arguments: object) -> Outcome:
         """Run the command in this process."""
@@ -82,12 +86,20 @@ class Program:
         """Start the command as a process of its own; the caller sees it end (`finish`)."""
         settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
         variables = {name: value for name, value in os.environ.items() if name not in _CLUSTER_VARIABLES}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "rebalancer", *map(str, arguments)],
             env=variables | {"HOME": str(self.folder)} | dict(self.environment),
             text=True,
             **settings,
         )
+        self.started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End the processes that a failed test has left."""
+        for process in self.started:
+            with process:
+                process.kill()
 
 
 def finish(process: "subprocess.Popen[str]") -> Outcome:
@@ -99,3 +111,11 @@ def finish(process: "subprocess.Popen[str]") -> Outcome:
             process.kill()
             raise
     return Outcome(process.returncode, stdout, stderr)
+
+
+def wait_for(event: threading.Event, process: "subprocess.Popen[str]") -> None:
+    """Wait until something has happened that a process is to bring about."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not event.wait(0.05):
+        assert process.poll() is None, finish(process)
+        assert time.monotonic() < until

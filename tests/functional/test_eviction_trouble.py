@@ -1,0 +1,260 @@
+"""Evicting through an API server that refuses, fails, or whose cluster has changed."""
+
+import json
+
+import pytest
+
+from tests.fake_http import Reply
+from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
+
+EVICTIONS = "*/eviction"
+ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
+DENIED = 'admission webhook "guard.example.com" denied the request: not now'
+
+
+def eviction_of(name):
+    return f"*/pods/{name}/eviction"
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def evict(three, rebalancer):
+    """Run live with limits."""
+    return lambda *options, **top: rebalancer.run(three, policy(OLD, **top), *options)
+
+
+def spend_budget_behind_our_back(server):
+    """Another eviction uses up the PDB between the snapshot and ours."""
+    server.on("POST", EVICTIONS, lambda _: server.add(pdb("web", allowed=0)), times=1)
+
+
+def test_a_pdb_that_has_run_out_is_a_refusal(three, evict):
+    """The server has the last word: no failure, not asked again, and the strategy goes on."""
+    three.add(pdb("web", allowed=3))
+    spend_budget_behind_our_back(three)
+
+    outcome = evict(**TWO)
+
+    assert outcome.exit_code == 0
+    assert (outcome.evicted(), outcome.failed()) == ([], {})
+    assert outcome.refused() == {"a": "PDB", "b": "PDB", "c": "PDB"}
+    assert "disruption budget" in outcome.report["refusals"][0]["reason"]
+    assert len(three.sent("POST", EVICTIONS)) == 3
+
+
+def test_the_next_pod_goes_and_is_marked(three, evict):
+    """What the dry run did not list only comes in by the server's refusal, and the report says so."""
+    three.fail("POST", eviction_of("a"), status=400, message=DENIED)
+
+    outcome = evict(**TWO)
+
+    assert three.evicted == outcome.evicted() == ["default/b", "default/c"]
+    assert outcome.refused() == {"a": "Webhook"}
+    (warning,) = outcome.report["warnings"]
+    assert warning.endswith("a dry run would not have listed them: default/c")
+
+
+def test_a_refusal_that_brings_nobody_in_marks_nobody(three, evict):
+    """Without a limit all three were listed."""
+    three.fail("POST", eviction_of("a"), status=400, message=DENIED)
+
+    assert evict(maxNoOfPodsToEvictTotal=9).report["warnings"] == []
+
+
+def test_two_pdbs_over_one_pod_are_a_refusal_by_the_server_too(three, evict):
+    """The second one came after the snapshot; the server answers 500, which is not tried again."""
+
+    def add_pdbs(_):
+        three.add(pdb("one", allowed=3))
+        three.add(pdb("two", allowed=3))
+
+    three.on("POST", eviction_of("a"), add_pdbs, times=1)
+
+    outcome = evict(**ONE)
+
+    assert (outcome.exit_code, outcome.failed()) == (0, {})
+    assert outcome.refused()["a"] == "PDB"
+    assert len(three.sent("POST", eviction_of("a"))) == 1
+
+
+def test_a_pod_that_is_gone_is_no_failure(three, evict):
+    """Somebody else was faster."""
+    three.on("POST", eviction_of("a"), lambda _: three.remove_pod("default", "a"))
+
+    outcome = evict(**ONE)
+
+    assert outcome.exit_code == 0
+    assert outcome.refused()["a"] == "Gone"
+    assert three.evicted == outcome.evicted() == ["default/b"]
+
+
+def test_a_pod_made_anew_under_the_same_name_is_not_touched(three, evict):
+    """The UID in the request is the old one's."""
+    three.on("POST", eviction_of("a"), lambda _: three.add(pod("a", uid="another", age=1)))
+
+    outcome = evict(**ONE)
+
+    assert outcome.refused()["a"] == "Gone"
+    assert "default/a" in three.pod_names()
+    assert three.evicted == ["default/b"]
+
+
+@pytest.mark.parametrize("headers", [None, {"Retry-After": "1"}], ids=["without", "with"])
+def test_a_busy_server_is_asked_again(three, evict, headers):
+    """A 429 that no PDB causes is about the server, not the pod."""
+    three.fail("POST", eviction_of("a"), status=429, message="too many requests", headers=headers, times=1)
+
+    outcome = evict(**ONE)
+
+    assert three.evicted == outcome.evicted() == ["default/a"]
+    assert len(three.sent("POST", EVICTIONS)) == 2
+
+
+def test_a_server_that_fails_once_is_asked_again(three, evict):
+    """500 without a meaning."""
+    three.fail("POST", eviction_of("a"), status=500, times=1)
+
+    assert evict(**ONE).evicted() == ["default/a"]
+
+
+def test_an_eviction_whose_answer_is_lost_counts(three, evict):
+    """The second try finds the pod gone: it was ours."""
+    three.reset("POST", eviction_of("a"), processed=True)
+
+    outcome = evict(**ONE)
+
+    assert three.evicted == outcome.evicted() == ["default/a"]
+    assert outcome.report["strategies"][0]["evicted"] == 1
+
+
+def test_a_token_renewed_in_the_middle_of_the_run(three, rebalancer):
+    """401 on an eviction: the new token evicts."""
+    token = rebalancer.folder / "token"
+    token.write_text("old")
+    kubeconfig = three.kubeconfig(rebalancer.folder, user={"tokenFile": str(token)})
+    three.token = "old"
+
+    def renew(_):
+        three.token = "new"
+        token.write_text("new")
+
+    three.on("POST", eviction_of("a"), renew, times=1)
+    rules = rebalancer.policy(policy(OLD, **TWO))
+
+    outcome = rebalancer("run", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
+
+    assert three.evicted == outcome.evicted() == ["default/a", "default/b"]
+    assert len(three.events) == 2
+
+
+def test_forbidden_evictions_are_failures(three, evict):
+    """Exit code 1, since nothing was evicted; the missing permission is named, and nothing is asked for twice."""
+    three.forbid("create", "pods/eviction")
+
+    outcome = evict(**ONE)
+
+    assert outcome.exit_code == 1
+    assert set(outcome.failed()) == {"a", "b", "c"}
+    assert "no permission to create pods/eviction" in outcome.failed()["a"]
+    assert len(three.sent("POST", EVICTIONS)) == 3
+    assert outcome.report["refusals"] == outcome.report["evictions"] == []
+
+
+@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
+def test_a_run_that_has_evicted_fails_only_on_demand(three, evict, options, exit_code):
+    """A Job would start it again with fresh limits."""
+    three.fail("POST", eviction_of("a"), status=422, message="no such thing")
+
+    outcome = evict(*options, **ONE)
+
+    assert outcome.exit_code == exit_code
+    assert outcome.evicted() == ["default/b"]
+    assert "no such thing" in outcome.failed()["a"]
+
+
+@pytest.mark.parametrize("options", [(), ("--fail-on-error",)])
+def test_a_refusal_is_no_failure(three, evict, options):
+    """Not even where nothing was evicted, nor where failures are asked for."""
+    three.fail("POST", EVICTIONS, status=400, message=DENIED)
+
+    assert evict(*options, **ONE).exit_code == 0
+
+
+# Events
+
+
+def test_every_eviction_has_its_event_before_the_program_ends(three, evict):
+    """With the strategy as the reason, the pod regarding, and why in the note."""
+    outcome = evict(**TWO)
+
+    assert [event["regarding"]["name"] for event in three.events] == ["a", "b"]
+    event, eviction = three.events[0], outcome.report["evictions"][0]
+    assert (event["type"], event["reason"], event["action"]) == ("Normal", "PodLifeTime", "Descheduled")
+    assert event["reportingController"] == "sigs.k8s.io.descheduler"
+    assert event["metadata"]["namespace"] == "default"
+    assert event["regarding"]["uid"] == eviction["uid"]
+    assert eviction["reason"] in event["note"]
+    assert "pod eviction from n1 node" in event["note"]
+
+
+def test_slow_events_are_waited_for(three, evict):
+    """The program does not end before the server has them."""
+    held = []
+
+    def hold(request):
+        held.append(request.body["regarding"]["name"])
+        if len(held) == 1:  # asked again: the pods are long gone by then
+            return Reply(503, {"kind": "Status"})
+        return None
+
+    three.on("POST", "/apis/events.k8s.io/*", hold)
+
+    outcome = evict(**TWO)
+
+    assert held == ["a", "a", "b"]
+    assert len(three.events) == 2
+    assert outcome.report["warnings"] == []
+
+
+def test_events_that_are_not_delivered_are_a_warning(three, evict):
+    """They do not make the run fail."""
+    three.forbid("create", "events.events.k8s.io")
+
+    outcome = evict(**TWO)
+
+    assert outcome.exit_code == 0
+    assert len(outcome.evicted()) == 2
+    (warning,) = outcome.report["warnings"]
+    assert warning.startswith("2 Events were not delivered")
+    assert "create events.events.k8s.io" in warning
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_refusals_and_failures_have_events_on_demand(three, evict, wanted):
+    """evictionFailureEventNotification: one Warning for each."""
+    three.fail("POST", eviction_of("a"), status=400, message=DENIED)
+    three.fail("POST", eviction_of("b"), status=422, message="no such thing")
+
+    evict(**TWO, evictionFailureEventNotification=wanted)
+
+    warnings = {each["regarding"]["name"]: each for each in three.events if each["type"] == "Warning"}
+    assert set(warnings) == ({"a", "b"} if wanted else set())
+    assert {each["reason"] for each in warnings.values()} <= {"EvictionFailed"}
+    assert not wanted or ("denied the request" in warnings["a"]["note"] and "no such thing" in warnings["b"]["note"])
+    assert [each["regarding"]["name"] for each in three.events if each["type"] == "Normal"] == ["c"]
+
+
+def test_the_limit_has_an_event_on_demand(three, evict):
+    """In the reference's words."""
+    evict(**ONE, evictionFailureEventNotification=True)
+
+    (warning,) = [each for each in three.events if each["type"] == "Warning"]
+    assert warning["regarding"]["name"] == "b"
+    assert "total eviction limit exceeded" in json.dumps(warning["note"])

@@ -1,0 +1,141 @@
+"""SIGTERM, SIGINT and the deadline: what is on its way is finished, nothing more is begun, the report is written."""
+
+import signal
+import threading
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish, wait_for
+
+EVICTIONS = "*/eviction"
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=9)
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+def arrival(server, method, pattern):
+    """Return an event that is set when the first such request has arrived, before it is served."""
+    arrived = threading.Event()
+    server.on(method, pattern, lambda _: arrived.set(), times=1)
+    return arrived
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
+def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, options, exit_code):
+    """The eviction on its way is finished and has its Event; no other is asked for; the report tells it all."""
+    asked = arrival(three, "POST", EVICTIONS)
+    answer = three.stall("POST", EVICTIONS)
+
+    process = rebalancer.start(*rebalancer.arguments(three, LIMITED), *options)
+    wait_for(asked, process)
+    process.send_signal(number)
+    answer.set()
+    outcome = finish(process)
+
+    assert outcome.exit_code == exit_code
+    assert three.evicted == outcome.evicted() == ["default/a"]
+    assert len(three.sent("POST", EVICTIONS)) == 1
+    assert [event["regarding"]["name"] for event in three.events] == ["a"]
+    (run,) = outcome.report["strategies"]
+    assert run["error"] == f"stopped by {number.name}"
+    assert f"stopped by {number.name}" in outcome.report["warnings"]
+
+
+def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):
+    """Nothing was evicted, which makes it exit code 1; the server is not asked again, and the wait is cut short."""
+    asked = arrival(three, "POST", EVICTIONS)
+    three.fail("POST", EVICTIONS, status=429, message="busy", headers={"Retry-After": "20"})
+
+    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
+    wait_for(asked, process)
+    logged = process.stderr.readline()  # written as the wait begins
+    process.send_signal(signal.SIGTERM)
+    outcome = finish(process)
+
+    assert "trying again in 2" in logged
+    assert outcome.exit_code == 1
+    assert set(outcome.failed()) == {"a"}
+    assert len(three.sent("POST", EVICTIONS)) == 1
+
+
+def test_a_signal_while_the_cluster_is_read(three, rebalancer):
+    """The program ends at once, and evicts nothing."""
+    asked = arrival(three, "GET", "/api/v1/pods")
+    three.stall("GET", "/api/v1/pods")
+
+    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
+    wait_for(asked, process)
+    process.send_signal(signal.SIGTERM)
+    outcome = finish(process)
+
+    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert outcome.stderr == "Error: stopped by SIGTERM before anything was evicted\n"
+    assert three.sent("POST", "*") == []
+
+
+def test_events_have_some_seconds_after_a_signal(three, rebalancer):
+    """One that is on its way when the signal comes is delivered."""
+    evicting, telling = arrival(three, "POST", EVICTIONS), arrival(three, "POST", "*/events")
+    answer, heard = three.stall("POST", EVICTIONS), three.stall("POST", "*/events")
+
+    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
+    wait_for(evicting, process)
+    process.send_signal(signal.SIGTERM)
+    answer.set()
+    wait_for(telling, process)
+    heard.set()
+    outcome = finish(process)
+
+    assert len(three.events) == 1
+    assert not any("Events" in each for each in outcome.report["warnings"])
+
+
+def test_after_the_deadline_nothing_is_asked_for(three, rebalancer):
+    """Not even the first eviction; and since nothing was evicted, that is exit code 1."""
+    outcome = rebalancer.run(three, LIMITED, "--deadline", "0")
+
+    assert outcome.exit_code == 1
+    assert outcome.evicted() == []
+    assert outcome.report["strategies"][0]["error"] == "the deadline of 0 s after the snapshot has passed"
+    assert three.sent("POST", "*") == []
+
+
+def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
+    """What was asked for in time is finished, however late the server answers; the next pod is too late."""
+    passed = threading.Event()
+    three.on("POST", EVICTIONS, lambda _: passed.wait(0.6) and None, times=1)
+
+    outcome = rebalancer.run(three, LIMITED, "--deadline", "500ms")
+
+    assert outcome.exit_code == 0
+    assert three.evicted == outcome.evicted() == ["default/a"]
+    assert "the deadline of 0.5 s" in outcome.report["strategies"][0]["error"]
+
+
+def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
+    """A list that is read slowly makes an old picture: its time is part of it."""
+    passed = threading.Event()
+    three.on("GET", "/api/v1/pods", lambda _: passed.wait(0.6) and None, times=1)
+
+    outcome = rebalancer.run(three, LIMITED, "--deadline", "500ms")
+
+    assert three.sent("POST", EVICTIONS) == []
+    assert "the deadline of 0.5 s" in outcome.report["strategies"][0]["error"]
+
+
+@pytest.mark.parametrize("deadline", ["soon", "-1s", ""])
+def test_a_deadline_that_is_none(three, rebalancer, deadline):
+    """Bad usage, before anything is read."""
+    outcome = rebalancer.run(three, LIMITED, "--deadline", deadline)
+
+    assert outcome.exit_code == 2
+    assert "--deadline" in outcome.stderr
+    assert three.requests == []

@@ -1,0 +1,192 @@
+"""Reading a cluster whose API server is slow, busy, broken, forbidding or odd."""
+
+import pytest
+
+from tests.functional.objects import DAY, OLD, node, old_pods, pod, policy, two_nodes_with
+
+PODS = "/api/v1/pods"
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def plan(two, rebalancer):
+    """Run dry."""
+    return lambda *options: rebalancer.run(two, policy(OLD), "--dry-run", *options)
+
+
+@pytest.fixture
+def crowd(server):
+    """More pods than two pages hold."""
+    for each in two_nodes_with():
+        server.add(each)
+    names = [f"p{number:04d}" for number in range(1100)]
+    server._objects[PODS] = [pod(name, age=DAY) for name in names]  # added one by one they take a while
+    return [f"default/{name}" for name in names]
+
+
+def test_a_large_list_is_read_in_pages(crowd, server, rebalancer):
+    """Every pod is seen once."""
+    outcome = rebalancer.run(server, policy(OLD), "--dry-run")
+
+    assert sorted(outcome.evicted()) == crowd
+    assert [request.query.get("limit") for request in server.sent("GET", PODS)] == ["500", "500", "500"]
+
+
+def test_a_token_that_expires_in_the_middle_begins_the_list_anew(crowd, server, rebalancer):
+    """410 on the second page: no pod is missed, none is seen twice."""
+    server.expire_continue_tokens(times=1)
+
+    outcome = rebalancer.run(server, policy(OLD), "--dry-run")
+
+    assert outcome.exit_code == 0
+    assert sorted(outcome.evicted()) == crowd
+    begun = [request for request in server.sent("GET", PODS) if "continue" not in request.query]
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("headers", [None, {"Retry-After": "1"}], ids=["without", "with"])
+def test_a_busy_server_is_asked_again(two, plan, headers):
+    """429, with Retry-After or without."""
+    two.fail("GET", PODS, status=429, headers=headers, times=1)
+
+    assert plan().evicted() == ["default/a", "default/b"]
+    assert len(two.sent("GET", PODS)) == 2
+
+
+@pytest.mark.parametrize("status", [500, 503, 504])
+def test_a_server_that_fails_once_is_asked_again(two, plan, status):
+    """And what failed is told on standard error, since a wait is to be explained."""
+    two.fail("GET", PODS, status=status, times=1)
+
+    outcome = plan()
+
+    assert outcome.evicted() == ["default/a", "default/b"]
+    assert str(status) in outcome.stderr
+
+
+def test_a_lost_connection_is_made_again(two, plan):
+    """A reset says nothing about the server's state."""
+    two.reset("GET", PODS)
+
+    assert plan().evicted() == ["default/a", "default/b"]
+
+
+def test_a_renewed_token_is_read_from_its_file(two, rebalancer):
+    """401 once: the token file has a new token by then."""
+    token = rebalancer.folder / "token"
+    token.write_text("old")
+    kubeconfig = two.kubeconfig(rebalancer.folder, user={"tokenFile": str(token)})
+    two.token = "old"
+
+    def renew(_):
+        two.token = "new"
+        token.write_text("new")
+
+    two.on("GET", "/api/v1/nodes", renew, times=1)
+    rules = rebalancer.policy(policy(OLD))
+
+    outcome = rebalancer("run", "--policy", rules, "--kubeconfig", kubeconfig, "--dry-run", "--output", "json")
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == ["default/a", "default/b"]
+    tokens = [request.headers["authorization"].removeprefix("Bearer ") for request in two.requests]
+    assert tokens.count("old") == 2  # one that worked and one that did not
+    assert set(tokens[2:]) == {"new"}
+
+
+def test_credentials_that_stay_wrong_end_the_run(two, plan):
+    """401 twice: exit code 3, and the cure."""
+    two.on("GET", "/api/v1/nodes", lambda _: setattr(two, "token", "another"), times=1)
+
+    outcome = plan()
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "does not accept the credentials" in outcome.stderr
+    assert "--context" in outcome.stderr
+
+
+@pytest.mark.parametrize("resource", ["nodes", "pods", "poddisruptionbudgets.policy"])
+def test_a_missing_permission_is_named(two, rebalancer, resource):
+    """Exit code 3 with verb and resource, also live, and before anything is evicted."""
+    two.forbid("list", resource)
+
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert f"no permission to list {resource}" in outcome.stderr
+    assert two.sent("POST", "*") == []
+
+
+@pytest.mark.parametrize("body", ["<html>Welcome</html>", [], {"items": 7}], ids=["page", "array", "number"])
+def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, body):
+    """A success that is no list: the address is wrong, and no traceback says so."""
+    two.fail("GET", "/api/v1/nodes", status=200, body=body)
+
+    snapshot = rebalancer(
+        "snapshot", "--kubeconfig", two.kubeconfig(rebalancer.folder), "--output", rebalancer.folder / "cluster.json"
+    )
+
+    for outcome in (plan(), snapshot):
+        assert (outcome.exit_code, outcome.stdout) == (3, "")
+        assert f"{two.url} does not answer like an API server" in outcome.stderr
+
+
+def _with(name, **parts):
+    """A pod with parts of it replaced; `spec` and `status` by field."""
+    made = pod(name, age=DAY)
+    for part, fields in parts.items():
+        made[part] |= fields
+    return made
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        _with("odd", spec={"containers": [{"resources": {"requests": {"cpu": "many"}}}]}),
+        _with("odd", spec={"tolerations": "all"}),
+        _with("odd", metadata={"creationTimestamp": "yesterday"}),
+        _with("odd", metadata={"labels": ["app"]}),
+        _with("odd", status={"containerStatuses": [{"restartCount": "often"}]}),
+    ],
+    ids=["quantity", "tolerations", "time", "labels", "restarts"],
+)
+def test_a_malformed_pod_is_reported_and_left_alone(two, rebalancer, broken):
+    """The run goes on with the others."""
+    two.add(broken)
+
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=9))
+
+    assert outcome.exit_code == 0
+    assert two.evicted == ["default/a", "default/b"]
+    told = [*outcome.report["warnings"], *(f"{each['name']}: {each['by']}" for each in outcome.report["refusals"])]
+    assert any("odd" in each for each in told), told
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {**node("odd"), "status": {"allocatable": {"cpu": "many"}}},
+        {
+            "kind": "PodDisruptionBudget",
+            "apiVersion": "policy/v1",
+            "metadata": {"name": "odd", "namespace": "elsewhere"},
+            "spec": {"selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}},
+        },
+    ],
+    ids=["node", "PDB"],
+)
+def test_other_malformed_objects_are_reported(two, rebalancer, broken):
+    """They count for nothing, and the report says so."""
+    two.add(broken)
+
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=9), "--dry-run")
+
+    assert outcome.exit_code == 0
+    assert any("odd is malformed" in each for each in outcome.report["warnings"])

@@ -1,0 +1,140 @@
+"""Which cluster a run means, how it is asked about, and what is said when there is none."""
+
+import contextlib
+import os
+import pty
+import socket
+from dataclasses import replace
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def at_home(two, rebalancer):
+    """The program where KUBECONFIG says which cluster is meant."""
+    return replace(rebalancer, environment={"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))})
+
+
+def test_a_live_run_without_a_terminal_wants_the_cluster_named(two, at_home):
+    """Exit code 2 names the cluster that would have been meant, and nothing is even read."""
+    outcome = at_home("run", "--policy", at_home.policy(LIMITED))
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    for word in ("fake", two.url, "--context", "--kubeconfig", "--yes"):
+        assert word in outcome.stderr
+    assert two.requests == []
+
+
+@pytest.mark.parametrize("options", [("--yes",), ("--context", "fake")])
+def test_a_cluster_that_is_named_is_not_asked_about(two, at_home, options):
+    """Either says that the cluster is meant."""
+    outcome = at_home("run", "--policy", at_home.policy(LIMITED), "--output", "json", *options)
+
+    assert outcome.exit_code == 0
+    assert two.evicted == outcome.evicted() == ["default/a"]
+
+
+def test_a_dry_run_is_not_asked_about(two, at_home):
+    """KUBECONFIG is enough where nothing can happen."""
+    outcome = at_home("run", "--policy", at_home.policy(LIMITED), "--output", "json", "--dry-run")
+
+    assert outcome.evicted() == ["default/a"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "exit_code", "evicted"),
+    [("y\n", 0, ["default/a"]), ("\n", 2, []), ("\x04", 2, [])],
+    ids=["yes", "Enter", "the end of input"],
+)
+def test_on_a_terminal_the_run_asks_first(two, at_home, answer, exit_code, evicted):
+    """Only a yes evicts; the question names the cluster and stays out of the report."""
+    screen, terminal = pty.openpty()
+    with contextlib.closing(os.fdopen(screen, "wb", buffering=0)) as keyboard:
+        keyboard.write(answer.encode())  # the terminal keeps it until it is read
+        arguments = ("run", "--policy", at_home.policy(LIMITED), "--output", "json")
+        process = at_home.start(*arguments, stdin=terminal)
+        os.close(terminal)
+        outcome = finish(process)
+
+    assert outcome.exit_code == exit_code
+    assert two.evicted == evicted
+    assert f"Evict pods from context fake ({two.url})?" in outcome.stderr
+    assert outcome.stdout == "" or outcome.evicted() == evicted
+
+
+def test_the_home_directory_is_looked_into(two, rebalancer):
+    """~/.kube/config, as kubectl does."""
+    (rebalancer.folder / ".kube").mkdir()
+    two.kubeconfig(rebalancer.folder).rename(rebalancer.folder / ".kube" / "config")
+
+    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--output", "json", "--dry-run")
+
+    assert outcome.report["cluster"] == {"context": "fake", "server": two.url}
+
+
+@pytest.mark.parametrize("command", ["run", "snapshot"])
+def test_no_cluster_at_all(rebalancer, command):
+    """Exit code 3, and the ways to name one."""
+    arguments = {
+        "run": ("run", "--policy", rebalancer.policy(LIMITED)),
+        "snapshot": ("snapshot", "--output", rebalancer.folder / "file.json"),
+    }
+
+    outcome = rebalancer(*arguments[command])
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    for word in ("no cluster", "--kubeconfig", "KUBECONFIG"):
+        assert word in outcome.stderr
+
+
+def test_a_context_that_is_not_there(two, rebalancer):
+    """The ones that are there are listed."""
+    outcome = rebalancer.run(two, LIMITED, "--context", "prod")
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "no context 'prod'" in outcome.stderr
+    assert "there is fake" in outcome.stderr
+    assert two.requests == []
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "does not exist"), ("{", "is not YAML"), ("7", "no mapping")])
+def test_a_kubeconfig_that_cannot_be_used(rebalancer, text, words):
+    """Its path and what is wrong with it."""
+    path = rebalancer.folder / "my-kubeconfig"
+    if text is not None:
+        path.write_text(text)
+
+    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", path)
+
+    assert outcome.exit_code == 3
+    assert str(path) in outcome.stderr
+    assert words in outcome.stderr
+
+
+def test_a_server_that_is_not_there(two, rebalancer):
+    """Exit code 3 within seconds, with its address and the context."""
+    with socket.socket() as taken:  # bound and not listening: connections are refused
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        kubeconfig = two.kubeconfig(rebalancer.folder)
+        kubeconfig.write_text(kubeconfig.read_text().replace(two.url, address))
+
+        outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    last = outcome.stderr.splitlines()[-1]
+    for word in (address, "context fake", "refused"):
+        assert word in last
