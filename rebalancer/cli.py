@@ -186,7 +186,11 @@ def _confirm(cluster: dict[str, str | None]) -> None:
     where = f"context {cluster['context']} ({cluster['server']})" if cluster["context"] else str(cluster["server"])
     if not sys.stdin.isatty():
         raise UsageError(f"this run would evict pods from {where}: say so with --context, --kubeconfig or --yes")
-    if not click.confirm(f"Evict pods from {where}?", err=True):
+    try:
+        agreed = click.confirm(f"Evict pods from {where}?", err=True)
+    except click.Abort:
+        agreed = False
+    if not agreed:
         raise UsageError("nothing was done")
 
 
