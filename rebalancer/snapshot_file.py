@@ -65,7 +65,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         try:
             header = msgspec.json.decode(document, type=_Header)
             add_document(collection, document)
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {error}; it should be what `{_HOW}` prints") from error
         recorded = header.rebalancer.now if header.rebalancer else recorded
     if not collection.folders["Node"].items:

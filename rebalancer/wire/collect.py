@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from rebalancer.model.objects import DisruptionBudget, Snapshot
-from rebalancer.wire import objects
+from rebalancer.wire import metrics, objects
 from rebalancer.wire.pods import PodDecoder, PodWire
 
 W = TypeVar("W")
@@ -89,11 +89,11 @@ class Folder(Generic[W, T]):
     def _malformed(self, raw: bytes, problem: str) -> None:
         try:
             identity = msgspec.json.decode(raw, type=_Identified).metadata
-        except msgspec.MsgspecError:
+            if self._stand_in and identity.name:
+                self.items.append(self._stand_in(raw, problem))
+                return
+        except _MALFORMED:
             identity = _Identity()
-        if self._stand_in and identity.name:
-            self.items.append(self._stand_in(raw, problem))
-            return
         name = "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"
         self.warnings.append(f"{self._kind} {name} is malformed and ignored: {problem}")
 
@@ -114,6 +114,8 @@ class Collection:
             "PodDisruptionBudget": lambda: Folder("PodDisruptionBudget", objects.BudgetWire, objects.budget),
             "PriorityClass": lambda: Folder("PriorityClass", objects.PriorityClassWire, objects.priority_class),
             "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", objects.ClaimWire, objects.claim),
+            "NodeMetrics": lambda: Folder("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics),
+            "PodMetrics": lambda: Folder("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics),
         }
         self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._new}
         self.seen: set[str] = set()
@@ -148,6 +150,8 @@ class Collection:
             budgets=self._budgets(),
             priority_classes=self._map("PriorityClass"),
             claims=self._map("PersistentVolumeClaim"),
+            node_metrics=self._tuple("NodeMetrics"),
+            pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings), *left_alone),
         )
 
@@ -156,6 +160,9 @@ class Collection:
             return None
         items = self.folders["PodDisruptionBudget"].items
         return tuple({(budget.namespace, budget.name): budget for budget in items}.values())
+
+    def _tuple(self, kind: str) -> tuple[Any, ...] | None:
+        return tuple(self.folders[kind].items) if kind in self.seen else None
 
     def _map(self, kind: str) -> dict[Any, Any] | None:
         return dict(self.folders[kind].items) if kind in self.seen else None

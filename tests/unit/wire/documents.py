@@ -1,0 +1,30 @@
+"""Objects as the API server writes them, and what becomes of them."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rebalancer.model.objects import Pod, Snapshot
+from rebalancer.wire.collect import Collection
+from tests.make import NOW
+
+
+def pod_document(name: str = "a", *, spec: Any = None, status: Any = None, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec or {}, "status": status or {}}
+
+
+def page(items: Iterable[Any] | None, **metadata: Any) -> bytes:
+    return json.dumps({"metadata": metadata, "items": items if items is None else list(items)}).encode()
+
+
+def read(kind: str, *items: Any) -> Snapshot:
+    """Read one page of a kind."""
+    collection = Collection()
+    folder = collection.folder(kind)
+    folder.fold(page(items))
+    collection.take(kind, folder)
+    return collection.snapshot(NOW)
+
+
+def read_pod(**fields: Any) -> Pod:
+    return read("Pod", pod_document(**fields)).pods[0]

@@ -1,0 +1,111 @@
+"""Objects that cannot be read: reported, left alone, and no harm to the others."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.wire.collect import Collection
+from tests.unit.wire.documents import page, pod_document, read
+
+CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"spec": CPU}, "cpu: 'lots' is no quantity", id="a bad quantity"),
+        pytest.param({"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is no quantity", id="a bad overhead"),
+        pytest.param({"creationTimestamp": "yesterday"}, "datetime", id="a bad timestamp"),
+        pytest.param({"labels": {"app": 1}}, "Expected `str`, got `int`", id="bad labels"),
+        pytest.param({"labels": ["app"]}, "Expected `object`, got `array`", id="labels that are a list"),
+        pytest.param(
+            {"annotations": {"kubernetes.io/config.mirror": 1}}, "Expected `str | null`", id="bad annotations"
+        ),
+        pytest.param({"ownerReferences": [{"kind": 1}]}, "Expected `str`, got `int`", id="a bad owner"),
+        pytest.param({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`", id="a bad priority"),
+        pytest.param({"spec": {"tolerations": {}}}, "Expected `array`", id="bad tolerations"),
+        pytest.param({"spec": ["nodeName"]}, "Expected `object`", id="a spec that is a list"),
+        pytest.param({"status": "Running"}, "Expected `object | null`", id="a status that is a text"),
+    ],
+)
+def test_a_malformed_pod_is_reported_and_left_alone(fields: dict[str, Any], problem: str) -> None:
+    """It stays in the snapshot with its problem, which no strategy gets past, and a warning names it."""
+    snapshot = read("Pod", pod_document("good"), pod_document("bad", **fields), pod_document("fine"))
+
+    assert [pod.name for pod in snapshot.pods] == ["good", "bad", "fine"]
+    assert [bool(pod.problem) for pod in snapshot.pods] == [False, True, False]
+    (warning,) = snapshot.warnings
+    assert warning.startswith("Pod default/bad is malformed and left alone: ")
+    assert problem in warning
+
+
+def test_a_malformed_pod_keeps_its_place() -> None:
+    """What can be read of it is kept: it takes a slot on its node."""
+    bad = pod_document("bad", uid="u", labels={"a": 1}, spec={"nodeName": "n1"})
+
+    (pod,) = read("Pod", bad).pods
+
+    assert (str(pod), pod.uid, pod.node, pod.active) == ("default/bad", "u", "n1", True)
+
+
+def test_replicas_with_one_bad_template_are_all_left_alone() -> None:
+    """They share the spec and its problem."""
+    snapshot = read("Pod", pod_document("a", spec=CPU), pod_document("b", spec=CPU))
+
+    assert all(pod.problem for pod in snapshot.pods)
+    assert len(snapshot.warnings) == 2
+
+
+@pytest.mark.parametrize("item", [None, 5, [], {"metadata": None}, {"metadata": {"name": None, "labels": 1}}])
+def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
+    """Nothing can be done with it, and the page is read all the same."""
+    snapshot = read("Pod", pod_document("good"), item)
+
+    assert [pod.name for pod in snapshot.pods] == ["good"]
+    assert snapshot.warnings[0].startswith("Pod without a name is malformed and ignored: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [
+        ("Node", {"metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "lots"}}}),
+        ("PodDisruptionBudget", {"metadata": {"name": "x"}, "spec": {"selector": {"matchLabels": {"a b": "c"}}}}),
+        ("PriorityClass", {"metadata": {"name": "x"}, "value": "high"}),
+    ],
+)
+def test_other_malformed_objects_are_ignored_with_a_warning(kind: str, item: dict[str, Any]) -> None:
+    """A node that cannot be read takes no pods; a PDB that selects nothing protects nothing, as in the server."""
+    assert read(kind, item).warnings[0].startswith(f"{kind} x is malformed and ignored: ")
+
+
+def test_the_namespace_of_what_is_ignored_is_named() -> None:
+    """As in `shop/x`."""
+    item = {"metadata": {"name": "x", "namespace": "shop"}, "spec": None}
+
+    assert read("PodDisruptionBudget", item).warnings[0].startswith("PodDisruptionBudget shop/x is")
+
+
+def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
+    """The pages after it are read."""
+    folder = Collection().folder("Pod")
+
+    assert folder.fold(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"items": 5}'])
+def test_what_is_no_list_at_all_is_an_error(content: bytes) -> None:
+    """It did not come from an API server."""
+    with pytest.raises(ValueError):
+        Collection().folder("Pod").fold(content)
+
+
+def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
+    """Whether they stand in a name or elsewhere."""
+    folder = Collection().folder("Pod")
+
+    folder.fold(
+        b'{"items": [{"metadata": {"name": "\xff"}}, {"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
+    )
+
+    assert [pod.name for pod in folder.items] == ["b"]
+    assert len(folder.warnings) == 2

@@ -1,0 +1,255 @@
+"""Pods from the API server's JSON."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rebalancer.model.objects import LONG_AGO, Condition, ContainerStatus, Owner
+from tests.unit.wire.documents import pod_document, read, read_pod
+
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+PREFER_NOT = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+MIRROR = "kubernetes.io/config.mirror"
+SOURCE = "kubernetes.io/config.source"
+
+
+def test_identity_owner_and_state_of_a_pod() -> None:
+    """What decisions and reports go by."""
+    pod = read_pod(
+        name="web-1",
+        namespace="shop",
+        uid="u1",
+        labels={"app": "web"},
+        creationTimestamp="2026-01-01T00:00:00Z",
+        deletionTimestamp="2026-01-02T00:00:00Z",
+        ownerReferences=[{"kind": "ReplicaSet", "name": "web", "uid": "r1", "controller": True}],
+        spec={"nodeName": "n1", "priority": 7},
+        status={"phase": "Running", "reason": "Shutdown", "startTime": "2026-01-01T00:00:05Z"},
+    )
+
+    assert (str(pod), pod.uid, pod.node, pod.labels) == ("shop/web-1", "u1", "n1", {"app": "web"})
+    assert (pod.phase, pod.reason, pod.terminating, pod.spec.priority) == ("Running", "Shutdown", True, 7)
+    assert pod.created == datetime(2026, 1, 1, tzinfo=UTC)
+    assert pod.started == datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
+    assert pod.owners == (Owner("ReplicaSet", "web", "r1", controller=True),)
+
+
+def test_container_states_and_conditions() -> None:
+    """Current states only; each kind of container apart."""
+    pod = read_pod(
+        status={
+            "containerStatuses": [
+                {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+                {
+                    "state": {"terminated": {"reason": "Error", "exitCode": 2}},
+                    "lastState": {"waiting": {"reason": "x"}},
+                },
+                {"state": {"running": {}}},
+            ],
+            "initContainerStatuses": [{"state": {"terminated": {"exitCode": 0}}}],
+            "ephemeralContainerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}],
+            "conditions": [
+                {"type": "Ready", "status": "True", "reason": "ok", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            ],
+        }
+    )
+
+    assert pod.containers == (
+        ContainerStatus(restarts=3, waiting="CrashLoopBackOff"),
+        ContainerStatus(terminated="Error", exit_code=2),
+        ContainerStatus(),
+    )
+    assert pod.init_containers == (ContainerStatus(exit_code=0),)
+    assert pod.ephemeral_containers == (ContainerStatus(waiting="ErrImagePull"),)
+    assert pod.conditions == (Condition("Ready", "True", "ok", datetime(2026, 1, 1, tzinfo=UTC)),)
+    assert pod.ready
+
+
+@pytest.mark.parametrize(
+    ("annotations", "meaning"),
+    [
+        pytest.param({EVICT: "true"}, "evict_annotation", id="evict"),
+        pytest.param({EVICT: ""}, "evict_annotation", id="evict with any value"),
+        pytest.param({EVICT: "false"}, None, id="evict false counts as absent"),
+        pytest.param({PREFER_NOT: ""}, "prefer_no_eviction", id="prefer no eviction, whatever the value"),
+        pytest.param({MIRROR: "hash"}, "mirror", id="a mirror pod"),
+        pytest.param({SOURCE: "file"}, "static", id="a static pod"),
+        pytest.param({SOURCE: "api"}, None, id="a pod from the API is not static"),
+        pytest.param({"example.com/x": "y"}, None, id="others mean nothing"),
+    ],
+)
+def test_annotations(annotations: dict[str, str], meaning: str | None) -> None:
+    """Each has one meaning."""
+    pod = read_pod(annotations=annotations)
+
+    flags = ("evict_annotation", "prefer_no_eviction", "mirror", "static")
+    assert [flag for flag in flags if getattr(pod, flag)] == ([meaning] if meaning else [])
+
+
+@pytest.mark.parametrize(
+    ("volumes", "local", "claims"),
+    [
+        pytest.param([{"emptyDir": {}}], True, (), id="an emptyDir"),
+        pytest.param([{"emptyDir": {"medium": "Memory"}}], True, (), id="one in memory too"),
+        pytest.param([{"hostPath": {"path": "/"}}], True, (), id="a hostPath"),
+        pytest.param([{"hostPath": None, "emptyDir": None, "configMap": {}}], False, (), id="null is absent"),
+        pytest.param([{"persistentVolumeClaim": {"claimName": "c"}}], False, ("c",), id="a claim"),
+        pytest.param([{"ephemeral": {"volumeClaimTemplate": {}}}], False, (), id="a generic ephemeral volume"),
+        pytest.param(None, False, (), id="no volumes"),
+    ],
+)
+def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
+    """Local storage and claims, as the reference sees them."""
+    pod = read_pod(spec={"volumes": volumes})
+
+    assert (pod.spec.local_storage, pod.claims) == (local, claims)
+
+
+def container(**resources: Any) -> dict[str, Any]:
+    return {"resources": resources}
+
+
+BOTH = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "quality"),
+    [
+        pytest.param({"containers": [container()]}, "BestEffort", id="nothing is asked for"),
+        pytest.param({"containers": [container(requests={"cpu": "0"})]}, "BestEffort", id="zero is nothing"),
+        pytest.param({"containers": [container(requests={"example.com/x": "1"})]}, "BestEffort", id="devices"),
+        pytest.param({"containers": [container(requests={"cpu": "1"})]}, "Burstable", id="a request alone"),
+        pytest.param({"containers": [container(limits=BOTH)]}, "Burstable", id="limits alone"),
+        pytest.param({"containers": [container(requests=BOTH, limits=BOTH)]}, "Guaranteed", id="both, and equal"),
+        pytest.param(
+            {"containers": [container(requests=BOTH, limits={**BOTH, "cpu": "2"})]}, "Burstable", id="unequal cpu"
+        ),
+        pytest.param(
+            {"containers": [container(requests={"cpu": "1"}, limits={"cpu": "1"})]}, "Burstable", id="memory is missing"
+        ),
+        pytest.param(
+            {"containers": [container(requests=BOTH, limits=BOTH), container()]},
+            "Burstable",
+            id="one container lacks them",
+        ),
+        pytest.param(
+            {"containers": [container(requests=BOTH, limits=BOTH)], "initContainers": [container()]},
+            "Burstable",
+            id="init containers count",
+        ),
+    ],
+)
+def test_quality_of_service_is_derived_from_cpu_and_memory(spec: dict[str, Any], quality: str) -> None:
+    """By the rules of Kubernetes, where the status does not say."""
+    assert read_pod(spec=spec).qos == quality
+    assert read_pod(spec=spec, status={"qosClass": "Burstable"}).qos == "Burstable"
+
+
+def test_requests_of_containers_sidecars_pod_and_overhead_come_together() -> None:
+    """100m beside a sidecar of 50m; an init container of 400m beside that sidecar; 7m on top."""
+    init = [{"restartPolicy": "Always", **container(requests={"cpu": "50m"})}, container(requests={"cpu": "400m"})]
+    spec = {"containers": [container(requests={"cpu": "100m"})], "initContainers": init, "overhead": {"cpu": "7m"}}
+
+    assert read_pod(spec=spec).spec.requests == {"cpu": 457}
+    assert read_pod(spec={**spec, "resources": {"requests": {"cpu": "300m"}}}).spec.requests == {"cpu": 307}
+    assert read_pod(spec=spec).spec.requested == {"cpu"}
+
+
+def test_constraints_on_nodes_and_neighbours() -> None:
+    """Each part of the spec arrives where decisions look for it."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference": term}]}
+    apart = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}, "namespaces": ["x"]}
+    spread = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "nodeTaintsPolicy": None}
+    spec = read_pod(
+        spec={
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}],
+            "affinity": {
+                "nodeAffinity": {**required, **preferred},
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]},
+            },
+            "topologySpreadConstraints": [spread],
+            "resourceClaims": [{"name": "gpu"}],
+        }
+    ).spec
+
+    assert spec.selects_node({"disk": "ssd", "zone": "a"}, "n1")
+    assert not spec.selects_node({"disk": "ssd", "zone": "b"}, "n1")
+    assert not spec.selects_node({"disk": "hdd", "zone": "a"}, "n1")
+    assert spec.tolerations[0].key == "k"
+    assert spec.preferred[0].weight == 3
+    assert spec.preferred[0].term.matches({"zone": "a"}, "n1")
+    assert spec.anti_affinity[0].selector is not None
+    assert (spec.anti_affinity[0].topology_key, spec.anti_affinity[0].namespaces) == ("zone", ("x",))
+    assert (spec.spread[0].max_skew, spec.spread[0].when_unsatisfiable) == (2, "ScheduleAnyway")
+    assert (spec.spread[0].selector, spec.spread[0].node_taints_policy) == (None, "Ignore")
+    assert spec.resource_claims
+    assert not spec.problem
+
+
+def test_null_is_absent_wherever_a_server_may_write_it() -> None:
+    """Go writes null for empty lists, maps and times."""
+    nulls = dict.fromkeys
+    pod = read_pod(
+        **nulls(
+            ("namespace", "uid", "labels", "annotations", "ownerReferences", "creationTimestamp", "deletionTimestamp")
+        ),
+        spec={
+            **nulls(("nodeName", "initContainers", "volumes", "overhead", "nodeSelector", "affinity", "tolerations")),
+            **nulls(("topologySpreadConstraints", "resourceClaims", "priority", "resources")),
+            "containers": [{"image": None, "resources": None, "restartPolicy": None}],
+        },
+        status={
+            **nulls(
+                ("phase", "reason", "qosClass", "startTime", "initContainerStatuses", "ephemeralContainerStatuses")
+            ),
+            "containerStatuses": [{"state": None}, {"state": {"waiting": None, "terminated": {"reason": None}}}],
+            "conditions": [{"type": "Ready", "status": None, "reason": None, "lastTransitionTime": None}],
+        },
+    )
+
+    assert not pod.problem
+    assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        {"nodeAffinity": None, "podAntiAffinity": None},
+        {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": None}},
+        {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": None}},
+        {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"preference": {"matchFields": None}}]}},
+    ],
+)
+def test_null_inside_affinity_is_absent(affinity: dict[str, Any]) -> None:
+    """It asks for nothing."""
+    spec = read_pod(spec={"affinity": affinity}).spec
+
+    assert not spec.problem
+    assert spec.selects_node({}, "n1")
+
+
+def test_a_required_affinity_without_terms_matches_no_node() -> None:
+    """Present and empty is not absent."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": None}}
+
+    assert not read_pod(spec={"affinity": {"nodeAffinity": required}}).spec.selects_node({}, "n1")
+
+
+def test_replicas_share_their_spec_labels_and_owners() -> None:
+    """So that answers about one hold for all, and thousands cost little."""
+    metadata = {"labels": {"app": "web"}, "ownerReferences": [{"kind": "ReplicaSet", "name": "web"}]}
+    spec = {"containers": [container(requests={"cpu": "1"})]}
+    one, other = read("Pod", *(pod_document(name, spec={**spec, "nodeName": name}, **metadata) for name in "ab")).pods
+
+    assert one.spec is other.spec
+    assert one.labels is other.labels
+    assert one.owners is other.owners
+
+
+def test_times_without_a_zone_are_utc() -> None:
+    """They can be compared with all others."""
+    assert read_pod(creationTimestamp="2026-01-01T00:00:00").created == datetime(2026, 1, 1, tzinfo=UTC)
