@@ -54,10 +54,10 @@ def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
 
 
 def test_other_kinds_are_ignored() -> None:
-    """Metrics objects, and whatever else was asked for."""
-    usage = {"kind": "PodMetrics", "metadata": {"name": "a"}, "containers": [{"usage": {"cpu": "lots"}}]}
+    """Whatever else was asked for; their items are not looked at."""
+    service = {"kind": "Service", "metadata": {"name": "a"}, "spec": 5}
 
-    collection = documents({"kind": "List", "items": [usage]}, {"kind": "NodeMetricsList", "items": [usage]}, {})
+    collection = documents({"kind": "List", "items": [service]}, {"kind": "ServiceList", "items": [service]}, {})
 
     assert collection.seen == set()
     assert collection.snapshot(NOW).warnings == ()
@@ -69,3 +69,16 @@ def test_an_empty_typed_list_tells_that_there_are_none() -> None:
         collection = documents({"kind": "PodDisruptionBudgetList", "items": items})
 
         assert collection.snapshot(NOW).budgets == ()
+
+
+def test_of_doubles_the_last_counts():
+    """A file of two overlapping lists does not make a node fuller than it is."""
+    collection = Collection()
+    for phase in ("Pending", "Running"):
+        collection.add("Node", b'{"metadata": {"name": "n1"}}')
+        collection.add("Pod", b'{"metadata": {"name": "a"}, "status": {"phase": "%s"}}' % phase.encode())
+
+    snapshot = collection.snapshot(NOW)
+
+    assert [pod.phase for pod in snapshot.pods] == ["Running"]
+    assert len(snapshot.nodes) == 1

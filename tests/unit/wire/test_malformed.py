@@ -104,7 +104,8 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     folder = Collection().folder("Pod")
 
     folder.fold(
-        b'{"items": [{"metadata": {"name": "\xff"}}, {"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
+        b'{"items": [{"metadata": {"name": "\xff"}},'
+        b'{"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
     )
 
     assert [pod.name for pod in folder.items] == ["b"]
