@@ -1,5 +1,7 @@
 """A live cluster: what is read of it, and how evictions and Events reach it."""
 
+import logging
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -20,6 +22,8 @@ from rebalancer.kube.patience import Deadline, Patience
 from rebalancer.model.objects import Pod, Snapshot
 from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
 from rebalancer.wire.collect import Collection, Folder
+
+_LOG = logging.getLogger(__name__)
 
 #: Where each kind is listed.
 PATHS = {
@@ -73,7 +77,9 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str]) -> Snapshot:
     now = datetime.now(UTC)
     collection = Collection()
     for kind in sorted({"Node", "Pod", *kinds}):
-        collection.take(kind, _read_kind(live, collection, kind))
+        folder = _read_kind(live, collection, kind)
+        _LOG.info("read %d objects of kind %s", len(folder.items), kind)
+        collection.take(kind, folder)
     return collection.snapshot(now)
 
 
@@ -113,7 +119,13 @@ class LiveSink:
         self._evictions = Evictions(
             client,
             grace_period_seconds=grace_period_seconds,
-            patience=Patience(seconds=RETRY_FOR_SECONDS, stop=self._stop, sleep=self._sleep),
+            patience=Patience(
+                seconds=RETRY_FOR_SECONDS,
+                # The server has answered in this run: if nobody is there now, it is being started again.
+                tries_unconnected=sys.maxsize,
+                stop=self._stop,
+                sleep=self._sleep,
+            ),
             deadline=self._deadline,
         )
 

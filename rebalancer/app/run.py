@@ -11,10 +11,11 @@ from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
-from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import UsageError
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.objects import Snapshot
+from rebalancer.model.verdict import Failed, Granted, Refused
 from rebalancer.policy import Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.snapshot_file import read_snapshot_file
@@ -123,11 +124,27 @@ def _run_live(
         interruption.then(sink.stop)
         events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
         work = Cluster(snapshot, policy.node_selector)
-        ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, events.observe)
+
+        def observe(entry: Entry) -> None:
+            _log_verdict(entry)
+            events.observe(entry)
+
+        ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, observe)
         extra = [ledger.stopped, events.close(stopped=ledger.stopped is not None)]
         extra += [_unforeseen(ledger, snapshot, policy, plans)] if sink.is_denied else []
         warnings += tuple(filter(None, extra))
         return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
+
+
+def _log_verdict(entry: Entry) -> None:
+    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {entry.because})"
+    match entry.verdict:
+        case Granted():
+            _LOG.info("evicted %s", what)
+        case Refused(by, reason):
+            _LOG.debug("refused by %s (%s): %s", by, reason, what)
+        case Failed(error):
+            _LOG.warning("not evicted: %s: %s", what, error)
 
 
 def _unlimited(policy: Policy) -> tuple[str, ...]:

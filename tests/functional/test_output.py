@@ -1,0 +1,199 @@
+"""What the program says, where it says it, and with which exit code it ends."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+REPORT_KEYS = {
+    "apiVersion",
+    "kind",
+    "dryRun",
+    "now",
+    "cluster",
+    "skipped",
+    "evictions",
+    "refusals",
+    "failures",
+    "strategies",
+    "nodes",
+    "warnings",
+}
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+def test_standard_output_is_the_report_alone(two, rebalancer):
+    """As a process, at its most talkative: logs and warnings go to standard error."""
+    two.fail("GET", "/api/v1/nodes", status=500, times=1)
+
+    outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--v", "2"))
+
+    assert set(outcome.report) >= REPORT_KEYS
+    for word in ("try 1 failed", "no limit", "read 2 objects of kind Pod", "evicted default/a on n1"):
+        assert word in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize(("verbosity", "evicted", "refused"), [(0, False, False), (1, True, False), (2, True, True)])
+def test_how_much_is_logged(two, rebalancer, verbosity, evicted, refused):
+    """Evictions from 1 on, refusals from 2 on."""
+    stderr = rebalancer.run(two, LIMITED, "-v", verbosity).stderr
+
+    assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)
+
+
+def test_a_report_in_yaml_is_the_one_in_json(two, rebalancer):
+    """The same document."""
+    in_json = rebalancer.run(two, LIMITED, "--dry-run").report
+    in_yaml = yaml.safe_load(rebalancer.run(two, LIMITED, "--dry-run", "--output", "yaml").stdout)
+
+    for report in (in_json, in_yaml):
+        del report["now"], report["strategies"][0]["seconds"]
+        for each in report["evictions"]:
+            del each["reason"]  # tells an age
+    assert in_yaml == in_json
+
+
+def test_a_table_says_first_what_moves(two, rebalancer):
+    """The cluster, what happened, and every pod with its reason; without a terminal in plain text."""
+    text = rebalancer.run(two, LIMITED, "--output", "table").stdout
+
+    assert text.startswith(f"Live run on fake ({two.url})")
+    assert "2 of 2 nodes" in text
+    assert text.index("1 pod evicted") < text.index("default/a") < text.index("TotalLimit")
+    assert "> 60 s" in text
+    assert "\x1b" not in text
+
+
+def test_a_table_of_a_dry_run_says_so(two, rebalancer):
+    """Nobody takes a plan for a deed."""
+    text = rebalancer.run(two, LIMITED, "--dry-run", "--output", "table").stdout
+
+    assert text.startswith(f"Dry run on fake ({two.url})")
+    assert "1 pod would be evicted" in text
+
+
+def test_measured_usage_is_refused_when_it_is_needed(two, rebalancer):
+    """The policy loads; its strategy fails with the reason, which is exit code 1 where nothing was evicted."""
+    args = {
+        "thresholds": {"cpu": 20},
+        "targetThresholds": {"cpu": 50},
+        "metricsUtilization": {"source": "KubernetesMetrics"},
+    }
+    measured = policy(("LowNodeUtilization", args), balance=True, metricsProviders=[{"source": "KubernetesMetrics"}])
+
+    checked = rebalancer("validate", "--policy", rebalancer.policy(measured))
+    outcome = rebalancer.run(two, measured, "--dry-run")
+
+    assert checked.exit_code == 0
+    assert outcome.exit_code == 1
+    (run,) = outcome.report["strategies"]
+    assert (run["strategy"], run["evicted"]) == ("LowNodeUtilization", 0)
+    assert "metricsUtilization" in run["error"]
+
+
+@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
+def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options, exit_code):
+    """And makes the run fail only on demand where another one has evicted."""
+    args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {"metricsServer": True}}
+    both = policy(OLD, maxNoOfPodsToEvictTotal=1, metricsProviders=[{"source": "KubernetesMetrics"}])
+    (profile,) = both["profiles"]
+    profile["pluginConfig"].append({"name": "LowNodeUtilization", "args": args})
+    profile["plugins"]["balance"] = {"enabled": ["LowNodeUtilization"]}
+
+    outcome = rebalancer.run(two, both, *options)
+
+    assert outcome.exit_code == exit_code
+    assert two.evicted == ["default/a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--now", "2026-01-15T12:00:00Z"), "--snapshot"),
+        (("--descheduling-interval", "5m"), "--descheduling-interval"),
+        (("--descheduling-interval", "often"), "--descheduling-interval"),
+        (("--output", "xml"), "'xml'"),
+        (("--frobnicate",), "--frobnicate"),
+        (("--snapshot", "nowhere.json"), "nowhere.json"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, tuple) else "",
+)
+def test_bad_usage(two, rebalancer, options, words):
+    """Exit code 2, the option named, and the cluster not even looked at."""
+    outcome = rebalancer.run(two, LIMITED, *options)
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert words in outcome.stderr
+    assert two.requests == []
+
+
+def test_a_policy_with_a_typo(two, rebalancer):
+    """Exit code 2: place and suggestion, before the cluster is looked at."""
+    outcome = rebalancer.run(two, policy(("PodLifeTime", {"maxPodLifeTimeSecond": 60})))
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "maxPodLifeTimeSeconds" in outcome.stderr
+    assert "profiles[0].pluginConfig[0].args" in outcome.stderr
+    assert two.requests == []
+
+
+def test_what_the_reference_ignores_is_a_warning_and_an_error_if_strict(two, rebalancer):
+    """A misspelt limit must not go unnoticed."""
+    typo = policy(OLD, maxNoOfPodsToEvictTotl=1)
+
+    lenient = rebalancer.run(two, typo, "--dry-run")
+    strict = rebalancer.run(two, typo, "--dry-run", "--strict")
+
+    assert lenient.exit_code == 0
+    assert any("maxNoOfPodsToEvictTotal" in each for each in lenient.report["warnings"])
+    assert strict.exit_code == 2
+    assert "maxNoOfPodsToEvictTotal" in strict.stderr
+
+
+def test_an_unknown_policy_file(two, rebalancer):
+    """Exit code 2, with the presets."""
+    outcome = rebalancer("run", "--policy", "nothing", "--kubeconfig", two.kubeconfig(rebalancer.folder))
+
+    assert outcome.exit_code == 2
+    assert "demo" in outcome.stderr
+
+
+def test_a_priority_class_that_is_not_there(two, rebalancer):
+    """A threshold by name that the cluster does not know: exit code 2, and nothing evicted."""
+    outcome = rebalancer.run(two, policy(OLD, evictor={"priorityThreshold": {"name": "high"}}))
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "high" in outcome.stderr
+    assert two.sent("POST", "*") == []
+
+
+def test_a_snapshot_on_standard_input(two, rebalancer):
+    """`-` reads what kubectl prints, as a process in a pipe; without PDBs there is a warning."""
+    items = two_nodes_with(*old_pods("a"))
+    file = rebalancer.folder / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    with file.open() as stream:
+        outcome = finish(
+            rebalancer.start(
+                "run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", "-", "--output", "json", stdin=stream
+            )
+        )
+
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.report["dryRun"] is True
+    assert outcome.report["cluster"] == {"file": "-"}
+    assert any("PodDisruptionBudgets" in each for each in outcome.report["warnings"])
