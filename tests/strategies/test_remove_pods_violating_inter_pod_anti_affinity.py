@@ -1,0 +1,217 @@
+"""RemovePodsViolatingInterPodAntiAffinity: who leaves whom, in which order, and why (strategies.md 6)."""
+
+import pytest
+
+from rebalancer.engine.budget import Limits
+from rebalancer.model.objects import PodAffinityTerm
+from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
+from tests.make import cluster, decide, evicted, node, pod, refused, selector
+
+HOST = "kubernetes.io/hostname"
+
+
+def strategy(**args):
+    return Strategy(Strategy.Args.model_validate(args))
+
+
+def against(app, key=HOST, **fields):
+    """One required term against pods labelled app=<app>."""
+    return (PodAffinityTerm(key, None if app is None else selector(app=app), **fields),)
+
+
+def loner(name, app="web", **fields):
+    """A pod that wants no other of its kind around."""
+    return pod(name, labels={"app": app}, anti_affinity=against(app), **fields)
+
+
+def two_nodes(*pods, **fields):
+    nodes = [node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "a"}), node("n3", labels={"zone": "b"})]
+    return cluster(nodes, pods, **fields)
+
+
+def test_of_pods_that_dislike_each_other_one_stays():
+    """The oldest go first, and each reason names a pod that is still there, with node and domain."""
+    ledger = decide(two_nodes(loner("p1", age=30), loner("p2", age=20), loner("p3", age=10)), strategy())
+
+    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+        ("p1", "anti-affinity against default/p3 on n1 (topology kubernetes.io/hostname=n1)"),
+        ("p2", "anti-affinity against default/p3 on n1 (topology kubernetes.io/hostname=n1)"),
+    ]
+    assert ledger.refusals == []
+
+
+def test_the_pod_that_declares_the_term_goes():
+    """The pod it dislikes stays, although it would be cheaper to lose."""
+    on = two_nodes(pod("shy", anti_affinity=against("loud"), priority=100), pod("loud", labels={"app": "loud"}))
+
+    assert evicted(decide(on, strategy())) == ["shy"]
+
+
+def test_what_went_is_no_longer_in_the_way():
+    """The cheapest goes first; then those that it kept apart from are at peace."""
+    on = two_nodes(
+        pod("a", labels={"app": "x"}, anti_affinity=against("y"), priority=100),
+        pod("b", labels={"app": "x"}, anti_affinity=against("y"), priority=50),
+        pod("c", labels={"app": "y"}, anti_affinity=against("x"), priority=0),
+    )
+
+    assert evicted(decide(on, strategy())) == ["c"]
+
+
+def test_what_may_not_go_stays_in_the_way():
+    """A protected pod is refused, and the others still have it for a neighbour."""
+    on = two_nodes(loner("bare", owners=None, age=30), loner("p1", age=20))
+    ledger = decide(on, strategy())
+
+    assert evicted(ledger) == ["p1"]
+    assert refused(ledger) == {"bare": "FailedBarePods"}
+
+
+def test_a_protected_declarer_keeps_its_neighbour():
+    """Nothing happens if only the pod that declares the term could end the conflict and it may not go."""
+    on = two_nodes(pod("shy", anti_affinity=against("loud"), owners=None), pod("loud", labels={"app": "loud"}))
+
+    assert evicted(decide(on, strategy())) == []
+
+
+def test_a_terminating_peer_is_still_in_the_way():
+    """It has not left yet."""
+    on = two_nodes(pod("shy", anti_affinity=against("loud")), pod("loud", labels={"app": "loud"}, terminating=True))
+
+    assert evicted(decide(on, strategy())) == ["shy"]
+
+
+@pytest.mark.parametrize(
+    ("key", "where", "expected"),
+    [
+        pytest.param("zone", "n2", ["shy"], id="another node of the same zone"),
+        pytest.param("zone", "n3", [], id="another zone"),
+        pytest.param("rack", "n2", [], id="no node has the label"),
+        pytest.param("rack", "n1", ["shy"], id="the same node, though it lacks the label"),
+    ],
+)
+def test_domains(key, where, expected):
+    """Conflicts are those within one node, and those within one value of the topology key."""
+    on = two_nodes(pod("shy", anti_affinity=against("loud", key)), pod("loud", node=where, labels={"app": "loud"}))
+
+    assert evicted(decide(on, strategy())) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({}, [], id="by default the pod's own namespace"),
+        pytest.param({"namespaces": ("other",)}, ["shy"], id="a listed one"),
+        pytest.param({"namespace_selector": selector(team="x")}, ["shy"], id="a selected one"),
+        pytest.param({"namespace_selector": selector(team="y")}, [], id="none is selected"),
+        pytest.param({"namespace_selector": selector()}, ["shy"], id="the empty selector selects all"),
+        pytest.param(
+            {"namespaces": ("other",), "namespace_selector": selector(team="y")}, ["shy"], id="list and selector add up"
+        ),
+    ],
+)
+def test_namespaces_of_a_term(fields, expected):
+    """Unlike the reference, which looks at the list only, terms are read as the scheduler reads them."""
+    on = two_nodes(
+        pod("shy", anti_affinity=against("loud", **fields)),
+        pod("loud", namespace="other", labels={"app": "loud"}),
+        namespaces={"default": {}, "other": {"team": "x"}},
+    )
+
+    assert evicted(decide(on, strategy())) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [(selector(team="x"), []), (selector(), ["shy"])],
+    ids=["some labels", "all namespaces"],
+)
+@pytest.mark.parametrize("known", [None, {"default": {}}], ids=["none read", "this one missing"])
+def test_a_namespace_of_unknown_labels_is_selected_by_the_empty_selector_only(asked, expected, known):
+    """Where labels are not known, no pod goes because of what they might be."""
+    on = two_nodes(
+        pod("shy", anti_affinity=against("loud", namespace_selector=asked)),
+        pod("loud", namespace="other", labels={"app": "loud"}),
+        namespaces=known,
+    )
+
+    assert evicted(decide(on, strategy())) == expected
+
+
+def test_namespaces_are_read_for_their_labels():
+    """A live run lists namespaces for this strategy."""
+    assert "Namespace" in Strategy.needs
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"match_label_keys": ("hash",)}, ["shy"], id="the same hash matters"),
+        pytest.param({"mismatch_label_keys": ("hash",)}, ["shy2"], id="another hash matters"),
+        pytest.param({"match_label_keys": ("absent",)}, ["shy", "shy2"], id="keys the pod lacks are ignored"),
+    ],
+)
+def test_label_keys_narrow_the_selector(fields, expected):
+    """Unlike the reference, which ignores them: `shy` has the neighbour's hash, `shy2` another."""
+    on = two_nodes(
+        pod("shy", labels={"hash": "1"}, anti_affinity=against("loud", **fields)),
+        pod("shy2", labels={"hash": "2"}, anti_affinity=against("loud", **fields)),
+        pod("loud", labels={"app": "loud", "hash": "1"}),
+    )
+
+    assert evicted(decide(on, strategy())) == expected
+
+
+def test_a_term_without_selector_selects_nothing():
+    """As everywhere in Kubernetes, no selector is not the empty one."""
+    on = two_nodes(pod("shy", anti_affinity=against(None)), pod("loud"))
+
+    assert evicted(decide(on, strategy())) == []
+
+
+def test_pods_of_one_name_do_not_conflict():
+    """Whatever their namespaces, as in the reference."""
+    on = two_nodes(
+        pod("db-0", anti_affinity=against("db", namespaces=("other",))),
+        pod("db-0", namespace="other", labels={"app": "db"}),
+    )
+
+    assert evicted(decide(on, strategy())) == []
+
+
+@pytest.mark.parametrize(
+    "args", [{"labelSelector": {"matchLabels": {"app": "shy"}}}, {"namespaces": {"exclude": ["default"]}}]
+)
+def test_pods_that_are_not_selected_are_not_in_the_way(args):
+    """labelSelector and namespaces narrow both sides."""
+    on = two_nodes(pod("shy", labels={"app": "shy"}, anti_affinity=against("loud")), pod("l", labels={"app": "loud"}))
+
+    assert evicted(decide(on, strategy(**args))) == []
+
+
+def test_finished_pods_are_not_in_the_way():
+    """Succeeded and Failed pods do not count on either side."""
+    on = two_nodes(loner("p1"), loner("p2", phase="Succeeded"), loner("p3", phase="Failed"))
+
+    assert evicted(decide(on, strategy())) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [(Limits(per_node=1), ["p1", "q1"]), (Limits(per_namespace=1), ["p1"]), (Limits(total=0), [])],
+)
+def test_limits_end_it_where_they_apply(limits, expected):
+    """A full node ends its own pods only."""
+    on = two_nodes(
+        *(loner(f"p{each}", age=100 - each) for each in (1, 2, 3)),
+        *(loner(f"q{each}", node="n2", age=100 - each) for each in (1, 2, 3)),
+    )
+
+    assert evicted(decide(on, strategy(), limits=limits)) == expected
+
+
+def test_with_node_fit_a_pod_needs_somewhere_to_go():
+    """The only other node is too small; the refusal says so."""
+    on = cluster([node("n1"), node("n2", cpu="50m")], [loner("p1", age=20), loner("p2", age=10)])
+
+    assert refused(decide(on, strategy(), evictor={"nodeFit": True})) == {"p1": "NodeFit", "p2": "NodeFit"}

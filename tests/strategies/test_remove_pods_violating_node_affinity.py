@@ -1,0 +1,181 @@
+"""RemovePodsViolatingNodeAffinity: which pods leave which nodes, and why (strategies.md 7)."""
+
+import pytest
+from pydantic import ValidationError
+
+from rebalancer.engine.budget import Limits
+from rebalancer.model.objects import PreferredTerm
+from rebalancer.model.selectors import NodeSelectorTerm, Requirement
+from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
+from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy
+from tests.make import cluster, decide, evicted, node, pod, refused
+
+BOTH = (REQUIRED, PREFERRED)
+
+
+def strategy(*types, **args):
+    return Strategy(Strategy.Args.model_validate({"nodeAffinityType": types or [REQUIRED], **args}))
+
+
+def term(key="disk", operator="In", *values):
+    return NodeSelectorTerm((Requirement(key, operator, values or (("ssd",) if operator == "In" else ())),))
+
+
+def requiring(name, *terms, **fields):
+    """A pod that must run on a node with disk=ssd, unless terms are given."""
+    return pod(name, node_terms=terms or (term(),), node_affinity=True, **fields)
+
+
+def preferring(name, weight=50, **fields):
+    return pod(name, preferred=(PreferredTerm(weight, term()),), node_affinity=True, **fields)
+
+
+def nodes(**better):
+    """n1 has no labels, n2 disk=ssd and these fields."""
+    return [node("n1"), node("n2", labels={"disk": "ssd"}, **better)]
+
+
+def test_a_pod_leaves_a_node_that_its_required_affinity_does_not_match():
+    """The reason says what is missing and which node would take it."""
+    ledger = decide(cluster(nodes(), [requiring("p1"), requiring("p2", node="n2")]), strategy())
+
+    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+        ("p1", "disk=ssd required, n1 does not match, n2 would take it")
+    ]
+
+
+def test_a_pod_leaves_a_node_that_it_likes_less_than_another():
+    """The reason carries both weights."""
+    ledger = decide(cluster(nodes(), [preferring("p1"), preferring("p2", node="n2")]), strategy(PREFERRED))
+
+    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+        ("p1", "preferred affinity weighs 0 on n1, 50 on n2")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        pytest.param((term("disk", "In", "ssd", "nvme"),), "disk in (ssd,nvme)", id="In"),
+        pytest.param((term("slow", "NotIn", "yes"), term()), "slow!=yes or disk=ssd", id="NotIn, alternatives"),
+        pytest.param((term("slow", "NotIn", "yes", "very"),), "slow notin (yes,very)", id="NotIn several"),
+        pytest.param((term("disk", "Exists"),), "disk", id="Exists"),
+        pytest.param((term("slow", "DoesNotExist"),), "!slow", id="DoesNotExist"),
+        pytest.param((term("cores", "Gt", "8"),), "cores>8", id="Gt"),
+        pytest.param(
+            (term("cores", "Lt", "99"), NodeSelectorTerm()), "cores<99 or nothing there is", id="Lt, empty term"
+        ),
+        pytest.param(
+            (NodeSelectorTerm((), (Requirement("metadata.name", "In", ("n2",)),)),), "metadata.name=n2", id="a field"
+        ),
+    ],
+)
+def test_what_is_missing_is_said_as_kubectl_says_it(terms, words):
+    """Every operator, and alternatives joined by `or`."""
+    here, there = node("n1", labels={"slow": "yes"}), node("n2", labels={"disk": "ssd", "cores": "16"})
+    ledger = decide(cluster([here, there], [requiring("p1", *terms)]), strategy())
+
+    assert [each.because for each in ledger.evictions] == [f"{words} required, n1 does not match, n2 would take it"]
+
+
+def test_a_node_selector_counts_together_with_affinity_only():
+    """By itself it is not looked at; beside a required affinity both must match."""
+    alone = pod("alone", node_selector={"disk": "ssd"})
+    both = requiring("both", term("disk", "Exists"), node_selector={"disk": "ssd"})
+    here = node("n1", labels={"disk": "hdd"})
+
+    assert evicted(decide(cluster([here, nodes()[1]], [alone, both]), strategy())) == ["both"]
+
+
+@pytest.mark.parametrize("better", [{"cpu": "50m"}, {"unschedulable": True}, {"taints": ["k:NoSchedule"]}])
+def test_where_nothing_takes_the_pod_it_stays(better):
+    """Required affinity asks for a node that takes the pod, whether nodeFit is on or not."""
+    assert evicted(decide(cluster(nodes(**better), [requiring("p1")]), strategy())) == []
+
+
+@pytest.mark.parametrize("better", [{"cpu": "50m"}, {"unschedulable": True}, {"taints": ["k:NoSchedule"]}])
+def test_a_better_node_may_be_full(better):
+    """Preferred affinity asks for some node that takes the pod, and its own does (the reference's rule)."""
+    assert evicted(decide(cluster(nodes(**better), [preferring("p1")]), strategy(PREFERRED))) == ["p1"]
+
+
+def test_with_preferred_affinity_too_some_node_must_take_the_pod():
+    """Its own is cordoned and the other too small."""
+    on = cluster([node("n1", unschedulable=True), nodes(cpu="50m")[1]], [preferring("p1")])
+
+    assert evicted(decide(on, strategy(PREFERRED))) == []
+
+
+def test_equal_weights_move_nothing():
+    """Only a greater sum does, and a negative best counts as nothing."""
+    equal = cluster([nodes()[1], node("n1", labels={"disk": "ssd"})], [preferring("p1")])
+    worse = cluster(nodes(), [preferring("p1", weight=-1)])
+
+    assert evicted(decide(equal, strategy(PREFERRED))) == []
+    assert evicted(decide(worse, strategy(PREFERRED))) == []
+
+
+def test_no_room_is_set_aside():
+    """Three pods go although there is room for one (the reference's rule), the oldest first."""
+    pods = [requiring(f"p{each}", cpu="1", age=each) for each in (1, 2, 3)]
+
+    assert evicted(decide(cluster(nodes(cpu="1"), pods), strategy())) == ["p3", "p2", "p1"]
+
+
+def test_a_pod_that_violates_both_goes_once():
+    """The reference may evict it twice; here it is gone when the second type is looked at."""
+    both = pod("p1", node_terms=(term(),), preferred=(PreferredTerm(1, term()),), node_affinity=True)
+    ledger = decide(cluster(nodes(), [both]), strategy(*BOTH))
+
+    assert evicted(ledger) == ["p1"]
+    assert ledger.refusals == []
+
+
+def test_an_unknown_type_is_skipped_with_a_warning():
+    """The types that are known are still looked at."""
+    ledger = decide(cluster(nodes(), [requiring("p1")]), strategy("requiredDuringExecution", REQUIRED))
+
+    assert evicted(ledger) == ["p1"]
+    (warning,) = ledger.warnings
+    assert warning == (
+        "test/RemovePodsViolatingNodeAffinity: nodeAffinityType 'requiredDuringExecution' is unknown and skipped; "
+        f"there are {REQUIRED} and {PREFERRED}"
+    )
+
+
+@pytest.mark.parametrize("args", [{}, {"nodeAffinityType": None}, {"nodeAffinityType": []}])
+def test_the_types_must_be_given(args):
+    """The error names the key and the words there are."""
+    with pytest.raises(ValidationError, match=f"nodeAffinityType must be given: {REQUIRED}"):
+        Strategy.Args.model_validate(args)
+
+
+def test_protected_pods_that_should_go_are_refused_by_name():
+    """Pods that are where they belong leave no trace."""
+    on = cluster(nodes(), [requiring("bare", owners=None), requiring("gone", terminating=True), pod("b2", owners=None)])
+
+    assert refused(decide(on, strategy())) == {"bare": "FailedBarePods", "gone": "TerminatingPods"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(per_node=1), ["p1", "q1"]),
+        (Limits(per_namespace=1), ["p1"]),
+        (Limits(total=1), ["p1"]),
+        (Limits(total=0), []),
+    ],
+)
+def test_limits_end_it_where_they_apply(limits, expected):
+    """A full node ends its own pods only."""
+    pods = [requiring("p1", age=20), requiring("p2", age=10), requiring("q1", node="n3", age=20)]
+
+    assert evicted(decide(cluster([*nodes(), node("n3")], pods), strategy(), limits=limits)) == expected
+
+
+@pytest.mark.parametrize(
+    "args", [{"labelSelector": {"matchLabels": {"app": "x"}}}, {"namespaces": {"exclude": ["default"]}}]
+)
+def test_only_selected_pods_are_looked_at(args):
+    """labelSelector and namespaces narrow the pods."""
+    assert evicted(decide(cluster(nodes(), [requiring("p1")]), strategy(**args))) == []
