@@ -49,7 +49,7 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
         takers = Takers(cluster.nodes)
         for group, replicas in self._groups(cluster, evict):
             nodes = _number_of_nodes(takers, replicas)
-            if nodes < FEWEST_NODES:
+            if not nodes:
                 continue
             most = -(-replicas.total // nodes)
             for node, pods in replicas.duplicates.items():
@@ -105,9 +105,9 @@ def _crowded(pods: Iterable[Pod]) -> set[Group]:
 
 
 def _number_of_nodes(takers: Takers, replicas: Replicas) -> int:
-    """Return how many nodes take the duplicates; where they differ, each brings the nodes that take it.
+    """Return how many nodes take the duplicates: 0 or at least two.
 
-    One that fewer than two nodes take brings none, as in the reference.
+    Where duplicates differ, each brings the nodes that take it; one that fewer than two nodes take brings none.
     """
     specs = (pod.spec for pods in replicas.duplicates.values() for pod in pods)
     sets = {nodes for spec in specs if len(nodes := takers.names(spec)) >= FEWEST_NODES}

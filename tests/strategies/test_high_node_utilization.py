@@ -159,7 +159,6 @@ def test_limits():
         ({"evictionModes": ["Invalid"]}, "OnlyThresholdingResources"),
         ({"evictableNamespaces": {"include": ["a"]}}, "only exclude can be given"),
         ({"targetThresholds": {"cpu": 50}}, "Extra inputs"),
-        ({"metricsUtilization": {"source": "KubernetesMetrics"}}, "Extra inputs"),
     ],
 )
 def test_bad_arguments_are_told(args, message):

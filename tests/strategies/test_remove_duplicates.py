@@ -158,17 +158,18 @@ def test_which_nodes_take_them_by_labels(fields, expected):
 
 
 def test_replicas_that_differ_bring_the_nodes_of_each():
-    """One kind may go to n1 and n2, the other to n1 and n3: three nodes in all; one that may go nowhere adds none."""
-    nodes = [node(f"n{i}", labels={f"to{i}": "", "at": f"{i}"}) for i in (1, 2, 3)]
+    """One kind may go to n1 and n2, the other to n1 and n3: three nodes in all; one that only n4 takes adds none."""
+    nodes = [node(f"n{i}", labels={"at": f"{i}"}) for i in (1, 2, 3, 4)]
     some = [
         pod("original", age=99),
         pod("to-2", age=9, node_terms=(one_of("at", "1", "2"),)),
         pod("to-3", age=8, node_terms=(one_of("at", "1", "3"),)),
-        pod("to-1", age=7, node_terms=(one_of("at", "1"),)),
+        pod("to-4", age=7, node_terms=(one_of("at", "4"),)),
+        pod("elsewhere", node="n2"),
     ]
     ledger = decide(cluster(nodes, some), strategy())
 
-    assert evicted(ledger) == ["to-3", "to-1"]
+    assert evicted(ledger) == ["to-3", "to-4"]
     assert "at most 2 (3 nodes take them)" in ledger.evictions[0].because
 
 
@@ -186,7 +187,9 @@ def test_limits():
     def fresh():
         return spread(4, 4, 0, 0)
 
-    assert evicted(decide(fresh(), strategy(), limits=Limits(per_node=1))) == ["n1-3", "n2-3"]
+    on_each = decide(spread(5, 5, 0, 0, 0), strategy(), limits=Limits(per_node=1))
+    assert evicted(on_each) == ["n1-3", "n2-3"]
+    assert refused(on_each) == {"n1-4": "NodeLimit", "n2-4": "NodeLimit"}
     one = decide(fresh(), strategy(), limits=Limits(per_namespace=1))
     assert evicted(one) == ["n1-3"]
     assert refused(one) == dict.fromkeys(("n1-4", "n2-3", "n2-4"), "NamespaceLimit")
@@ -195,7 +198,7 @@ def test_limits():
 
 def test_the_owners_come_in_the_order_of_their_names():
     """By namespace, kind and name, so that a limit hits the same ones every time."""
-    on = [*replicas("n1", 3, "z-", owners="z"), *replicas("n1", 3, "a-", owners="a")]
+    on = [*replicas("n1", 3, "z-", owners="z"), *replicas("n2", 3, "a-", owners="a")]
 
     assert evicted(decide(cluster([node("n1"), node("n2")], on), strategy())) == ["a-3", "z-3"]
 

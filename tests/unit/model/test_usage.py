@@ -2,6 +2,7 @@
 
 import pytest
 
+from rebalancer.model.objects import Node
 from rebalancer.model.resources import parse_resources
 from rebalancer.model.usage import METRIC_RESOURCE, NodeLoad, Room, around_mean, node_loads, requested
 from tests.make import cluster, node, pod
@@ -39,8 +40,8 @@ def test_what_is_not_offered_or_not_used_has_no_percentage():
 
 def test_allocatable_counts_and_capacity_only_in_its_place():
     """A node that does not say what is allocatable offers its capacity."""
-    both = node("n1", cpu="2")
-    only_capacity = type(both)(name="n1", capacity=parse_resources({"cpu": "4"}))
+    both = Node(name="n1", capacity={"cpu": 4000}, allocatable={"cpu": 2000})
+    only_capacity = Node(name="n1", capacity={"cpu": 4000})
 
     assert NodeLoad(both, {"cpu": 1000}).percent("cpu") == 50
     assert NodeLoad(only_capacity, {"cpu": 1000}).percent("cpu") == 25
