@@ -202,6 +202,16 @@ def test_protected_pods_of_full_nodes_are_refused_in_the_ledger():
     assert [entry.because for entry in ledger.refusals] == ["n1 at cpu 62.5 % > 50 %"]
 
 
+def test_once_the_room_is_spent_nothing_more_is_looked_at():
+    """The first node takes all the room; the protected pod of the second is not even mentioned."""
+    on_n2 = [pod("daemon", node="n2", owners=[owner("agent", kind="DaemonSet")]), *pods(6, "n2", "m")]
+    nodes = [node("n1"), node("n2"), node("n3", pods=2)]
+    ledger = decide(cluster(nodes, [*pods(8, memory="1Gi"), *on_n2]), strategy())
+
+    assert evicted(ledger) == ["p1"]
+    assert refused(ledger) == {}
+
+
 def test_with_node_fit_what_fits_nowhere_stays():
     """It is refused in the ledger, and the next pod has its turn."""
     nodes = [node("n1"), node("n2")]
@@ -221,8 +231,12 @@ def test_limits():
         on_n1 = [*pods(4, prefix="a", memory="1Gi"), *pods(4, prefix="b", namespace="other")]
         return cluster(nodes, [*on_n1, *pods(7, "n2", "m")])
 
-    assert evicted(decide(fresh(), strategy(), limits=Limits(per_node=1))) == ["a1", "m1"]
-    assert evicted(decide(fresh(), strategy(), limits=Limits(per_namespace=2))) == ["a1", "b1", "a2"]
+    on_each = decide(fresh(), strategy(), limits=Limits(per_node=1))
+    assert evicted(on_each) == ["a1", "m1"]
+    assert refused(on_each) == {"b1": "NodeLimit", "m2": "NodeLimit"}
+    in_each = decide(fresh(), strategy(), limits=Limits(per_namespace=1))
+    assert evicted(in_each) == ["a1", "b1"]
+    assert refused(in_each)["b4"] == "NamespaceLimit"
     ledger = decide(fresh(), strategy(), limits=Limits(total=2))
     assert evicted(ledger) == ["a1", "b1"]
     assert ledger.runs[0].error is None
