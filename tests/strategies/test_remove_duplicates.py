@@ -153,8 +153,10 @@ def one_of(key, *values, operator="In"):
 def test_which_nodes_take_them_by_labels(fields, expected):
     """Of five replicas two nodes hold at most three each; with fewer than two nodes nothing happens."""
     nodes = [node("n1", labels={"pool": "a"}), node("n2", labels={"pool": "a"}), node("n3")]
+    ledger = decide(spread(4, 1, 0, nodes=nodes, **fields), strategy())
 
-    assert evicted(decide(spread(4, 1, 0, nodes=nodes, **fields), strategy())) == expected
+    assert evicted(ledger) == expected
+    assert ledger.runs[0].error is None
 
 
 def test_replicas_that_differ_bring_the_nodes_of_each():
