@@ -60,7 +60,8 @@ def node(
     )
 
 
-_SPEC_FIELDS = set(PodSpec.__struct_fields__)
+#: What a pod says itself is not set through its spec.
+_SPEC_FIELDS = set(PodSpec.__struct_fields__) - set(Pod.__struct_fields__)
 
 
 def pod(
@@ -82,13 +83,14 @@ def pod(
     spec.setdefault("requested", frozenset(amounts))
     if isinstance(owners, str):
         owners = (owner(owners),)
-    defaults = {"phase": "Running", "ready": True, "uid": f"uid-{namespace}-{name}", "qos": "Burstable"}
+    born = NOW - timedelta(seconds=age)
+    state = {"phase": "Running", "ready": True, "qos": "Burstable", "started": born}
+    defaults = {"uid": f"uid-{namespace}-{name}", **state}
     return Pod(
         namespace=namespace,
         name=name,
         node=node,
-        created=NOW - timedelta(seconds=age),
-        started=NOW - timedelta(seconds=age),
+        created=born,
         owners=tuple(owners or ()),
         spec=PodSpec(tolerations=tuple(toleration(each) for each in tolerations), **spec),
         **{**defaults, **fields},

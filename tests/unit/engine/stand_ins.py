@@ -1,0 +1,98 @@
+"""Strategies and sinks that show what the engine makes of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rebalancer.api import Args, Balance, Cluster, Deschedule, Evict
+from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.model.objects import Pod
+from rebalancer.model.verdict import GRANTED, Refused, Verdict
+from tests.make import cluster, node
+
+
+class Greedy(Deschedule[Args]):
+    """Asks for every pod there is, `times` times, without asking whether it may."""
+
+    name = "Greedy"
+    Args = Args
+
+    def __init__(self, times: int = 1) -> None:
+        super().__init__(Args())
+        self.times = times
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        for pod in [*cluster.snapshot.pods] * self.times:
+            evict(pod, because="greed")
+
+
+class Polite(Deschedule[Args]):
+    """Asks which pods it may have, and then for these."""
+
+    name = "Polite"
+    Args = Args
+
+    def __init__(self) -> None:
+        super().__init__(Args())
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        for pod in [pod for pod in cluster.snapshot.pods if evict.evictable(pod, "manners")]:
+            evict(pod, because="manners")
+
+
+class Scripted(Deschedule[Args]):
+    """Does what it is told."""
+
+    name = "Scripted"
+    Args = Args
+
+    def __init__(self, script: Callable[[Cluster, Evict], object], name: str = "Scripted") -> None:
+        super().__init__(Args())
+        self.script = script
+        self.name = name  # type: ignore[misc]  # of this one alone
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        self.script(cluster, evict)
+
+
+class ScriptedBalance(Balance[Args]):
+    """The same at the other extension point."""
+
+    name = "ScriptedBalance"
+    Args = Args
+
+    def __init__(self, script: Callable[[Cluster, Evict], object], name: str) -> None:
+        super().__init__(Args())
+        self.script = script
+        self.name = name  # type: ignore[misc]  # of this one alone
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        self.script(cluster, evict)
+
+
+class AnsweringSink:
+    """Answers by name of the pod, else grants, and keeps what it was asked for."""
+
+    def __init__(self, answers: Mapping[str, Verdict] | None = None) -> None:
+        self.answers = answers or {}
+        self.asked: list[str] = []
+
+    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
+        self.asked.append(pod.name)
+        return self.answers.get(pod.name, GRANTED)
+
+
+def first_cause(
+    candidate: Pod,
+    args: Mapping[str, Any] | None = None,
+    others: Iterable[Pod] = (),
+    nodes: Iterable[Any] | None = None,
+    **fields: Any,
+) -> Refused | None:
+    """What DefaultEvictor with these arguments says of a pod beside others, on two nodes unless given."""
+    on = cluster(nodes or [node("n1"), node("n2")], [candidate, *others], **fields)
+    return Evictor(on, DefaultEvictorArgs.model_validate(args or {})).refusal(candidate)
+
+
+def by(refusal: Refused | None) -> str:
+    return refusal.by if refusal else ""
