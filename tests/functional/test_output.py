@@ -86,7 +86,7 @@ def test_a_table_of_a_dry_run_says_so(two, rebalancer):
 
 
 def test_measured_usage_is_refused_when_it_is_needed(two, rebalancer):
-    """The policy loads; its strategy fails with the reason, which is exit code 1 where nothing was evicted."""
+    """The policy loads; without a source its strategy fails with that reason, which is exit code 1 by itself."""
     args = {
         "thresholds": {"cpu": 20},
         "targetThresholds": {"cpu": 50},
@@ -101,7 +101,7 @@ def test_measured_usage_is_refused_when_it_is_needed(two, rebalancer):
     assert outcome.exit_code == 1
     (run,) = outcome.report["strategies"]
     assert (run["strategy"], run["evicted"]) == ("LowNodeUtilization", 0)
-    assert "metricsUtilization" in run["error"]
+    assert "usage" in run["error"]
 
 
 @pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
