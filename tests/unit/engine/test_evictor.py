@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.make import decide, evicted, node, owner, pod, refused
 from tests.make import cluster as make_cluster
+from tests.make import decide, evicted, node, owner, pod, refused
 from tests.unit.engine.stand_ins import Greedy, Polite, by, first_cause
 
 FIT = {"nodeFit": True}

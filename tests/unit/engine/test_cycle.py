@@ -1,0 +1,176 @@
+"""One cycle: which strategies run, in which order, and what stops them."""
+
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+
+from rebalancer.engine.budget import Limits
+from rebalancer.engine.cycle import ProfilePlan, run_cycle
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.engine.gate import DrySink
+from rebalancer.errors import CycleStopped, StrategyError, UsageError
+from tests.make import cluster, decide, evicted, node, pod, refused
+from tests.unit.engine.stand_ins import Greedy, Scripted, ScriptedBalance
+
+ON = [node("n1"), node("n2")]
+
+
+def nothing(_on: Any, _evict: Any) -> None:
+    pass
+
+
+def test_deschedule_strategies_of_all_profiles_come_before_balance_strategies() -> None:
+    """Each in the order of the policy."""
+    plans = [
+        ProfilePlan(
+            profile,
+            DefaultEvictorArgs(),
+            tuple(Scripted(nothing, f"d{number}") for number in (2, 1)),
+            tuple(ScriptedBalance(nothing, f"b{number}") for number in (2, 1)),
+        )
+        for profile in ("y", "x")
+    ]
+
+    ledger = run_cycle(cluster(ON, []), plans, Limits(), DrySink(), timer=lambda: 0.0)
+
+    assert [f"{run.profile}/{run.strategy}" for run in ledger.runs] == [
+        "y/d2",
+        "y/d1",
+        "x/d2",
+        "x/d1",
+        "y/b2",
+        "y/b1",
+        "x/b2",
+        "x/b1",
+    ]
+
+
+def test_each_profile_has_its_own_evictor_and_all_share_the_limits() -> None:
+    """A pod that one profile protects another may take."""
+    plans = [
+        ProfilePlan("careful", DefaultEvictorArgs(), (Greedy(),)),
+        ProfilePlan("bold", DefaultEvictorArgs(evict_local_storage_pods=True), (Greedy(),)),
+    ]
+    pods = [pod("a"), pod("b", local_storage=True), pod("c", local_storage=True)]
+
+    ledger = run_cycle(cluster(ON, pods), plans, Limits(total=2), DrySink(), timer=lambda: 0.0)
+
+    assert [(entry.profile, entry.pod.name) for entry in ledger.evictions] == [("careful", "a"), ("bold", "b")]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        pytest.param(StrategyError("no metrics"), "no metrics", id="an error of a strategy's own"),
+        pytest.param(ZeroDivisionError("oops"), "ZeroDivisionError: oops", id="an error of foreign code"),
+    ],
+)
+def test_a_strategy_that_fails_does_not_stop_the_next(error: Exception, text: str) -> None:
+    """Its error stands in its run; what it had evicted before stays evicted."""
+
+    def script(on: Any, evict: Any) -> None:
+        evict(on.pods()[0], "first")
+        raise error
+
+    ledger = decide(cluster(ON, [pod("a"), pod("b")]), Scripted(script), Greedy())
+
+    assert evicted(ledger) == ["a", "b"]
+    assert [(run.strategy, run.evicted, run.error) for run in ledger.runs] == [
+        ("Scripted", 1, text),
+        ("Greedy", 1, None),
+    ]
+
+
+def test_a_stop_ends_the_cycle() -> None:
+    """No strategy after it runs, and each says why; no strategy can take it for an error of its own."""
+
+    def stubborn(_on: Any, _evict: Any) -> None:
+        with suppress(Exception):
+            raise CycleStopped("SIGTERM")
+
+    ledger = decide(cluster(ON, [pod("a")]), Scripted(stubborn), Greedy())
+
+    assert ledger.stopped == "SIGTERM"
+    assert evicted(ledger) == []
+    assert [run.error for run in ledger.runs] == ["SIGTERM", "SIGTERM"]
+
+
+@pytest.mark.parametrize(
+    "nodes", [[], [node("n1")], [node("n1"), node("n2", ready=False)]], ids=["none", "one", "one of two"]
+)
+def test_with_fewer_than_two_ready_nodes_nothing_runs(nodes: list[Any]) -> None:
+    """The ledger says why, and that is no error."""
+    ledger = decide(cluster(nodes, [pod("a")]), Greedy())
+
+    assert ledger.runs == []
+    assert "ready node" in (ledger.skipped or "")
+    assert ledger.stopped is None
+
+
+def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anything_runs() -> None:
+    """Nothing is evicted by the profiles before it."""
+    plans = [
+        ProfilePlan("good", DefaultEvictorArgs(), (Greedy(),)),
+        ProfilePlan("bad", DefaultEvictorArgs.model_validate({"priorityThreshold": {"name": "x"}}), (Greedy(),)),
+    ]
+    on = cluster(ON, [a := pod("a")])
+
+    with pytest.raises(UsageError):
+        run_cycle(on, plans, Limits(), DrySink(), timer=lambda: 0.0)
+    assert on.contains(a)
+
+
+def test_the_duration_of_each_strategy_is_measured() -> None:
+    """By the timer given."""
+    ticks = count()
+    plan = ProfilePlan("p", DefaultEvictorArgs(), (Scripted(nothing), Scripted(nothing)))
+
+    ledger = run_cycle(cluster(ON, []), [plan], Limits(), DrySink(), timer=lambda: float(next(ticks)))
+
+    assert [run.seconds for run in ledger.runs] == [1.0, 1.0]
+
+
+def test_a_pod_refused_twice_to_one_strategy_counts_once_with_the_first_cause() -> None:
+    """And once for each strategy."""
+
+    def script(on: Any, evict: Any) -> None:
+        (one,) = on.pods()
+        evict.evictable(one, "first")
+        evict(one, "second")
+
+    ledger = decide(
+        cluster(ON, [pod("a", cpu="99", owners=None)]), Scripted(script), Scripted(script), evictor={"nodeFit": True}
+    )
+
+    assert [(entry.because, entry.verdict.by) for entry in ledger.refusals] == [("first", "FailedBarePods")] * 2
+    assert [run.refused for run in ledger.runs] == [1, 1]
+
+
+def test_a_pod_granted_in_the_end_was_not_refused() -> None:
+    """A strategy may ask again when the cluster has changed."""
+
+    def script(on: Any, evict: Any) -> None:
+        big, small = on.pods()
+        assert not evict.evictable(big, "first")
+        evict(small, "to make room")
+        assert evict(big, "second").granted
+
+    pods = [pod("small", node="n2", cpu="1"), pod("big", node="n1", cpu="4")]
+    ledger = decide(cluster(ON, pods), Scripted(script), evictor={"nodeFit": True})
+
+    assert ledger.runs[0].error is None
+    assert evicted(ledger) == ["small", "big"]
+    assert refused(ledger) == {}
+
+
+def test_every_entry_is_observed_as_it_is_recorded() -> None:
+    """Events are written while the cycle runs."""
+    seen = []
+    plan = ProfilePlan("p", DefaultEvictorArgs(), (Greedy(),))
+    on = cluster(ON, [pod("a"), pod("b", mirror=True)])
+
+    run_cycle(on, [plan], Limits(), DrySink(), timer=lambda: 0.0, observe=lambda entry: seen.append(entry.pod.name))
+
+    assert seen == ["a", "b"]

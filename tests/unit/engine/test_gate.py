@@ -1,0 +1,132 @@
+"""The gate: what the sink's answers lead to."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.engine.budget import Limits
+from rebalancer.engine.ledger import Ledger
+from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
+from tests.make import cluster, decide, evicted, node, pdb, pod, refused
+from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
+
+ON = [node("n1"), node("n2")]
+LOST = Failed("no answer", unknown=True)
+
+
+def after(
+    answer: Verdict, *pods: Any, total: int | None = None, times: int = 1, **fields: Any
+) -> tuple[Ledger, Any, Any]:
+    """Ask for all pods, of which `a` gets this answer."""
+    on, sink = cluster(ON, pods or [pod("a"), pod("b")], **fields), AnsweringSink({"a": answer})
+    return decide(on, Greedy(times), limits=Limits(total=total), sink=sink), on, sink
+
+
+def test_a_granted_pod_leaves_the_cluster_at_once() -> None:
+    """What is asked next is answered without it."""
+    seen = []
+
+    def script(on: Any, evict: Any) -> None:
+        for each in on.pods():
+            evict(each, "test")
+            seen.append([other.name for other in on.pods()])
+
+    decide(cluster(ON, [pod("a"), pod("b")]), Scripted(script))
+
+    assert seen == [["b"], []]
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays", "counts"),
+    [
+        pytest.param(Granted(), False, True, id="granted"),
+        pytest.param(Refused("PDB", "no"), True, False, id="refused by the server"),
+        pytest.param(Refused("Webhook", "no"), True, False, id="denied by a webhook"),
+        pytest.param(Refused("Gone", "not found"), False, False, id="gone"),
+        pytest.param(Failed("500"), True, False, id="failed"),
+        pytest.param(LOST, False, True, id="without an answer, so it may be gone"),
+    ],
+)
+def test_what_an_answer_means(answer: Verdict, stays: bool, counts: bool) -> None:
+    """Whether the pod is still there, and whether limits and PDBs count it."""
+    pods = [pod("a", labels={"app": "web"}), pod("b", labels={"app": "web"})]
+    by_limit, on, _ = after(answer, *pods, total=1)
+    by_pdb, _, _ = after(answer, *pods, budgets=(pdb("web", 1),))
+
+    assert on.contains(pods[0]) is stays
+    assert refused(by_limit).get("b") == ("TotalLimit" if counts else None)
+    assert refused(by_pdb).get("b") == ("PDB" if counts else None)
+
+
+def test_what_the_engine_refuses_is_not_asked_for() -> None:
+    """The sink sees what has passed everything else."""
+    pods = [pod("a"), pod("mirror", mirror=True), pod("covered", labels={"app": "web"}), pod("b")]
+    _, _, sink = after(Granted(), *pods, budgets=(pdb("web", 0),))
+
+    assert sink.asked == ["a", "b"]
+
+
+@pytest.mark.parametrize("answer", [Granted(), LOST, Refused("Gone", "not found")])
+def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
+    """Whoever asks for it again."""
+    ledger, _, sink = after(answer, times=2)
+
+    assert sink.asked == ["a", "b"]
+    assert evicted(ledger) == (["a", "b"] if answer.granted else ["b"])
+
+
+def test_min_replicas_count_a_pod_that_may_be_gone_as_gone() -> None:
+    """The safe side."""
+    sink = AnsweringSink({"a": LOST})
+
+    ledger = decide(cluster(ON, [pod(name) for name in "abc"]), Greedy(), evictor={"minReplicas": 2}, sink=sink)
+
+    assert evicted(ledger) == ["b"]
+    assert refused(ledger) == {"c": "MinReplicas"}
+
+
+def test_a_failure_is_recorded_and_the_strategy_goes_on() -> None:
+    """A failure is no refusal."""
+    ledger, _, _ = after(Failed("500"))
+
+    assert [entry.pod.name for entry in ledger.failures] == ["a"]
+    assert refused(ledger) == {}
+    assert evicted(ledger) == ["b"]
+
+
+def test_questions_leave_a_trace_only_with_a_reason() -> None:
+    """A strategy may look around without asking for a pod."""
+
+    def script(on: Any, evict: Any) -> None:
+        first, second, third = on.pods()
+        assert not evict.evictable(first)
+        assert not evict.passes_filter(second, "because")
+        assert evict.passes_pre_eviction_filter(third, "because")
+
+    ledger = decide(cluster(ON, [pod(name, local_storage=True) for name in "abc"]), Scripted(script))
+
+    assert ledger.runs[0].error is None
+    assert refused(ledger) == {"b": "PodsWithLocalStorage"}
+
+
+def test_the_two_filters_are_two_questions() -> None:
+    """Protections and replicas here, node fit and namespaces there."""
+
+    def script(on: Any, evict: Any) -> None:
+        guarded, homeless = on.pods()
+        assert (evict.passes_filter(homeless), evict.passes_pre_eviction_filter(homeless)) == (True, False)
+        assert (evict.passes_filter(guarded), evict.passes_pre_eviction_filter(guarded)) == (False, True)
+        assert not evict.evictable(homeless)
+        assert not evict.evictable(guarded)
+
+    pods = [pod("homeless", cpu="99"), pod("guarded", local_storage=True)]
+    ledger = decide(cluster(ON, pods), Scripted(script), evictor={"nodeFit": True})
+
+    assert ledger.runs[0].error is None
+
+
+def test_a_warning_names_its_profile_and_strategy_and_is_given_once() -> None:
+    """Beside the entries."""
+    ledger = decide(cluster(ON, []), Scripted(lambda _, evict: [evict.warn("look out") for _ in range(2)]))
+
+    assert ledger.warnings == ["test/Scripted: look out"]
