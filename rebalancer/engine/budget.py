@@ -1,14 +1,15 @@
-"""What a cycle may spend: limits on evictions per node, namespace and cycle, and the PDBs."""
+"""What a cycle may spend: limits on evictions per node, namespace and cycle, the PDBs, and shares of owners."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rebalancer.engine.protections import covers
-from rebalancer.model.objects import DisruptionBudget, Pod
+from rebalancer.model.objects import DisruptionBudget, Owner, Pod
 from rebalancer.model.verdict import Refused
 
 TOTAL_LIMIT = "TotalLimit"
+_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class LimitCounter:
             return Refused("NamespaceLimit", f"{used} in namespace {pod.namespace} are used")
         return None
 
-    def spend(self, pod: Pod) -> None:
-        """Count an eviction."""
-        self._total += 1
-        self._namespaces[pod.namespace] += 1
+    def spend(self, pod: Pod, count: int = 1) -> None:
+        """Count an eviction; with -1 take that back."""
+        self._total += count
+        self._namespaces[pod.namespace] += count
         if pod.node:
-            self._nodes[pod.node] += 1
+            self._nodes[pod.node] += count
 
 
 class DisruptionBudgets:
@@ -74,11 +75,15 @@ class DisruptionBudgets:
             return Refused("PDB", f"more than one PDB selects it ({names}), which the API server refuses")
         return next(filter(None, (self._exhausted(budget, pod) for budget in covering)), None)
 
-    def spend(self, pod: Pod) -> None:
-        """Count a granted pod against its PDB."""
+    def spend(self, pod: Pod, count: int = 1) -> None:
+        """Count a granted pod against its PDB; with -1 take that back."""
         for budget in self._covering(pod):
             if not _free_of_charge(budget, pod):
-                self._spent[budget.namespace, budget.name] += 1
+                self._spent[budget.namespace, budget.name] += count
+
+    def select(self, pod: Pod) -> bool:
+        """Tell whether some PDB selects the pod, whatever it allows."""
+        return any(covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
         if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating:
@@ -94,6 +99,36 @@ class DisruptionBudgets:
         if left > 0:
             return None
         return Refused("PDB", f"PDB {budget.name} allows none of its {budget.disruptions_allowed} disruptions any more")
+
+
+class OwnerShares:
+    """How many pods each owner has lost in this cycle, of those it had at its beginning.
+
+    Args:
+        pods: all pods as the cycle began; those that are terminating or have ended are none that an owner has.
+    """
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._had = Counter(owner for pod in pods if pod.active and not pod.terminating and (owner := _owner(pod)))
+        self._lost: Counter[tuple[str, Owner]] = Counter()
+
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the pod's owner has lost a quarter of its pods, or one if it has fewer than eight."""
+        owner = _owner(pod)
+        if owner is None or self._lost[owner] < max(1, self._had[owner] // _PARTS):
+            return None
+        name = f"{owner[1].kind} {owner[1].name}"
+        lost = f"has lost {self._lost[owner]} of {self._had[owner]} pods in this cycle"
+        return Refused("OwnerShare", f"{name} {lost}, and without a PDB a quarter is the most")
+
+    def spend(self, pod: Pod, count: int = 1) -> None:
+        """Count a granted pod; with -1 take that back."""
+        if owner := _owner(pod):
+            self._lost[owner] += count
+
+
+def _owner(pod: Pod) -> tuple[str, Owner] | None:
+    return (pod.namespace, pod.controller) if pod.controller else None
 
 
 def _free_of_charge(budget: DisruptionBudget, pod: Pod) -> bool:

@@ -1,16 +1,13 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
-from collections import Counter
-
 from rebalancer.engine.evictor_args import DefaultEvictorArgs
 from rebalancer.engine.protections import ABSOLUTE, configured
 from rebalancer.errors import UsageError
 from rebalancer.model.cluster import Cluster
+from rebalancer.model.fit import tally
 from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY, Pod, Snapshot
 from rebalancer.model.selectors import parse_selector_text
 from rebalancer.model.verdict import Refused
-
-_REASONS_SHOWN = 3
 
 
 class Evictor:
@@ -32,15 +29,19 @@ class Evictor:
             return None
         return next(filter(None, (each.refusal(pod) for each in self._protections)), None)
 
-    def too_few_replicas(self, pod: Pod) -> Refused | None:
+    def too_few_replicas(self, pod: Pod, gone: int = 0) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
 
         Pods without an owner or with several pass, as in the reference.
+
+        Args:
+            pod: the pod in question.
+            gone: how many pods of this owner are to count as gone beside those that are.
         """
         minimum = self._args.min_replicas
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None
-        count = self._cluster.siblings(pod.owners[0].uid)
+        count = self._cluster.siblings(pod.owners[0].uid) - gone
         return Refused("MinReplicas", f"owner has {count} pods, fewer than {minimum}") if count < minimum else None
 
     def homeless(self, pod: Pod) -> Refused | None:
@@ -68,10 +69,8 @@ class Evictor:
         others = [node for node in self._destinations if node.name != pod.node]
         if not others:
             return "there is no other node"
-        causes = Counter(self._cluster.why_not(pod, node).partition(" (")[0] for node in others)
-        shown = [f"{count} x {cause}" for cause, count in sorted(causes.items(), key=lambda each: (-each[1], each[0]))]
-        more = ["..."] if len(shown) > _REASONS_SHOWN else []
-        return f"fits none of {len(others)} other nodes: {', '.join(shown[:_REASONS_SHOWN] + more)}"
+        causes = tally(self._cluster.why_not(pod, node) for node in others)
+        return f"fits none of {len(others)} other nodes: {causes}"
 
 
 def threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:

@@ -1,14 +1,16 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from rebalancer.engine.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits
+from rebalancer.engine.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits, OwnerShares
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.objects import Pod
-from rebalancer.model.verdict import GRANTED, Failed, Refused, Verdict
+from rebalancer.model.verdict import GRANTED, Refused, Verdict
 
 
 class Sink(Protocol):
@@ -40,30 +42,64 @@ class Gate:
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or ())
+        self._shares = OwnerShares(cluster.snapshot.pods)
 
-    def ask(self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str) -> Verdict:
-        """Decide on one pod, carry it out, and record the verdict."""
-        verdict = self._refusal(evictor, pod) or self._sink.evict(pod, profile, strategy, because)
-        went = verdict.granted or (isinstance(verdict, Failed) and verdict.unknown)
-        if went:
-            self._limits.spend(pod)
-            self._budgets.spend(pod)
-        if went or (isinstance(verdict, Refused) and verdict.by == "Gone"):
+    def ask(
+        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str, *, sparing: bool = False
+    ) -> Verdict:
+        """Decide on one pod, carry it out, and record the verdict.
+
+        Args:
+            evictor: the filters of the profile.
+            profile: its name.
+            strategy: who asks.
+            pod: the pod in question.
+            because: why it should go.
+            sparing: whether an owner without a PDB keeps most of its pods.
+        """
+        refusal = self._refusal(evictor, pod, sparing=sparing)
+        verdict = refusal or self._sink.evict(pod, profile, strategy, because)
+        if verdict.gone and not isinstance(verdict, Refused):
+            self._spend([pod])
+        if verdict.gone:
             self._take_out(pod)
         self.ledger.record(Entry(profile, strategy, pod, because, verdict))
         if isinstance(verdict, Refused) and verdict.by == TOTAL_LIMIT:
             raise CycleOver
         return verdict
 
-    def _refusal(self, evictor: Evictor, pod: Pod) -> Refused | None:
+    def first_refusal(
+        self, evictor: Evictor, pods: Sequence[Pod], *, sparing: bool = False
+    ) -> tuple[Pod, Refused] | None:
+        """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
+        gone: Counter[str] = Counter()
+        for number, pod in enumerate(pods):
+            siblings = sum(gone[owner.uid] for owner in pod.owners)
+            refusal = evictor.homeless(pod) or self._refusal(evictor, pod, siblings, sparing=sparing)
+            if refusal:
+                self._spend(pods[:number], -1)
+                return pod, refusal
+            self._spend([pod])
+            gone.update(owner.uid for owner in pod.owners)
+        self._spend(pods, -1)
+        return None
+
+    def _refusal(self, evictor: Evictor, pod: Pod, gone: int = 0, *, sparing: bool = False) -> Refused | None:
         if not self.cluster.contains(pod):
             return Refused("Gone", "already evicted in this cycle, or gone")
         return (
             evictor.protection(pod)
-            or evictor.too_few_replicas(pod)
+            or evictor.too_few_replicas(pod, gone)
             or self._limits.refusal(pod)
             or self._budgets.refusal(pod)
+            or (self._shares.refusal(pod) if sparing and not self._budgets.select(pod) else None)
         )
+
+    def _spend(self, pods: Iterable[Pod], count: int = 1) -> None:
+        for pod in pods:
+            self._limits.spend(pod, count)
+            self._budgets.spend(pod, count)
+            self._shares.spend(pod, count)
 
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):
@@ -73,11 +109,12 @@ class Gate:
 class StrategyGate:
     """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`)."""
 
-    def __init__(self, gate: Gate, evictor: Evictor, profile: str, strategy: str) -> None:
+    def __init__(self, gate: Gate, evictor: Evictor, profile: str, strategy: str, *, sparing: bool = False) -> None:
         self._gate = gate
         self._evictor = evictor
         self._profile = profile
         self._strategy = strategy
+        self._sparing = sparing
 
     def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
         """Tell whether no protection covers the pod; record a no if `because` is given."""
@@ -91,6 +128,14 @@ class StrategyGate:
         """Tell whether the pod passes both filters; record a no if `because` is given."""
         return self._passes(pod, because, self._evictor.refusal(pod))
 
+    def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
+        """Return the first of these pods that would be refused if all were asked for in this order, and why."""
+        return self._gate.first_refusal(self._evictor, pods, sparing=self._sparing)
+
+    def sparing_owners(self) -> "StrategyGate":
+        """Return a gate that also spares owners without a PDB."""
+        return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, sparing=True)
+
     def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
         """Record that a pod stays by a rule of the strategy's own."""
         self._gate.ledger.record(Entry(self._profile, self._strategy, pod, because, refusal))
@@ -101,7 +146,7 @@ class StrategyGate:
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
         """Ask for the eviction of a pod."""
-        return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because)
+        return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because, sparing=self._sparing)
 
     def stop(self, reason: str) -> None:
         """Let no further strategy run."""

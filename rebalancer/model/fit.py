@@ -5,11 +5,14 @@ required anti-affinity against the pods on that very node; room by requests, whi
 Not looked at: pod affinity, the residents' anti-affinity, spread, volumes, host ports, preferences.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from rebalancer.model.objects import Node, Pod, PodAffinityTerm, PodSpec
 from rebalancer.model.resources import PODS, describe
 from rebalancer.model.taints import untolerated
+
+_CAUSES_SHOWN = 3
 
 
 def why_placement_fails(spec: PodSpec, node: Node) -> str:
@@ -46,6 +49,17 @@ def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> str:
 def _selects(term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
     namespaces = term.namespaces or (pod.namespace,)
     return other.namespace in namespaces and term.selector is not None and term.selector.matches(other.labels)
+
+
+def tally(causes: Iterable[str]) -> str:
+    """Return the most frequent causes with their numbers, like `3 x cordoned, 1 x insufficient cpu`.
+
+    What a cause says in parentheses is about one node, and so left out.
+    """
+    counts = Counter(cause.partition(" (")[0] for cause in causes)
+    shown = [f"{count} x {cause}" for cause, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+    more = ["..."] if len(shown) > _CAUSES_SHOWN else []
+    return ", ".join(shown[:_CAUSES_SHOWN] + more)
 
 
 class Fit:

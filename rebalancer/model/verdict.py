@@ -1,4 +1,4 @@
-"""What became of a request to evict a pod."""
+"""What became of a request to evict a pod; `gone` tells whether its node can do without it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,6 +9,7 @@ class Granted:
     """The pod goes (live: the API server accepted the eviction)."""
 
     granted: ClassVar[bool] = True
+    gone: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Refused:
 
     Attributes:
         by: the first cause: a protection's name, NodeFit, NamespaceLabelSelector, MinReplicas, TotalLimit,
-            NodeLimit, NamespaceLimit, PDB, Webhook or Gone.
+            NodeLimit, NamespaceLimit, PDB, OwnerShare, Webhook or Gone; of a strategy's own rules NoDestination,
+            NoUsage and YoungerThanWindow.
         reason: the cause in words, with its numbers.
     """
 
@@ -25,6 +27,11 @@ class Refused:
     reason: str
 
     granted: ClassVar[bool] = False
+
+    @property
+    def gone(self) -> bool:
+        """Whether the pod was gone already."""
+        return self.by == "Gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,11 @@ class Failed:
     unknown: bool = False
 
     granted: ClassVar[bool] = False
+
+    @property
+    def gone(self) -> bool:
+        """Whether the pod may be gone, and so counts as gone."""
+        return self.unknown
 
 
 Verdict = Granted | Refused | Failed

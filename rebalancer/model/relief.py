@@ -1,0 +1,172 @@
+"""Relief: cure full nodes with few moves, each of a pod that some destination takes.
+
+On each node the pod goes that cures what is above target with the least left over, or, if none does, the one that
+leaves the least; but never a dearer one (see `rebalancer.model.eviction_order`) before a cheaper one that helps, pods
+of Jobs last among their like, and never one that takes less than a tenth of the first excess without curing it.
+Ties go by age, oldest first, then namespace and name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.evict import Evict
+from rebalancer.model.eviction_order import EvictionClass, eviction_class
+from rebalancer.model.figures import Figures
+from rebalancer.model.level import Excess, Level, Points, number_text
+from rebalancer.model.objects import Pod
+from rebalancer.model.reservations import Reservations
+from rebalancer.model.resources import Resources
+from rebalancer.model.usage import Percentages
+from rebalancer.model.verdict import Refused, Verdict
+
+_LEAST_SHARE = 0.1
+_DECIMALS = 9  # what differs by less is equal: sums of the same numbers in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A pod that may go, with what it takes along: amounts, and points of its node."""
+
+    pod: Pod
+    usage: Resources
+    points: Points
+
+
+def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
+    """Return the candidate that does most for what a node has above target, None if none does enough.
+
+    Args:
+        candidates: of one class, the oldest first.
+        excess: what is above target now.
+        first: the sum that was above target at the beginning.
+    """
+    helpful = [each for each in candidates if _helps(each, excess, first)]
+    return min(helpful, key=lambda each: _left_over(each, excess), default=None)
+
+
+def _helps(candidate: Candidate, excess: Excess, first: float) -> bool:
+    left = excess.left(candidate.points)
+    taken = round(excess.total - left, _DECIMALS)
+    return taken > 0 and (left == 0 or taken >= round(first * _LEAST_SHARE, _DECIMALS))
+
+
+def _left_over(candidate: Candidate, excess: Excess) -> tuple[bool, float]:
+    left = excess.left(candidate.points)
+    cures = left == 0
+    return (not cures, round(excess.beyond(candidate.points) if cures else left, _DECIMALS))
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """Takes pods off nodes above their targets.
+
+    Attributes:
+        targets: by resource, above which percentage a node loses pods.
+        wanted: tells which pods come into question.
+        limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
+            nobody could tell when it has lost enough.
+    """
+
+    cluster: Cluster
+    evict: Evict
+    figures: Figures
+    reservations: Reservations
+    targets: Percentages
+    wanted: Callable[[Pod], bool]
+    limit: int | None = None
+
+    def run(self, sources: Iterable[Level]) -> None:
+        """Cure nodes, the one furthest above its targets first, and warn of those that are not cured.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        for source in sorted(sources, key=lambda each: (-each.above(self.targets).total, each.node.name)):
+            self.drain(source)
+            over = source.above(self.targets).total
+            if over and self.figures.pods_known:
+                self.evict.warn(
+                    f"{source.node.name} stays {number_text(over)} points over: no other pod helps and may go"
+                )
+
+    def drain(self, source: Level) -> None:
+        """Evict pods of one node until it is within its targets or no pod that may go helps any more.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        evicted = 0
+        limit = 1 if self.limit is None and not self.figures.pods_known else self.limit
+        for candidate in self._choices(source):
+            if evicted == limit:
+                return
+            verdict = self._move(candidate, source)
+            if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+                return
+            if verdict.gone:
+                evicted += not isinstance(verdict, Refused)
+                self._release(source, candidate)
+
+    def _choices(self, source: Level) -> Iterator[Candidate]:
+        """Yield the best candidate for what is above target at that moment, as long as something is."""
+        first = source.above(self.targets)
+        if not first.points:
+            return
+        for group in self._groups(source):
+            while best := self._best(group, source.above(self.targets), first.total):
+                group.remove(best)
+                yield best
+
+    def _best(self, group: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
+        if not self.figures.pods_known:
+            return next(iter(group), None)
+        return choose(group, excess, first)
+
+    def _groups(self, source: Level) -> Iterator[list[Candidate]]:
+        """Yield the candidates class by class, each the oldest first."""
+        pods = sorted(self._candidates(source), key=lambda pod: (_class(pod), pod.age_order))
+        for _, group in groupby(pods, key=_class):
+            yield [Candidate(pod, self.figures.taken(pod), source.points(self.figures.taken(pod))) for pod in group]
+
+    def _candidates(self, source: Level) -> Iterator[Pod]:
+        reason = self._reason(source)
+        for pod in self.cluster.active_pods_on(source.node):
+            if self.wanted(pod) and self.evict.passes_filter(pod, reason):
+                if stuck := self.figures.why_stuck(pod):
+                    self.evict.refuse(pod, reason, stuck)
+                else:
+                    yield pod
+
+    def _move(self, candidate: Candidate, source: Level) -> Verdict:
+        pod, reason = candidate.pod, self._reason(source)
+        if not self.evict.passes_pre_eviction_filter(pod, reason):
+            return Refused("NodeFit", reason)
+        excess = source.above(self.targets)
+        place = self.reservations.reserve(pod, candidate.usage, tuple(excess.points))
+        if isinstance(place, Refused):
+            self.evict.refuse(pod, reason, place)
+            return place
+        verdict = self.evict(pod, f"{reason}; {self._move_in_words(candidate, excess)} to {place.text}")
+        if not verdict.gone or isinstance(verdict, Refused):
+            self.reservations.cancel(place)
+        return verdict
+
+    def _release(self, source: Level, candidate: Candidate) -> None:
+        if self.figures.pods_known:
+            source.release(candidate.usage)
+
+    def _move_in_words(self, candidate: Candidate, excess: Excess) -> str:
+        if not self.figures.pods_known:
+            return "goes"
+        return f"takes {number_text(excess.total - excess.left(candidate.points))} of them"
+
+    def _reason(self, source: Level) -> str:
+        over = number_text(source.above(self.targets).total)
+        return f"{source.node.name} at {source.compare(self.targets)}: {over} points over"
+
+
+def _class(pod: Pod) -> tuple[EvictionClass, bool]:
+    owner = pod.controller
+    return (eviction_class(pod), owner is not None and owner.kind == "Job")
