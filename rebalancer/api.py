@@ -18,7 +18,7 @@ A strategy holds no client, no clock, no limit and no log: the engine grants or 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -26,6 +26,7 @@ from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, 
 from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.label_index import LabelIndex
+from rebalancer.model.measured import Measured
 from rebalancer.model.node_affinity import Preferences, preferred_weight, unmet
 from rebalancer.model.objects import Condition, ContainerStatus, Node, Owner, Pod
 from rebalancer.model.peers import Peers
@@ -40,10 +41,12 @@ from rebalancer.model.usage import (
     Room,
     Usage,
     around_mean,
+    measured,
     node_loads,
     requested,
 )
 from rebalancer.model.verdict import Failed, Refused, Verdict
+from rebalancer.usage_args import MetricsUtilization
 
 __all__ = [
     "METRIC_RESOURCE",
@@ -62,6 +65,8 @@ __all__ = [
     "Int",
     "LabelIndex",
     "LabelSelector",
+    "Measured",
+    "MetricsUtilization",
     "Names",
     "Namespaces",
     "Node",
@@ -93,6 +98,7 @@ __all__ = [
     "cheapest_first",
     "field_validator",
     "hard",
+    "measured",
     "model_validator",
     "moves",
     "node_loads",
@@ -217,6 +223,7 @@ class UtilizationArgs(Args):
     )
     number_of_nodes: Int = Field(0, description="Act only if more nodes than this are underutilized.")
     evictable_namespaces: Namespaces = Field(Namespaces(), description="No pods from these namespaces: exclude.")
+    metrics_utilization: MetricsUtilization | None = Field(None, description="Measured usage instead of requests.")
 
     @field_validator("evictable_namespaces")
     @classmethod
@@ -224,6 +231,28 @@ class UtilizationArgs(Args):
         if namespaces.include:
             raise ValueError("only exclude can be given here: list the namespaces to leave alone")
         return namespaces
+
+    @model_validator(mode="after")
+    def _measurable(self) -> Self:
+        mismatch = self.metrics_utilization.mismatch(self.thresholds) if self.metrics_utilization else ""
+        if mismatch:
+            raise ValueError(mismatch)
+        return self
+
+    def usage(self, cluster: Cluster, evict: Evict) -> Usage:
+        """Return what nodes and pods use: measured if the arguments say so, else requested.
+
+        What the source has to say beside its figures becomes warnings.
+
+        Raises:
+            StrategyError: the source has no answer, or does not measure what `thresholds` name.
+        """
+        if self.metrics_utilization is None:
+            return requested(cluster, self.thresholds)
+        figures = cluster.measure(self.metrics_utilization)
+        for text in figures.warnings:
+            evict.warn(text)
+        return measured(cluster, figures, self.thresholds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ Decoding follows the reference (descheduler v0.36.0): keys are strict and case-s
 `1.0` is an integer but `1.5` and `"5"` are not, and no type is guessed from another.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -115,11 +117,46 @@ def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
     return thresholds
 
 
-_ResourceName = Annotated[str, AfterValidator(_resource_name)]
+ResourceName = Annotated[str, AfterValidator(_resource_name)]
+"""A resource as Kubernetes names it, or `MetricResource`."""
+
 _Share = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
 
-Thresholds = Annotated[dict[_ResourceName, _Share], AfterValidator(_not_empty)]
+Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 """A percentage between 0 and 100 for at least one resource."""
+
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: object) -> timedelta:
+    """Read a duration such as `90s`, `1h30m` or `0`.
+
+    Raises:
+        ValueError: it is none: another unit, no unit, no text, or negative.
+    """
+    parts = _DURATION.findall(text) if isinstance(text, str) else []
+    if text != "0" and (not parts or "".join(parts) != text):
+        raise ValueError(f"{text!r} is no duration: a number with a unit, like 90s, 10m or 1h30m")
+    try:
+        return timedelta(seconds=sum(_seconds(part) for part in parts))
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long a duration") from None
+
+
+def _seconds(part: str) -> float:
+    number = part.rstrip("nuµmsh")
+    return float(number) * _SECONDS[part[len(number) :]]
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(
+        lambda value: value if isinstance(value, timedelta) else parse_duration(value), json_schema_input_type=str
+    ),
+]
+"""A time such as `90s`, `10m` or `1h30m`."""
 
 
 @dataclass(frozen=True, slots=True)

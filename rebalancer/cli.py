@@ -19,6 +19,14 @@ P = ParamSpec("P")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
+
+class _Verbosity(click.IntRange):
+    """A number that may also be written as in `-v=2`, as the reference's own command line takes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value.removeprefix("=") if isinstance(value, str) else value, param, ctx)
+
+
 policy_option = click.option(
     "--policy-config-file",
     "--policy",
@@ -35,7 +43,7 @@ kubeconfig_option = click.option(
 )
 context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig; else its current one.")
 verbosity_option = click.option(
-    "-v", "--v", "verbosity", type=click.IntRange(min=0), default=0, metavar="N", help="Say more: 1 or 2."
+    "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."
 )
 
 
@@ -174,7 +182,7 @@ def _log(verbosity: int) -> None:
 
 
 def _seconds(option: str, text: str) -> float:
-    from rebalancer.engine.evictor_args import parse_duration  # noqa: PLC0415
+    from rebalancer.args import parse_duration  # noqa: PLC0415
 
     try:
         return parse_duration(text).total_seconds()

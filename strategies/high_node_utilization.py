@@ -2,7 +2,8 @@
 
 A node is underutilized if every resource of `thresholds` is at or below its percentage of what the node has
 allocatable; cordoned nodes may be.  The nodes that are neither underutilized nor cordoned are the destinations.
-Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`.
+Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`; with metricsUtilization it
+is what a source has measured, of the resources that the source knows, and the number of pods.
 
 Underutilized nodes lose their pods, the emptiest node first (by bytes, in effect) and on each node the cheapest pods
 first, until the destinations together are full in some tracked resource.  A pod goes only if it tolerates every taint
@@ -29,7 +30,6 @@ from rebalancer.api import (
     Room,
     UtilizationArgs,
     node_loads,
-    requested,
 )
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
@@ -52,10 +52,12 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
         thresholds = self.args.thresholds
-        usage = requested(cluster, thresholds)
+        usage = self.args.usage(cluster, evict)
         loads = node_loads(cluster, usage)
         under = [load for load in loads if load.within(thresholds)]
-        destinations = [load for load in loads if not load.within(thresholds) and not load.node.unschedulable]
+        idle = {load.node.name for load in under}
+        peaks = node_loads(cluster, usage.at_peak)
+        destinations = [load for load in peaks if load.node.name not in idle and not load.node.unschedulable]
         if len(under) <= max(self.args.number_of_nodes, 0) or not destinations:
             return
         relocation = Relocation(cluster, evict, usage, Room(destinations, {}))

@@ -5,7 +5,10 @@ resource of `targetThresholds` is above its own; a cordoned node may be over, bu
 of what the node has allocatable.  With useDeviationThresholds they are distances from the mean of all nodes, below it
 and above it.
 
-Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`.
+Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`; with metricsUtilization it
+is what a source has measured, of the resources that the source knows, and the number of pods.  A pod whose usage the
+source does not know stays.  Where it knows nothing of pods (the reference's form of Prometheus), one pod leaves each
+overutilized node, or as many as `evictionLimits.node` says.
 
 Overutilized nodes lose pods, the fullest node first (by bytes, in effect) and on each node the cheapest pods first,
 until the node is within its targets or the underutilized nodes together have used up the room within theirs in some
@@ -19,7 +22,6 @@ per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usag
 from functools import partial
 
 from rebalancer.api import (
-    METRIC_RESOURCE,
     Balance,
     Cluster,
     Count,
@@ -30,58 +32,19 @@ from rebalancer.api import (
     Percentages,
     Relocation,
     Room,
-    StrategyError,
     Thresholds,
     Usage,
     UtilizationArgs,
     around_mean,
-    field_validator,
     model_validator,
     node_loads,
-    requested,
 )
-
-KUBERNETES_METRICS = "KubernetesMetrics"
-PROMETHEUS = "Prometheus"
 
 
 class EvictionLimits(Part):
     """The most evictions of one run of this strategy."""
 
     node: Count | None = Field(None, description="The most evictions from each node.")
-
-
-class PrometheusUsage(Part):
-    """How usage is read from Prometheus."""
-
-    query: str = Field("", description="A query with a value from 0 to 1 for each node, the label instance its name.")
-
-
-class MetricsUtilization(Part):
-    """Decide on measured usage instead of requests."""
-
-    metrics_server: bool = Field(False, description=f"Deprecated: the source {KUBERNETES_METRICS}.")
-    source: str = Field("", description=f"{KUBERNETES_METRICS} or {PROMETHEUS}.")
-    prometheus: PrometheusUsage | None = Field(None, description=f"For the source {PROMETHEUS}.")
-
-    @field_validator("source")
-    @classmethod
-    def _known(cls, source: str) -> str:
-        if source not in ("", KUBERNETES_METRICS, PROMETHEUS):
-            raise ValueError(f"{source!r} is no source: {KUBERNETES_METRICS} or {PROMETHEUS}")
-        return source
-
-    @model_validator(mode="after")
-    def _one_source(self) -> "MetricsUtilization":
-        if self.metrics_server and self.source:
-            raise ValueError(f"give source or the deprecated metricsServer, not both: {KUBERNETES_METRICS} is the same")
-        if self.source == KUBERNETES_METRICS and self.prometheus is not None:
-            raise ValueError(f"prometheus goes with the source {PROMETHEUS} only")
-        if self.source == PROMETHEUS and not (self.prometheus and self.prometheus.query):
-            raise ValueError(f"the source {PROMETHEUS} needs prometheus.query")
-        if not self.metrics_server and not self.source:
-            raise ValueError(f"give source: {KUBERNETES_METRICS} or {PROMETHEUS}")
-        return self
 
 
 class LowNodeUtilizationArgs(UtilizationArgs):
@@ -92,7 +55,6 @@ class LowNodeUtilizationArgs(UtilizationArgs):
     )
     use_deviation_thresholds: bool = Field(False, description="Percentages are distances from the mean of all nodes.")
     eviction_limits: EvictionLimits = Field(EvictionLimits(), description="The most evictions.")
-    metrics_utilization: MetricsUtilization | None = Field(None, description="Measured usage instead of requests.")
 
     @model_validator(mode="after")
     def _same_resources(self) -> "LowNodeUtilizationArgs":
@@ -103,9 +65,6 @@ class LowNodeUtilizationArgs(UtilizationArgs):
         crossed = [name for name in sorted(low) if low[name] > high[name]]
         if crossed and not self.use_deviation_thresholds:
             raise ValueError(f"the thresholds of {', '.join(crossed)} are greater than their targetThresholds")
-        metrics = self.metrics_utilization
-        if metrics and metrics.source == PROMETHEUS and low.keys() != {METRIC_RESOURCE}:
-            raise ValueError(f"with the source {PROMETHEUS} thresholds name {METRIC_RESOURCE} and nothing else")
         return self
 
 
@@ -117,10 +76,11 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""
-        args, usage = self.args, self.usage(cluster)
+        args, usage = self.args, self.usage(cluster, evict)
         loads = node_loads(cluster, usage)
         low, high = self._bounds(loads)
-        under = [load for load in loads if not load.node.unschedulable and load.within(low)]
+        peaks = node_loads(cluster, usage.at_peak)
+        under = [load for load in peaks if not load.node.unschedulable and load.within(low)]
         over = [load for load in loads if load.exceeds(high)]
         if len(under) <= max(args.number_of_nodes, 0):
             return
@@ -133,15 +93,13 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
                 limit=args.eviction_limits.node,
             )
 
-    def usage(self, cluster: Cluster) -> Usage:
-        """Return what nodes and pods use, by requests.
+    def usage(self, cluster: Cluster, evict: Evict) -> Usage:
+        """Return what nodes and pods use, by the source that the arguments name.
 
         Raises:
-            StrategyError: the arguments ask for measured usage.
+            StrategyError: it has no answer.
         """
-        if self.args.metrics_utilization is not None:
-            raise StrategyError("metricsUtilization is not supported yet: leave it out to decide on requests")
-        return requested(cluster, self.args.thresholds)
+        return self.args.usage(cluster, evict)
 
     def _bounds(self, loads: list[NodeLoad]) -> tuple[Percentages, Percentages]:
         low, high = self.args.thresholds, self.args.target_thresholds

@@ -1,12 +1,10 @@
 """The arguments of DefaultEvictor, the one evictor there is."""
 
-import re
-from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from rebalancer.args import Args, Count, Int, Names, Part, Plugin, Selector
+from rebalancer.args import Args, Count, Duration, Int, Names, Part, Plugin, Selector
 from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.model.selectors import LabelSelector, parse_selector_text
 
@@ -22,37 +20,6 @@ RESOURCE_CLAIMS = "PodsWithResourceClaims"
 DEFAULT_PROTECTIONS = (LOCAL_STORAGE, SYSTEM_CRITICAL, FAILED_BARE, DAEMON_SET)
 #: Protections that are off unless `extraEnabled` lists them.
 EXTRA_PROTECTIONS = (PVC, WITHOUT_PDB, RESOURCE_CLAIMS)
-
-_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def parse_duration(text: object) -> timedelta:
-    """Read a duration such as `90s`, `1h30m` or `0`.
-
-    Raises:
-        ValueError: it is none: another unit, no unit, no text, or negative.
-    """
-    parts = _DURATION.findall(text) if isinstance(text, str) else []
-    if text != "0" and (not parts or "".join(parts) != text):
-        raise ValueError(f"{text!r} is no duration: a number with a unit, like 90s, 10m or 1h30m")
-    try:
-        return timedelta(seconds=sum(_seconds(part) for part in parts))
-    except OverflowError:
-        raise ValueError(f"{text!r} is too long a duration") from None
-
-
-def _seconds(part: str) -> float:
-    number = part.rstrip("nuµmsh")
-    return float(number) * _SECONDS[part[len(number) :]]
-
-
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(
-        lambda value: value if isinstance(value, timedelta) else parse_duration(value), json_schema_input_type=str
-    ),
-]
 
 
 class PriorityThreshold(Part):

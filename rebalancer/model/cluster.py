@@ -8,10 +8,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from rebalancer.errors import StrategyError
 from rebalancer.model import resources
 from rebalancer.model.fit import Fit
+from rebalancer.model.measured import Measured
 from rebalancer.model.objects import Node, Pod, Snapshot
 from rebalancer.model.selectors import EVERYTHING, LabelSelector
+
+#: Asks a source of real usage about a cluster; what is asked is a strategy's `metricsUtilization`, which only the
+#: source understands.  Raises StrategyError where the source has no answer.
+Measure = Callable[["Cluster", object], Measured]
+
+
+def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
+    """Have no source of real usage.
+
+    Raises:
+        StrategyError: always.
+    """
+    raise StrategyError("there is no source of real usage here")
 
 
 class Cluster:
@@ -24,8 +39,9 @@ class Cluster:
         snapshot: the objects as they were read.
     """
 
-    def __init__(self, snapshot: Snapshot, selector: LabelSelector = EVERYTHING) -> None:
+    def __init__(self, snapshot: Snapshot, selector: LabelSelector = EVERYTHING, measure: Measure = unmeasured) -> None:
         self.snapshot = snapshot
+        self._measure = measure
         self.now: datetime = snapshot.now
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
@@ -76,6 +92,17 @@ class Cluster:
         """Return a function from a resource's name to what is left of a node's allocatable amount."""
         used = self._used.get(node.name, {})
         return lambda name: node.allocatable.get(name, 0) - used.get(name, 0)
+
+    def measure(self, wanted: object) -> Measured:
+        """Return what nodes and pods really use.
+
+        Args:
+            wanted: a strategy's `metricsUtilization`.
+
+        Raises:
+            StrategyError: the source is not set up, does not answer, or knows too few nodes.
+        """
+        return self._measure(self, wanted)
 
     def why_not(self, pod: Pod, node: Node) -> str:
         """Return why the pod could not run on the node, empty if it could (see `rebalancer.model.fit`)."""

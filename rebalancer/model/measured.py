@@ -6,9 +6,33 @@ was measured is there.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+import msgspec
 
 from rebalancer.model.resources import Resources
+
+
+class NodeMetrics(msgspec.Struct, frozen=True, gc=False):
+    """What metrics-server says about a node; `taken` is the end of its sample, None where it does not say."""
+
+    name: str
+    usage: Resources
+    taken: datetime | None = None
+
+
+class PodMetrics(msgspec.Struct, frozen=True, gc=False):
+    """What metrics-server says about a pod.
+
+    Attributes:
+        usage: sums over the containers; a resource that some container lacks is not there.
+        taken: the end of the sample, None where it does not say.
+    """
+
+    namespace: str
+    name: str
+    usage: Resources
+    taken: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +41,7 @@ class Measured:
 
     Attributes:
         nodes: by node with a fresh sample, what it uses as a source of pods: the window's figure at the source
-            quantile, the sample itself where there is no window.
+            quantile, the sample itself where there is no window.  All have the same resources.
         peaks: the same nodes as destinations: the figure at the destination quantile; equal to `nodes` without one.
         pods: by (namespace, name), what each pod uses; also pods that have left within the window, where the source
             still knows them.  None if the source knows nothing of pods.

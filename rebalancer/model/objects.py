@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from rebalancer.model.measured import NodeMetrics, PodMetrics
 from rebalancer.model.resources import Resources
 from rebalancer.model.selectors import Labels, LabelSelector, NodeSelectorTerm, any_term_matches
 from rebalancer.model.taints import Taint, Toleration
@@ -229,6 +230,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     budgets: tuple[DisruptionBudget, ...] | None = None
     priority_classes: Mapping[str, int] | None = None
     claims: Mapping[tuple[str, str], str | None] | None = None
+    node_metrics: tuple[NodeMetrics, ...] | None = None
+    pod_metrics: tuple[PodMetrics, ...] | None = None
     warnings: tuple[str, ...] = ()
 
     def at(self, now: datetime) -> "Snapshot":
@@ -236,9 +239,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, now=now)
 
     def newest(self) -> datetime | None:
-        """Return the newest time that nodes and pods carry, the nearest thing to the time of the snapshot."""
+        """Return the newest time that the objects carry, the nearest thing to the time of the snapshot."""
         times = [node.seen for node in self.nodes if node.seen]
         for pod in self.pods:
             times += [pod.created] if pod.created is not LONG_AGO else []
             times += [each.changed for each in pod.conditions if each.changed]
+        times += [each.taken for each in self.node_metrics or () if each.taken]
+        times += [each.taken for each in self.pod_metrics or () if each.taken]
         return max(times, default=None)

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
+from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
 from rebalancer.model.objects import Node, Pod
 from rebalancer.model.resources import CPU, MEMORY, PODS, Resources, describe
 from rebalancer.model.taints import Taint, Toleration, untolerated
@@ -31,10 +33,17 @@ class Usage:
         nodes: by name of the node; the same resources for each.  A node that is missing is left out of everything.
         of_pod: what one pod uses, or None if that is not known; the attribute is None if the source knows nothing of
             single pods.
+        peaks: like `nodes`, what they may use at times; None if that is the same.
     """
 
     nodes: Mapping[str, Resources]
     of_pod: Callable[[Pod], Resources | None] | None = None
+    peaks: Mapping[str, Resources] | None = None
+
+    @property
+    def at_peak(self) -> "Usage":
+        """The usage that counts for nodes as destinations."""
+        return self if self.peaks is None else Usage(self.peaks, self.of_pod)
 
 
 def requested(cluster: Cluster, names: Iterable[str]) -> Usage:
@@ -43,6 +52,29 @@ def requested(cluster: Cluster, names: Iterable[str]) -> Usage:
     used = {node.name: cluster.used(node) for node in cluster.nodes}
     nodes = {node: {name: amounts.get(name, 0) for name in tracked} for node, amounts in used.items()}
     return Usage(nodes, lambda pod: {**pod.spec.requests, PODS: 1})
+
+
+def measured(cluster: Cluster, figures: Measured, names: Iterable[str]) -> Usage:
+    """Return the usage as it was measured, with the number of active pods as it is.
+
+    Raises:
+        StrategyError: the source does not measure a resource that is named.
+    """
+    known = frozenset(next(iter(figures.nodes.values()), {}))
+    unknown = sorted(set(names) - known - {PODS}) if figures.nodes else []
+    if unknown:
+        raise StrategyError(f"thresholds name {', '.join(unknown)}, which this source does not measure")
+    counts = {node.name: {PODS: cluster.used(node).get(PODS, 0)} for node in cluster.nodes}
+    counted = known != {METRIC_RESOURCE}
+
+    def whole(amounts: Mapping[str, Resources]) -> dict[str, Resources]:
+        return {name: {**each, **counts[name]} if counted else each for name, each in amounts.items()}
+
+    def of_pod(pod: Pod) -> Resources | None:
+        amounts = (figures.pods or {}).get(pod.key, {})
+        return {**amounts, PODS: 1} if known <= amounts.keys() else None
+
+    return Usage(whole(figures.nodes), None if figures.pods is None else of_pod, whole(figures.peaks))
 
 
 class NodeLoad:
@@ -102,18 +134,18 @@ class NodeLoad:
     def slack(self, thresholds: Percentages) -> str:
         """Return what is not above its threshold in words, like `cpu 12 % <= 20 %`."""
         return ", ".join(
-            _compared(name, self.percent(name) or 0, "<=", bound) for name, bound in sorted(thresholds.items())
+            compared(name, self.percent(name) or 0, "<=", bound) for name, bound in sorted(thresholds.items())
         )
 
     def _above(self, name: str, targets: Percentages) -> str:
         percent, bound = self.percent(name), targets.get(name, 100.0)
         if percent is not None and percent > bound:
-            return _compared(name, percent, ">", bound)
+            return compared(name, percent, ">", bound)
         return f"{name} {describe(name, self.used[name])} > {describe(name, self.cap(name, targets))}"
 
 
-def _compared(name: str, value: float, sign: str, bound: float) -> str:
-    """Return a comparison with as few decimals as keep unequal numbers apart."""
+def compared(name: str, value: float, sign: str, bound: float) -> str:
+    """Return a comparison of percentages with as few decimals as keep unequal ones apart: `cpu 83 % > 50 %`."""
     for decimals in range(1, _MOST_DECIMALS + 1):
         left, right = (f"{each:.{decimals}f}".rstrip("0").rstrip(".") for each in (value, bound))
         if left != right:

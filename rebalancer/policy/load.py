@@ -5,9 +5,11 @@ from types import MappingProxyType
 
 from rebalancer.args import Args, Plugin
 from rebalancer.policy import v1alpha1
-from rebalancer.policy.checks import check_effect, check_enabled, check_fields, check_providers, items
+from rebalancer.policy.checks import check_effect, check_enabled, check_fields
 from rebalancer.policy.document import Node, read_document
 from rebalancer.policy.findings import Findings
+from rebalancer.policy.places import items
+from rebalancer.policy.providers import check_providers
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from rebalancer.args import Count, Int, Part
+from rebalancer.provider_args import MetricsProvider
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -23,33 +24,6 @@ Word = Annotated[str, BeforeValidator(_word)]
 """Text; null is the empty text."""
 
 Words = Annotated[tuple[Word, ...], Field(strict=False)]
-
-
-class SecretReference(Part):
-    """The Secret that holds a bearer token, under its key `prometheusAuthToken`."""
-
-    namespace: str = Field("", description="Namespace of the Secret.")
-    name: str = Field("", description="Name of the Secret.")
-
-
-class AuthToken(Part):
-    """Where the bearer token for Prometheus lives."""
-
-    secret_reference: SecretReference | None = Field(None, description="The Secret with the token.")
-
-
-class Prometheus(Part):
-    """A Prometheus server."""
-
-    url: str = Field("", description="Base URL, like http://prometheus.monitoring:9090.")
-    auth_token: AuthToken | None = Field(None, description="Absent: this program's own service account.")
-
-
-class MetricsProvider(Part):
-    """A source of real usage; each source at most once."""
-
-    source: str = Field("", description="KubernetesMetrics or Prometheus.")
-    prometheus: Prometheus | None = Field(None, description="Needed by the source Prometheus.")
 
 
 class MetricsCollector(Part):

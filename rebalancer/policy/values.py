@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rebalancer.args import Args
 from rebalancer.errors import Problem
 from rebalancer.model.selectors import LabelSelector
-from rebalancer.policy.v1alpha2 import MetricsProvider
+from rebalancer.provider_args import MetricsProvider
 
 
 @dataclass(frozen=True, slots=True)

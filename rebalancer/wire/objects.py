@@ -75,19 +75,19 @@ def node(wire: NodeWire) -> Node:
         taints=tuple(Taint(each.key, each.value or "", each.effect or "") for each in spec.taints or ()),
         allocatable=parse_resources(status.allocatable or {}),
         capacity=parse_resources(status.capacity or {}),
-        addresses={each.type: each.address for each in status.addresses or ()},
+        addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
         seen=_newest(conditions),
     )
 
 
 def _newest(conditions: list[_NodeCondition]) -> datetime | None:
-    times = [
-        time if time.tzinfo else time.replace(tzinfo=UTC)
-        for each in conditions
-        for time in (each.last_heartbeat_time, each.last_transition_time)
-        if time is not None
-    ]
-    return max(times, default=None)
+    times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
+    return max((time for time in times if time is not None), default=None)
+
+
+def aware(time: datetime | None) -> datetime | None:
+    """Return a time with its zone: UTC where it has none."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 class _BudgetSpec(msgspec.Struct, rename="camel"):

@@ -254,7 +254,7 @@ def test_limits():
         ({"evictableNamespaces": {"include": ["a"]}}, "only exclude can be given"),
         ({"evictionLimits": {"node": -1}}, "greater than or equal to 0"),
         ({"metricsUtilization": {}}, "give source"),
-        ({"metricsUtilization": {"source": "prometheus"}}, "'prometheus' is no source"),
+        ({"metricsUtilization": {"source": "prometheus"}}, "Input should be '', 'KubernetesMetrics', 'Prometheus' or"),
         ({"metricsUtilization": {"source": "KubernetesMetrics", "metricsServer": True}}, "not both"),
         ({"metricsUtilization": {"source": "KubernetesMetrics", "prometheus": {}}}, "goes with the source Prometheus"),
         ({"metricsUtilization": {"source": "Prometheus"}}, "needs prometheus.query"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.api import METRIC_RESOURCE, Cluster, Usage
+from rebalancer.api import METRIC_RESOURCE, Cluster, Evict, Usage
 from rebalancer.model.verdict import Failed
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, pod, refused
@@ -13,7 +13,7 @@ class Measured(LowNodeUtilization):
 
     given = Usage({})
 
-    def usage(self, cluster: Cluster) -> Usage:
+    def usage(self, cluster: Cluster, evict: Evict) -> Usage:
         return self.given
 
 
@@ -116,10 +116,10 @@ def test_an_eviction_without_an_answer_counts_as_one():
     assert [entry.pod.name for entry in ledger.failures] == ["p0"]
 
 
-def test_measured_usage_is_not_there_yet():
-    """The strategy says so and does nothing."""
+def test_without_a_source_nothing_is_decided():
+    """The strategy says so and does nothing, rather than deciding on requests."""
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {"metricsServer": True}}
     ledger = decide(four_pods_each("n1", "n2"), LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args)))
 
-    assert "metricsUtilization is not supported yet" in ledger.runs[0].error
+    assert "there is no source of real usage" in ledger.runs[0].error
     assert ledger.evictions == []

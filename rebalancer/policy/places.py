@@ -1,0 +1,20 @@
+"""Finding one's way in a document."""
+
+from rebalancer.policy.document import Node
+
+
+def at(node: Node, *steps: str | int) -> Node:
+    """Return the node at these steps, or the nearest one above it."""
+    for step in steps:
+        children = node.items()
+        if isinstance(step, str):
+            node = node.entries().get(step, node)
+        elif step < len(children):
+            node = children[step]
+    return node
+
+
+def items(node: Node, key: str) -> tuple[Node, ...]:
+    """Return the items of the list under this key; none where it is absent or no list."""
+    found = node.at(key)
+    return found.items() if found else ()

@@ -1,0 +1,90 @@
+"""Usage from load-watcher: an average of some minutes for each node, in percent of its capacity."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import Node
+from rebalancer.model.resources import CPU, MEMORY, Resources
+from rebalancer.provider_args import LoadWatcher
+from rebalancer.usage.amounts import usable
+from rebalancer.usage.doubt import SourceError, in_words
+from rebalancer.usage.node_names import without_port
+from rebalancer.usage.session import Session
+from rebalancer.wire.load_watcher import LoadWatcherAnswer
+
+RESOURCES = (CPU, MEMORY)
+DEFAULT_MAX_AGE = timedelta(minutes=5)
+
+Pods = Mapping[tuple[str, str], Resources]
+
+
+def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
+    """Read what load-watcher knows.
+
+    Raises:
+        SourceError: it does not answer, or something else does.
+    """
+    url = provider.url.rstrip("/")
+    session = Session(
+        f"load-watcher at {url}", provider.timeout.total_seconds(), lambda body: body.decode(errors="replace")
+    )
+    with session:
+        body = session.tries(lambda: session.get(f"{url}/watcher")).content
+    try:
+        return msgspec.json.decode(body, type=LoadWatcherAnswer)
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"what answers at {url}/watcher is no load-watcher: {error}") from error
+
+
+def measured(
+    answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster, pods: Pods | None = None
+) -> Measured:
+    """Return the usage of nodes in units, so that it compares with what is allocatable.
+
+    Args:
+        answer: what load-watcher says.
+        max_age: its window must not have ended longer ago; five minutes where the policy does not say.
+        cluster: the cycle's.
+        pods: what pods use, from another source.
+
+    Raises:
+        SourceError: its figures are too old: it keeps serving the last ones when it gets no new ones.
+    """
+    end = datetime.fromtimestamp(answer.window.end, UTC)
+    longest = DEFAULT_MAX_AGE if max_age is None else max_age
+    if cluster.now - end > longest:
+        age = in_words(cluster.now - end)
+        raise SourceError(f"the window of load-watcher ended {age} ago, more than {in_words(longest)}: it gets no data")
+    by_host = {without_port(host): percents for host, percents in answer.percents.items()}
+    nodes: dict[str, Resources] = {}
+    missing: dict[str, str] = {}
+    for node in cluster.nodes:
+        percents = _find(by_host, node)
+        reason = _why_not(percents, node)
+        if reason:
+            missing[node.name] = reason
+        else:
+            nodes[node.name] = {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}
+    return Measured(nodes, nodes, pods=pods, missing=missing)
+
+
+def _find(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Mapping[str, float]:
+    keys = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
+    return next((by_host[key] for key in keys if key in by_host), {})
+
+
+def _why_not(percents: Mapping[str, float], node: Node) -> str:
+    if not percents:
+        return "load-watcher does not know it"
+    for name in RESOURCES:
+        if name not in percents:
+            return f"no sample of {name}"
+        if not usable(percents[name]):
+            return f"{name} is {percents[name]:g}"
+        if name not in node.capacity:
+            return f"{name}: the node's capacity is unknown"
+    return ""

@@ -1,0 +1,60 @@
+"""Usage from metrics-server: one list of nodes, one list of pods."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured, NodeMetrics, PodMetrics
+from rebalancer.model.resources import CPU, MEMORY, Resources
+from rebalancer.usage.doubt import stale
+
+RESOURCES = (CPU, MEMORY)
+DEFAULT_MAX_AGE = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them."""
+
+    nodes: Sequence[NodeMetrics]
+    pods: Sequence[PodMetrics]
+
+
+def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> Measured:
+    """Return the usage of nodes and pods; a sample without a time counts as fresh.
+
+    Args:
+        metrics: what metrics-server says.
+        max_age: an older sample does not count; three minutes where the policy does not say.
+        cluster: the cycle's.
+    """
+    longest = DEFAULT_MAX_AGE if max_age is None else max_age
+    known = {each.name: each for each in metrics.nodes}
+    nodes: dict[str, Resources] = {}
+    missing: dict[str, str] = {}
+    for name in (node.name for node in cluster.nodes):
+        reason = _why_not(known.get(name), cluster.now, longest)
+        if reason:
+            missing[name] = reason
+        else:
+            nodes[name] = {resource: known[name].usage[resource] for resource in RESOURCES}
+    return Measured(nodes, nodes, pods=pod_usage(metrics, longest, cluster.now), missing=missing)
+
+
+def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources]:
+    """Return by (namespace, name) what each pod with a fresh sample uses, as far as it is known."""
+    return {
+        (each.namespace, each.name): {name: each.usage[name] for name in RESOURCES if name in each.usage}
+        for each in metrics.pods
+        if each.taken is None or now - each.taken <= longest
+    }
+
+
+def _why_not(found: NodeMetrics | None, now: datetime, longest: timedelta) -> str:
+    if found is None:
+        return "metrics-server does not know it"
+    absent = [name for name in RESOURCES if name not in found.usage]
+    if absent:
+        return f"its sample has no {' and no '.join(absent)}"
+    return "" if found.taken is None else stale(now - found.taken, longest)

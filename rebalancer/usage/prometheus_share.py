@@ -1,0 +1,48 @@
+"""Usage from Prometheus in the reference's form: one query, the label `instance` the node's name, a value from 0 to 1.
+
+Whatever breaks this form fails the strategy, as in the reference; so does NaN, of which the reference makes garbage.
+"""
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.resources import Resources
+from rebalancer.model.usage import METRIC_RESOURCE
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.promql import Ask, Sample
+
+_LABEL = "instance"
+
+
+def measured(ask: Ask, query: str, cluster: Cluster) -> Measured:
+    """Return how full nodes are in whole percent, cut off; of two series for a node the last one counts.
+
+    Raises:
+        SourceError: there is no answer, or a series breaks the form.
+    """
+    shares: dict[str, int] = {}
+    for sample in ask(query):
+        shares[_node(sample)] = _percent(sample)
+    nodes: dict[str, Resources] = {
+        node.name: {METRIC_RESOURCE: shares[node.name]} for node in cluster.nodes if node.name in shares
+    }
+    missing = {node.name: "no sample" for node in cluster.nodes if node.name not in shares}
+    return Measured(nodes, nodes, missing=missing, warnings=_about_strangers(shares, cluster))
+
+
+def _node(sample: Sample) -> str:
+    if _LABEL not in sample.metric:
+        raise SourceError(f"the series {sample} has no label {_LABEL}, which should hold the name of its node")
+    return sample.metric[_LABEL]
+
+
+def _percent(sample: Sample) -> int:
+    if not 0 <= sample.value <= 1:  # not so for NaN either
+        raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
+    return int(sample.value * 100)
+
+
+def _about_strangers(shares: dict[str, int], cluster: Cluster) -> tuple[str, ...]:
+    strangers = sorted(name for name in shares if cluster.node(name) is None)
+    if not strangers:
+        return ()
+    return (f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} {strangers[0]!r}",)

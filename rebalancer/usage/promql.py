@@ -1,0 +1,114 @@
+"""Asks a Prometheus, through prometheus-api-client; every query is about one time."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from prometheus_api_client import PrometheusConnect
+from requests.auth import AuthBase
+
+from rebalancer.provider_args import Prometheus
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.remembered import remembered
+from rebalancer.usage.session import Session
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One element of an instant vector; `value` may be any float, also none that is a number."""
+
+    metric: Mapping[str, str]
+    value: float
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f'{name}="{value}"' for name, value in sorted(self.metric.items())) + "}"
+
+
+#: Returns the instant vector of a query at the time of the cycle; raises SourceError.
+Ask = Callable[[str], tuple[Sample, ...]]
+
+
+class _Element(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Words(msgspec.Struct):
+    error: str = ""
+    warnings: list[str] = msgspec.field(default_factory=list)
+
+
+class PromQL:
+    """A Prometheus at the time of a cycle; a query that was asked already is not asked again.
+
+    Args:
+        provider: where it is.
+        auth: what it is to know us by.
+        service_account: the folder with the cluster's certificates, in a pod.
+        now: the time that queries are about.
+
+    Raises:
+        SourceError: its certificates cannot be read.
+    """
+
+    def __init__(
+        self, provider: Prometheus, auth: AuthBase | None, service_account: Path | None, now: datetime
+    ) -> None:
+        url = provider.url.rstrip("/")
+        self._session = Session(
+            f"Prometheus at {url}", provider.timeout.total_seconds(), lambda body: _words(body).error
+        )
+        self._session.hooks["response"].append(self._note_warnings)
+        self._now = {"time": f"{now.timestamp():.3f}"}
+        self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # retried by meaning
+        self._trust(provider, service_account, url)
+        self._warnings: dict[str, None] = {}
+        self.ask: Ask = remembered(self._ask)
+
+    def begin(self) -> None:
+        """Give the questions that follow their full time."""
+        self._session.begin()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the server had to say beside its answers: that they are partial, for example."""
+        return tuple(self._warnings)
+
+    def _trust(self, provider: Prometheus, service_account: Path | None, url: str) -> None:
+        if provider.ca_file:
+            if not Path(provider.ca_file).is_file():
+                raise SourceError(f"caFile {provider.ca_file} cannot be read")
+            self._session.verify = provider.ca_file
+        elif service_account and url.startswith("https://"):
+            self._session.trust(service_account / "ca.crt", url)
+
+    def _ask(self, query: str) -> tuple[Sample, ...]:
+        result = self._session.tries(lambda: self._result(query))
+        try:
+            elements = msgspec.convert(result, list[_Element])
+            return tuple(Sample(each.metric, float(each.value[1])) for each in elements)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise SourceError(f"the query `{query}` gives no instant vector of numbers: {_shape(result)}") from error
+
+    def _result(self, query: str) -> object:
+        try:
+            return self._connection.custom_query(query, params=self._now)
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"what answers at {self._connection.url} is no Prometheus") from error
+
+    def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
+        body = getattr(response, "content", b"")
+        self._warnings.update({f"Prometheus says: {text}": None for text in _words(body).warnings})
+
+
+def _words(body: bytes) -> _Words:
+    try:
+        return msgspec.json.decode(body, type=_Words)
+    except msgspec.MsgspecError:
+        return _Words()
+
+
+def _shape(result: object) -> str:
+    if isinstance(result, list) and result and isinstance(result[0], dict):
+        return "it is a matrix or has histograms"
+    return "it is a scalar or text"

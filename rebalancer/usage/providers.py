@@ -1,0 +1,114 @@
+"""The sources that a policy sets up, and what strategies ask of them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from rebalancer.errors import StrategyError
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.provider_args import LoadWatcher, MetricsProvider, Prometheus
+from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
+from rebalancer.usage.credentials import ReadSecret, credentials
+from rebalancer.usage.doubt import SourceError, settled
+from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.promql import PromQL
+from rebalancer.usage.remembered import remembered
+from rebalancer.usage_args import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
+
+
+class Providers:
+    """What the policy's sources say in one cycle; nothing is asked before a strategy wants it, and nothing twice.
+
+    Args:
+        given: the policy's providers.
+        collector: whether the policy has the deprecated switch on for usage from metrics-server.
+        read_metrics: reads what metrics-server says; raises SourceError.
+        read_secret: reads a token from its Secret; raises SourceError.
+        service_account: the folder with the pod's token and certificates; None outside a pod.
+    """
+
+    def __init__(
+        self,
+        given: Iterable[MetricsProvider],
+        *,
+        collector: bool,
+        read_metrics: Callable[[], Metrics],
+        read_secret: ReadSecret,
+        service_account: Path | None,
+    ) -> None:
+        self._given = {each.source: each for each in given}
+        self._collector = collector
+        self._read_secret = read_secret
+        self._service_account = service_account
+        self._metrics = remembered(lambda _: read_metrics())
+        self._promql = remembered(self._connect)
+        self._load_watcher = remembered(lambda _: load_watcher.ask(self._load_watcher_provider()))
+
+    def measure(self, cluster: Cluster, wanted: object) -> Measured:
+        """Return what nodes and pods use (a `rebalancer.model.cluster.Measure`).
+
+        Raises:
+            StrategyError: the source is not set up, does not answer, or knows too few nodes.
+        """
+        assert isinstance(wanted, MetricsUtilization)
+        if not self._has(wanted.origin):
+            raise StrategyError(
+                f"{wanted.origin} is not set up: add `- source: {wanted.origin}` to the policy's metricsProviders"
+            )
+        try:
+            found = self._ask(cluster, wanted)
+        except SourceError as error:
+            if wanted.when_missing != "requests":
+                raise
+            found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
+        return settled(found, wanted, cluster, _resources(wanted))
+
+    def _has(self, source: str) -> bool:
+        return source in self._given or (source == KUBERNETES_METRICS and self._collector)
+
+    def _ask(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
+        match wanted.origin:
+            case "KubernetesMetrics":
+                return metrics_server.measured(self._metrics(None), wanted.max_sample_age, cluster)
+            case "LoadWatcher":
+                return self._by_load_watcher(cluster, wanted)
+            case _:
+                return self._by_prometheus(cluster, wanted)
+
+    def _by_prometheus(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
+        assert wanted.prometheus is not None
+        promql = self._promql(cluster.now)
+        promql.begin()
+        if wanted.shares_only:
+            found = prometheus_share.measured(promql.ask, wanted.prometheus.query, cluster)
+        else:
+            found = prometheus.measured(promql.ask, wanted.prometheus, wanted.max_sample_age, cluster)
+        return replace(found, warnings=(*found.warnings, *promql.warnings))
+
+    def _connect(self, now: datetime) -> PromQL:
+        provider = self._given[PROMETHEUS].prometheus or Prometheus()
+        return PromQL(
+            provider, credentials(provider, self._service_account, self._read_secret), self._service_account, now
+        )
+
+    def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
+        answer = self._load_watcher(None)
+        found = load_watcher.measured(answer, wanted.max_sample_age, cluster)
+        if not self._has(KUBERNETES_METRICS):
+            return found
+        try:
+            metrics = self._metrics(None)
+        except SourceError as error:
+            return replace(found, warnings=(*found.warnings, f"what pods use is unknown: {error}"))
+        pods = metrics_server.pod_usage(metrics, metrics_server.DEFAULT_MAX_AGE, cluster.now)
+        return replace(found, pods=pods)
+
+    def _load_watcher_provider(self) -> LoadWatcher:
+        return self._given[LOAD_WATCHER].load_watcher or LoadWatcher()
+
+
+def _resources(wanted: MetricsUtilization) -> tuple[str, ...]:
+    """Return what the source measures."""
+    return tuple(wanted.prometheus.nodes) if wanted.prometheus else metrics_server.RESOURCES

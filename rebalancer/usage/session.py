@@ -1,0 +1,167 @@
+"""HTTP with a deadline, and with errors in words."""
+
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeVar
+
+import requests
+import tenacity
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from rebalancer.usage.doubt import SourceError
+
+T = TypeVar("T")
+
+_TRIES = 3
+_CHUNK = 1 << 16
+_LONGEST_TEXT = 300
+_TRANSIENT = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+
+
+class _TransientError(SourceError):
+    """No usable answer now; a later try may get one."""
+
+
+class Session(requests.Session):
+    """Sends requests until a deadline and turns whatever goes wrong into a SourceError.
+
+    Args:
+        server: the name of the server in messages, with its URL.
+        seconds: from one `begin` to the end of the last answer.
+        explain: the server's own words in the body of a refusal.
+        sleep: waits between two tries.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        seconds: float,
+        explain: Callable[[bytes], str],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__()
+        self._server = server
+        self._seconds = seconds
+        self._explain = explain
+        self._sleep = sleep
+        self._until = 0.0
+        self.hooks["response"].append(self._settle)
+        self.begin()
+
+    def trust(self, certificates: Path, url: str) -> None:
+        """Trust these certificates beside the usual ones.
+
+        Raises:
+            SourceError: they cannot be read.
+        """
+        context = ssl.create_default_context()
+        try:
+            context.load_verify_locations(certificates)
+        except OSError as error:
+            raise SourceError(f"the certificates in {certificates} cannot be read: {error}") from error
+        self.mount(url, _Adapter(context))
+
+    def begin(self) -> None:
+        """Set the deadline anew."""
+        self._until = time.monotonic() + self._seconds
+
+    def tries(self, ask: Callable[[], T]) -> T:
+        """Call a function that sends a request, again if it may help, at most three times.
+
+        Raises:
+            SourceError: there is no usable answer.
+        """
+
+        def once() -> T:
+            with self._in_words():
+                return ask()
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_TransientError),
+            stop=self._is_over,
+            wait=tenacity.wait_exponential_jitter(initial=0.5, max=4.0, jitter=0.5),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        return retrying(once)
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """Send a request that gives up at the deadline."""
+        return super().send(request, **{**kwargs, "timeout": max(self._until - time.monotonic(), 0.001)})
+
+    def _is_over(self, state: tenacity.RetryCallState) -> bool:
+        return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= self._until
+
+    def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
+        """Read an answer to its end, however slowly it drips, and refuse one that is no success."""
+        chunks = []
+        while chunk := response.raw.read1(_CHUNK, decode_content=True):
+            chunks.append(chunk)
+            if time.monotonic() >= self._until:
+                response.close()
+                raise SourceError(self._too_slow())
+        body = b"".join(chunks)
+        # The session would read it without a deadline; it offers no other way to bring a body along.
+        response._content = body  # noqa: SLF001
+        if response.status_code != HTTPStatus.OK and not response.is_redirect:
+            raise self._refusal(response.status_code, self._explain(body)[:_LONGEST_TEXT])
+
+    def _refusal(self, status: int, text: str) -> SourceError:
+        said = f"HTTP {status}" + (f", {text}" if text else "")
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return SourceError(f"{self._server} does not accept the credentials ({said})")
+        if status == HTTPStatus.NOT_FOUND:
+            return SourceError(f"{self._server} has nothing at this address ({said}): check the url")
+        return (_TransientError if status in _TRANSIENT else SourceError)(f"{self._server} refuses: {said}")
+
+    def _too_slow(self) -> str:
+        return f"{self._server} did not answer within {self._seconds:g} s (its timeout in metricsProviders)"
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except requests.exceptions.SSLError as error:
+            raise SourceError(
+                f"{self._server} is not trusted: {_innermost(error)}; caFile names certificates"
+            ) from error
+        except (requests.Timeout, TimeoutError, ReadTimeoutError) as error:
+            raise SourceError(self._too_slow()) from error
+        except (requests.ConnectionError, HTTPError) as error:  # the latter while a body is read
+            raise _TransientError(f"{self._server} does not answer: {_innermost(error)}") from error
+        except (requests.RequestException, OSError) as error:
+            raise SourceError(f"{self._server} cannot be asked: {error}") from error
+
+
+class _Adapter(HTTPAdapter):
+    """Connects with certificates of its own choice."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **{**kwargs, "ssl_context": self._context})
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        return super().proxy_manager_for(*args, **{**kwargs, "ssl_context": self._context})
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the system's words for what went wrong, without the object names of the layers between."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    cause: BaseException = reason if isinstance(reason, BaseException) else error
+    while (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    return (cause.strerror if isinstance(cause, OSError) else None) or str(cause)

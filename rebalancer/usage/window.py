@@ -1,0 +1,58 @@
+"""Queries over a window, as subqueries of PromQL."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rebalancer.usage_args import PrometheusUsage
+
+#: A window has this many steps, unless they would be shorter than a usual scrape interval.
+_STEPS = 30
+_SHORTEST_STEP = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A time up to now, in steps; a value that is no number or negative leaves its step out.
+
+    Attributes:
+        seconds: its length.
+        step: seconds from one evaluation of a query to the next.
+    """
+
+    seconds: int
+    step: int
+
+    @classmethod
+    def of(cls, wanted: PrometheusUsage) -> "Window | None":
+        """Return the window of a policy; None without one."""
+        if wanted.window is None:
+            return None
+        seconds = round(wanted.window / timedelta(seconds=1))
+        return cls(seconds, max(_SHORTEST_STEP, seconds // _STEPS))
+
+    @property
+    def steps(self) -> int:
+        """How often a query is evaluated in it, give or take one."""
+        return self.seconds // self.step
+
+    def quantile(self, query: str, quantile: float) -> str:
+        """Return the query for a quantile of each series."""
+        return f"quantile_over_time({quantile:g}, {self._range(query)})"
+
+    def count(self, query: str) -> str:
+        """Return the query for the number of values of each series."""
+        return f"count_over_time({self._range(query)})"
+
+    def _range(self, query: str) -> str:
+        return f"({alone(query)} >= 0)[{self.seconds}s:{self.step}s]"
+
+
+def alone(query: str) -> str:
+    """Return a query in parentheses; a comment at its end does not reach beyond its line."""
+    text = query.strip()
+    return f"({text}\n)" if "#" in text else f"({text})"
+
+
+def timestamp(query: str) -> str:
+    """Return the query for the times of the present samples, which Prometheus knows of plain series only."""
+    return f"timestamp({alone(query)})"
