@@ -1,0 +1,66 @@
+"""Protected pods are never granted, whatever a strategy asks for and whatever an annotation says."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from tests import make
+from tests.properties.crowds import BUDGETS, EVICTORS, NODES, pods
+from tests.unit.engine.stand_ins import Greedy, Polite
+
+STRATEGIES = st.lists(st.sampled_from((Greedy(), Greedy(2), Polite())), min_size=1, max_size=3)
+
+
+def run(nodes, crowd, budgets, evictor, strategies):
+    on = make.cluster(nodes, crowd, budgets=budgets)
+    return on, make.decide(on, *strategies, evictor=evictor)
+
+
+@given(NODES, pods(), BUDGETS, EVICTORS, STRATEGIES)
+def test_what_must_never_go_never_goes(nodes, crowd, budgets, evictor, strategies):
+    """Mirror, static and terminating pods, and those that could not be read."""
+    _, ledger = run(nodes, crowd, budgets, evictor, strategies)
+
+    for entry in ledger.evictions:
+        assert not any((entry.pod.mirror, entry.pod.static, entry.pod.terminating, entry.pod.problem))
+
+
+@given(NODES, pods(), BUDGETS, EVICTORS, STRATEGIES)
+def test_what_the_policy_protects_does_not_go(nodes, crowd, budgets, evictor, strategies):
+    """Each protection in force, read off the pod; the annotation lifts them."""
+    _, ledger = run(nodes, crowd, budgets, evictor, strategies)
+
+    names = DefaultEvictorArgs.model_validate(evictor).protections()
+    for pod in (entry.pod for entry in ledger.evictions if not entry.pod.evict_annotation):
+        assert not ("PodsWithLocalStorage" in names and pod.spec.local_storage)
+        assert not ("SystemCriticalPods" in names and (pod.spec.priority or 0) >= 2_000_000_000)
+        assert not ("DaemonSetPods" in names and any(owner.kind == "DaemonSet" for owner in pod.owners))
+        assert pod.owners or ("FailedBarePods" not in names and pod.phase == "Failed")
+        assert not ("PodsWithPVC" in names and pod.claims)
+        assert not ("PodsWithResourceClaims" in names and pod.spec.resource_claims)
+        assert not (evictor.get("noEvictionPolicy") == "Mandatory" and pod.prefer_no_eviction)
+        assert not ("labelSelector" in evictor and pod.labels.get("app") != "x")
+        assert not ("minPodAge" in evictor and pod.age(make.NOW).total_seconds() < 30)
+
+
+@given(NODES, pods(), st.integers(2, 4), STRATEGIES)
+def test_owners_keep_their_least_number_of_pods(nodes, crowd, minimum, strategies):
+    """Unless they had fewer from the start; annotated pods are not counted on."""
+    on, ledger = run(nodes, crowd, (), {"minReplicas": minimum}, strategies)
+
+    before = {owner.uid for pod in crowd for owner in pod.owners}
+    for uid in before:
+        had = sum(any(owner.uid == uid for owner in pod.owners) for pod in crowd)
+        taken = [entry.pod for entry in ledger.evictions if entry.pod.owners and entry.pod.owners[0].uid == uid]
+        annotated = sum(pod.evict_annotation for pod in taken)
+        assert on.siblings(uid) == had - len(taken)
+        assert len(taken) - annotated <= max(had - minimum + 1, 0)
+
+
+@given(NODES, pods(), BUDGETS, EVICTORS)
+def test_every_pod_that_is_asked_for_is_granted_or_refused(nodes, crowd, budgets, evictor):
+    """One of the two, and once."""
+    _, ledger = run(nodes, crowd, budgets, evictor, [Polite()])
+
+    answered = [entry.pod.key for entry in (*ledger.evictions, *ledger.refusals)]
+    assert sorted(answered) == sorted(pod.key for pod in crowd)
