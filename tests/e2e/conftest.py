@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from urllib3.exceptions import HTTPError
 
 from tests.e2e.api import Api, ApiError
 from tests.e2e.binaries import BinariesError, provide
@@ -124,7 +125,7 @@ def described(namespace: Namespace) -> str:
     """What runs in a namespace, or why that cannot be told."""
     try:
         return namespace.describe()
-    except (ApiError, OSError) as error:
+    except (ApiError, HTTPError) as error:
         return f"the API server does not tell: {error}"
 
 

@@ -1,12 +1,15 @@
 """The program under test: a process of its own with a kubeconfig, its report read back; and policies for it."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from tests.e2e.api import Object
 
@@ -60,36 +63,52 @@ class Outcome:
 
 
 class Running:
-    """A run that goes on beside the test; as a context manager it is killed at the end if it still runs."""
+    """A run that goes on beside the test; it begins with the `with` block, and is killed with it if it still runs."""
 
     def __init__(self, command: list[str], policy: str) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self._command = command
         self._policy = policy
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Hand the policy over, so that the run begins."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(self._policy)
-        self._process.stdin.close()
-        self._process.stdin = None  # `communicate` would close it again
+        """Begin."""
+        with ExitStack() as stack:
+            self._stdin, self._stdout, self._stderr = (
+                stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)
+            )
+            self._stdin.write(self._policy)
+            self._stdin.seek(0)
+            self._process = subprocess.Popen(self._command, stdin=self._stdin, stdout=self._stdout, stderr=self._stderr)
+            stack.callback(self._end)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Kill it if it has not ended."""
-        with self._process as process:
-            if process.poll() is None:
-                process.kill()
+        self._stack.close()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def runs(self) -> bool:
         """Whether it has not ended yet."""
         return self._process.poll() is None
 
+    def stderr(self) -> str:
+        """What it has said so far beside the report."""
+        return _content(self._stderr)
+
     def finish(self) -> Outcome:
         """Wait for its end."""
-        stdout, stderr = self._process.communicate(timeout=TIMEOUT)
-        return Outcome(self._process.returncode, json.loads(stdout) if stdout else {}, stderr)
+        exit_code = self._process.wait(timeout=TIMEOUT)
+        printed = _content(self._stdout)
+        return Outcome(exit_code, json.loads(printed) if printed else {}, self.stderr())
+
+
+def _content(file: IO[str]) -> str:
+    """All of a file that another process writes; where that one goes on writing is not moved."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()
 
 
 class Program:

@@ -1,0 +1,52 @@
+"""The API server goes away in the middle of a run, and comes back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.api import Object
+from tests.e2e.builders import deployment, node
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Program, everything_in
+from tests.e2e.waiting import wait_for
+
+REPLICAS = 60
+
+
+def test_run_goes_on_when_the_apiserver_is_back(
+    controlplane: ControlPlane, namespace: Namespace, program: Program
+) -> None:
+    """Every pod is evicted once, before or after the restart, and the report names exactly those that went."""
+    # Two nodes that are full: no replacement starts, so what is left of the first pods is easy to tell.
+    namespace.create(*(node(name, pods=REPLICAS // 2) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
+    before = uids(namespace.wait_ready(REPLICAS, "web"))
+    for name in ("a", "b"):
+        controlplane.api.patch("Node", name, "", {"spec": {"unschedulable": True}})
+
+    with program.start(everything_in(namespace.name)) as running:
+        wait_for(lambda: before - uids(namespace.pods("web")) or not running.runs(), "the first pod to go")
+        in_the_middle = running.runs()
+        with stopped(controlplane):
+            # Over some seconds nobody is there: longer than a first contact would wait.
+            wait_for(lambda: "try 4 failed" in running.stderr() or not running.runs(), "the run to notice")
+        outcome = running.finish()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert in_the_middle, f"the run was over before the restart; {REPLICAS} pods are too few"
+    assert outcome.errors() == {}
+    assert set(outcome.evicted_uids()) == before
+    assert len(outcome.evicted_uids()) == len(before)
+    assert not before & uids(namespace.pods("web"))
+
+
+@contextmanager
+def stopped(controlplane: ControlPlane) -> Iterator[None]:
+    controlplane.stop_apiserver()
+    try:
+        yield
+    finally:
+        controlplane.start_apiserver()
+
+
+def uids(pods: list[Object]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in pods}
