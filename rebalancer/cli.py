@@ -24,7 +24,8 @@ class _Verbosity(click.IntRange):
     """A number that may also be written as in `-v=2`, as the reference's own command line takes it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(value.removeprefix("=") if isinstance(value, str) else value, param, ctx)
+        number: Any = value.removeprefix("=") if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
 
 
 policy_option = click.option(

@@ -1,5 +1,6 @@
 """What a dry run promises: it changes nothing, and a live run does just what it said."""
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -91,6 +92,30 @@ def test_a_recorded_cluster_gives_the_plan_of_the_live_one(server, rebalancer):
     for part in ("evictions", "refusals"):
         assert _without_reasons(offline[part]) == _without_reasons(live[part])
     assert (offline["clock"], offline["warnings"], offline["cluster"]) == ("snapshot", [], {"file": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "options", "now", "clock"),
+    [
+        (None, (), "2026-01-15T10:00:00Z", "newest"),
+        ("2026-01-15T11:00:00Z", (), "2026-01-15T11:00:00Z", "snapshot"),
+        ("2026-01-15T11:00:00Z", ("--now", "2026-01-15T12:00:00Z"), "2026-01-15T12:00:00Z", "option"),
+    ],
+    ids=["the newest time in the file", "as recorded", "as given"],
+)
+def test_the_clock_of_an_offline_run(rebalancer, recorded, options, now, clock):
+    """The report says which time it was taken for, and where that came from."""
+    pods = [pod("a"), pod("b")]
+    for each, born in zip(pods, ("2026-01-15T09:00:00Z", "2026-01-15T10:00:00Z"), strict=True):
+        each["metadata"]["creationTimestamp"] = each["status"]["startTime"] = born
+    file = rebalancer.folder / "cluster.json"
+    header = {"rebalancer": {"now": recorded}} if recorded else {}
+    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*pods), **header}))
+
+    arguments = ("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file, "--output", "json", *options)
+    report = rebalancer(*arguments).report
+
+    assert (report["now"], report["clock"]) == (now, clock)
 
 
 def test_a_snapshot_leaves_secrets_in_the_cluster(server, rebalancer):

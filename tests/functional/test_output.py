@@ -46,10 +46,19 @@ def test_standard_output_is_the_report_alone(two, rebalancer):
     assert "Traceback" not in outcome.stderr
 
 
-@pytest.mark.parametrize(("verbosity", "evicted", "refused"), [(0, False, False), (1, True, False), (2, True, True)])
-def test_how_much_is_logged(two, rebalancer, verbosity, evicted, refused):
-    """Evictions from 1 on, refusals from 2 on."""
-    stderr = rebalancer.run(two, LIMITED, "-v", verbosity).stderr
+@pytest.mark.parametrize(
+    ("options", "evicted", "refused"),
+    [
+        ((), False, False),
+        (("-v", "1"), True, False),
+        (("-v=1",), True, False),
+        (("--v=2",), True, True),
+        (("--v", "9"), True, True),
+    ],
+)
+def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
+    """Evictions from 1 on, refusals from 2 on; the number in any of the ways that the reference takes it."""
+    stderr = rebalancer.run(two, LIMITED, *options).stderr
 
     assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)
 
