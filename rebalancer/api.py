@@ -16,20 +16,27 @@ A strategy holds no client, no clock, no limit and no log: the engine grants or 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
 from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
+from rebalancer.model.emptying import Emptying
+from rebalancer.model.evict import Evict
+from rebalancer.model.eviction_order import cheapest_first
+from rebalancer.model.figures import Figures
 from rebalancer.model.label_index import LabelIndex
+from rebalancer.model.level import Level
 from rebalancer.model.measured import Measured
 from rebalancer.model.node_affinity import Preferences, preferred_weight, unmet
 from rebalancer.model.objects import Condition, ContainerStatus, Node, Owner, Pod
 from rebalancer.model.peers import Peers
+from rebalancer.model.relief import Relief
+from rebalancer.model.reservations import Reservations
 from rebalancer.model.selectors import LabelSelector, Requirement
 from rebalancer.model.spread import Destinations, Domain, Spread, Topology, moves, spreads
 from rebalancer.model.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
@@ -60,11 +67,14 @@ __all__ = [
     "Deschedule",
     "Destinations",
     "Domain",
+    "Emptying",
     "Evict",
     "Field",
+    "Figures",
     "Int",
     "LabelIndex",
     "LabelSelector",
+    "Level",
     "Measured",
     "MetricsUtilization",
     "Names",
@@ -80,8 +90,10 @@ __all__ = [
     "PodArgs",
     "Preferences",
     "Refused",
+    "Relief",
     "Relocation",
     "Requirement",
+    "Reservations",
     "Room",
     "Selector",
     "Spread",
@@ -110,57 +122,6 @@ __all__ = [
 ]
 
 A = TypeVar("A", bound=Args)
-
-
-class Evict(Protocol):
-    """What a strategy asks of the engine.
-
-    The questions are the reference's extension points, answered for the profile the strategy runs in and on the
-    cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
-    """
-
-    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether no protection covers the pod (the reference's Filter); `because` as in `evictable`."""
-        ...
-
-    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether the pod has somewhere to go (the reference's PreEvictionFilter: nodeFit, namespaces).
-
-        `because` as in `evictable`.
-        """
-        ...
-
-    def evictable(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether the pod passes both filters.
-
-        Args:
-            pod: the pod in question.
-            because: why the strategy wants it gone.  If given, a no is recorded as a refusal; without it the question
-                leaves no trace.
-        """
-        ...
-
-    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
-        """Record that a pod which should go stays by a rule of the strategy's own."""
-        ...
-
-    def warn(self, text: str) -> None:
-        """Tell the person who runs the program what else they should know; a text said twice counts once."""
-        ...
-
-    def __call__(self, pod: Pod, because: str) -> Verdict:
-        """Ask for the eviction of a pod and return the verdict; `granted` tells whether it goes.
-
-        A granted pod leaves the cluster at once.
-
-        Args:
-            pod: the pod to evict.
-            because: why, with numbers that a person can check.
-
-        Raises:
-            CycleOver: the total limit is used up; it ends the strategy, which must not catch it.
-        """
-        ...
 
 
 class Strategy(ABC, Generic[A]):
@@ -249,10 +210,23 @@ class UtilizationArgs(Args):
         """
         if self.metrics_utilization is None:
             return requested(cluster, self.thresholds)
+        return measured(cluster, self._measured(cluster, evict), self.thresholds)
+
+    def figures(self, cluster: Cluster, evict: Evict) -> Figures | None:
+        """Return the figures for the selection by relief, None if the arguments do not ask for it.
+
+        Raises:
+            StrategyError: as for `usage`.
+        """
+        if self.metrics_utilization is None or self.metrics_utilization.selection is None:
+            return None
+        return Figures(cluster, self._measured(cluster, evict), self.thresholds)
+
+    def _measured(self, cluster: Cluster, evict: Evict) -> Measured:
         figures = cluster.measure(self.metrics_utilization)
         for text in figures.warnings:
             evict.warn(text)
-        return measured(cluster, figures, self.thresholds)
+        return figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,21 +293,3 @@ class Relocation:
         if amounts is None:
             self.evict.refuse(pod, reason, Refused("NoUsage", "its usage is unknown"))
         return amounts
-
-
-_QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")
-
-
-def cheapest_first(pods: Sequence[Pod]) -> list[Pod]:
-    """Return the pods in the order in which they should go: the reference's priority and QoS order.
-
-    No priority before any, low before high, BestEffort before Burstable before Guaranteed, pods that prefer no
-    eviction last; ties by age, oldest first, then namespace and name.
-    """
-    return sorted(pods, key=_cost)
-
-
-def _cost(pod: Pod) -> tuple[object, ...]:
-    priority = pod.spec.priority
-    qos = _QOS_ORDER.index(pod.qos) if pod.qos in _QOS_ORDER else len(_QOS_ORDER)
-    return (priority is not None, priority or 0, qos, pod.prefer_no_eviction, *pod.age_order)

@@ -13,6 +13,12 @@ Nothing happens unless more than numberOfNodes nodes are underutilized; nodes wi
 OnlyThresholdingResources only pods go of which a container requests a resource of `thresholds`.  Pods in the
 namespaces of `evictableNamespaces.exclude` count as usage but stay.
 
+With metricsUtilization and `selection: relief` a node is emptied whole or not at all, those with the fewest pods first:
+every pod on it that is of no DaemonSet, no mirror or static pod and not terminating may go, all of them together, and
+some destination takes it by requests, taints and affinity and stays within `destinationThresholds` (70 % of what is
+measured, unless given) with its usage at the peak; that node is charged with it.  Of each node that is left alone one
+refusal tells which pod keeps it.  An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
+
 It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were.
 """
 
@@ -20,19 +26,26 @@ from functools import partial
 from typing import Annotated, Literal
 
 from rebalancer.api import (
+    METRIC_RESOURCE,
     Balance,
     Cluster,
+    Emptying,
     Evict,
     Field,
+    Figures,
     NodeLoad,
     Pod,
     Relocation,
+    Reservations,
     Room,
+    Thresholds,
     UtilizationArgs,
+    model_validator,
     node_loads,
 )
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
+_CEILINGS = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
 
 
 class HighNodeUtilizationArgs(UtilizationArgs):
@@ -41,6 +54,19 @@ class HighNodeUtilizationArgs(UtilizationArgs):
     eviction_modes: Annotated[tuple[Literal["OnlyThresholdingResources"], ...], Field(strict=False)] = Field(
         (), description=f"{ONLY_THRESHOLDING_RESOURCES}: only pods that request a resource of thresholds."
     )
+    destination_thresholds: Thresholds = Field(
+        {}, description="With selection: relief, how full pods may make a node at its peak; 70 unless given."
+    )
+
+    @model_validator(mode="after")
+    def _destinations_are_chosen(self) -> "HighNodeUtilizationArgs":
+        metrics = self.metrics_utilization
+        if self.destination_thresholds and (metrics is None or metrics.selection is None):
+            raise ValueError("destinationThresholds goes with metricsUtilization and its selection: relief only")
+        low, ceilings = self.thresholds, self.destination_thresholds
+        if crossed := [name for name in sorted(ceilings) if low.get(name, 0) > ceilings[name]]:
+            raise ValueError(f"the thresholds of {', '.join(crossed)} are greater than their destinationThresholds")
+        return self
 
 
 class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
@@ -51,6 +77,23 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
+        if figures := self.args.figures(cluster, evict):
+            self._empty(cluster, evict, figures)
+        else:
+            self._relocate(cluster, evict)
+
+    def _empty(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
+        args, loads = self.args, [figures.as_source(load) for load in figures.loads()]
+        under = [load for load in loads if load.within(args.thresholds)]
+        idle = {load.node.name for load in under}
+        others = [load.node for load in loads if load.node.name not in idle and not load.node.unschedulable]
+        if len(under) <= max(args.number_of_nodes, 0) or not others:
+            return
+        ceilings = {**_CEILINGS, **args.destination_thresholds}
+        places = Reservations(cluster, map(figures.as_destination, others), ceilings, packed=True)
+        Emptying(cluster, evict.sparing_owners(), figures, places, args.thresholds, self._wanted).run(under)
+
+    def _relocate(self, cluster: Cluster, evict: Evict) -> None:
         thresholds = self.args.thresholds
         usage = self.args.usage(cluster, evict)
         loads = node_loads(cluster, usage)

@@ -15,10 +15,18 @@ until the node is within its targets or the underutilized nodes together have us
 tracked resource.  A resource without a target counts up to the whole capacity.  A pod goes only if it tolerates every
 taint of some underutilized node, whatever the effect.
 
+With metricsUtilization and `selection: relief` the fewest moves do it.  The node furthest above its targets goes first,
+in points summed over the resources above them.  Of the cheapest pods the one goes that cures the excess with the least
+left over, or, if none does, the one that leaves the least; pods of Jobs last among their like; none that takes less
+than a tenth of the first excess without curing it.  And a pod goes only if some underutilized node takes it by
+requests, taints and affinity, and stays within its targets with its usage at the peak; that node is charged with it.
+An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
+
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from rebalancer.api import (
@@ -27,10 +35,14 @@ from rebalancer.api import (
     Count,
     Evict,
     Field,
+    Figures,
     NodeLoad,
     Part,
     Percentages,
+    Pod,
+    Relief,
     Relocation,
+    Reservations,
     Room,
     Thresholds,
     Usage,
@@ -76,6 +88,24 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""
+        if figures := self.args.figures(cluster, evict):
+            self._relieve(cluster, evict, figures)
+        else:
+            self._relocate(cluster, evict)
+
+    def _relieve(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
+        args, loads = self.args, figures.loads()
+        low, high = self._bounds(loads)
+        over = [source for load in loads if (source := figures.as_source(load)).above(high).points]
+        peaks = [figures.as_destination(load.node) for load in loads if not load.node.unschedulable]
+        under = [peak for peak in peaks if peak.within(low)]
+        if len(under) <= max(args.number_of_nodes, 0):
+            return
+        places = Reservations(cluster, under, high)
+        limit = args.eviction_limits.node
+        Relief(cluster, evict.sparing_owners(), figures, places, high, self._wanted, limit).run(over)
+
+    def _relocate(self, cluster: Cluster, evict: Evict) -> None:
         args, usage = self.args, self.usage(cluster, evict)
         loads = node_loads(cluster, usage)
         low, high = self._bounds(loads)
@@ -89,7 +119,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
             relocation.drain(
                 source,
                 because=partial(_because, source, high),
-                wanted=lambda pod: pod.namespace not in args.evictable_namespaces.exclude,
+                wanted=self._wanted,
                 limit=args.eviction_limits.node,
             )
 
@@ -101,7 +131,10 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         """
         return self.args.usage(cluster, evict)
 
-    def _bounds(self, loads: list[NodeLoad]) -> tuple[Percentages, Percentages]:
+    def _wanted(self, pod: Pod) -> bool:
+        return pod.namespace not in self.args.evictable_namespaces.exclude
+
+    def _bounds(self, loads: Sequence[NodeLoad]) -> tuple[Percentages, Percentages]:
         low, high = self.args.thresholds, self.args.target_thresholds
         return around_mean(loads, low, high) if self.args.use_deviation_thresholds else (low, high)
 

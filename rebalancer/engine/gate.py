@@ -75,7 +75,8 @@ class Gate:
         gone: Counter[str] = Counter()
         for number, pod in enumerate(pods):
             siblings = sum(gone[owner.uid] for owner in pod.owners)
-            refusal = evictor.homeless(pod) or self._refusal(evictor, pod, siblings, sparing=sparing)
+            refusal = evictor.protection(pod) or evictor.homeless(pod)
+            refusal = refusal or self._refusal(evictor, pod, siblings, sparing=sparing)
             if refusal:
                 self._spend(pods[:number], -1)
                 return pod, refusal
