@@ -9,12 +9,17 @@ from typing import Any
 import msgspec
 
 from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
-from rebalancer.errors import Forbidden, UsageError
+from rebalancer.app.live_usage import METRICS_PATHS
+from rebalancer.errors import ClusterError, Forbidden, UsageError
+from rebalancer.kube.answers import NotFound
 from rebalancer.kube.lists import read_list
+from rebalancer.kube.patience import Deadline
 from rebalancer.report.document import timestamp
 
 #: What no decision needs and what may be confidential: taken out of every container.
 _CONTAINER_SECRETS = ("env", "envFrom", "command", "args")
+#: What nobody needs is not waited for any longer.
+_METRICS_SECONDS = 10.0
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -42,7 +47,7 @@ class _RawFolder:
 def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and what else policies may need to a file, gzipped if its name ends in `.gz`.
 
-    Environment variables, commands and managed fields are left out.
+    Usage is among it if there is a metrics-server.  Environment variables, commands and managed fields are left out.
 
     Returns:
         The number of objects by kind, and a warning for each kind that may not be read.
@@ -64,8 +69,23 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
             warnings.append(f"left out: {error}")
         except msgspec.MsgspecError as error:
             raise no_list(live, kind, error) from error
+    try:
+        lists |= _usage(live)
+    except (ClusterError, msgspec.MsgspecError) as error:
+        warnings.append(f"usage is left out: {error}")
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+
+
+def _usage(live: LiveCluster) -> dict[str, list[Any]]:
+    deadline = Deadline.after(_METRICS_SECONDS)
+    try:
+        return {
+            kind: read_list(live.client, where, _RawFolder, deadline=deadline).items
+            for kind, where in METRICS_PATHS.items()
+        }
+    except NotFound:
+        return {}
 
 
 def _file(lists: Mapping[str, list[Any]], now: datetime, live: LiveCluster) -> bytes:

@@ -9,11 +9,12 @@ from typing import Any
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
+from rebalancer.app.usage import usage_beside_file
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import UsageError
-from rebalancer.model.cluster import Cluster
+from rebalancer.model.cluster import Cluster, Measure
 from rebalancer.model.objects import Snapshot
 from rebalancer.model.verdict import Failed, Granted, Refused
 from rebalancer.policy import Policy
@@ -75,7 +76,8 @@ def _run_offline(
     now, clock = _clock(options.now, file.recorded, snapshot)
     if snapshot.budgets is None:
         warnings += ("the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised",)
-    return _dry_run(options, snapshot, now, policy, plans, Circumstances(True, {"file": path}, clock, warnings))
+    cluster = Cluster(snapshot.at(now), policy.node_selector, usage_beside_file(policy, snapshot))
+    return _dry_run(options, cluster, policy, plans, Circumstances(True, {"file": path}, clock, warnings))
 
 
 def _clock(given: str | None, recorded: datetime | None, snapshot: Snapshot) -> tuple[datetime, str]:
@@ -109,7 +111,7 @@ def _run_live(
     warnings: tuple[str, ...],
     confirm: Confirm,
 ) -> Outcome:
-    from rebalancer.app import live  # noqa: PLC0415  the API client is not needed offline
+    from rebalancer.app import live, live_usage  # noqa: PLC0415  the API client is not needed offline
 
     cluster = live.open_cluster(options.kubeconfig, options.context)
     if not options.dry_run:
@@ -119,11 +121,12 @@ def _run_live(
     with Interruption() as interruption:
         sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
         snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
+        measure = live_usage.live_usage(policy, cluster)
+        work = Cluster(snapshot, policy.node_selector, measure)
         if options.dry_run:
-            return _dry_run(options, snapshot, snapshot.now, policy, plans, circumstances)
+            return _dry_run(options, work, policy, plans, circumstances)
         interruption.then(sink.stop)
         events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
-        work = Cluster(snapshot, policy.node_selector)
 
         def observe(entry: Entry) -> None:
             _log_verdict(entry)
@@ -131,7 +134,7 @@ def _run_live(
 
         ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, observe)
         extra = [ledger.stopped, events.close(stopped=ledger.stopped is not None)]
-        extra += [_unforeseen(ledger, snapshot, policy, plans)] if sink.is_denied else []
+        extra += [_unforeseen(ledger, snapshot, policy, plans, measure)] if sink.is_denied else []
         warnings += tuple(filter(None, extra))
         return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
 
@@ -156,9 +159,11 @@ def _unlimited(policy: Policy) -> tuple[str, ...]:
     return (warning,)
 
 
-def _unforeseen(ledger: Ledger, snapshot: Snapshot, policy: Policy, plans: tuple[ProfilePlan, ...]) -> str:
+def _unforeseen(
+    ledger: Ledger, snapshot: Snapshot, policy: Policy, plans: tuple[ProfilePlan, ...], measure: Measure
+) -> str:
     """Name the pods that went in the place of others which the API server did not let go."""
-    plan = _plan(Cluster(snapshot, policy.node_selector), policy, plans)
+    plan = _plan(Cluster(snapshot, policy.node_selector, measure), policy, plans)
     planned = {entry.pod.key for entry in plan.evictions}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
@@ -170,13 +175,11 @@ def _plan(cluster: Cluster, policy: Policy, plans: tuple[ProfilePlan, ...]) -> L
 
 def _dry_run(
     options: Options,
-    snapshot: Snapshot,
-    now: datetime,
+    cluster: Cluster,
     policy: Policy,
     plans: tuple[ProfilePlan, ...],
     circumstances: Circumstances,
 ) -> Outcome:
-    cluster = Cluster(snapshot.at(now), policy.node_selector)
     return _outcome(options, _plan(cluster, policy, plans), cluster, circumstances)
 
 

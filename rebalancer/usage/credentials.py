@@ -9,9 +9,6 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from rebalancer.provider_args import Prometheus, SecretReference
 from rebalancer.usage.doubt import SourceError
 
-#: The key of a token in its Secret.
-TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
-
 #: Reads a token from a Secret; raises SourceError.
 ReadSecret = Callable[[SecretReference], str]
 

@@ -15,10 +15,16 @@ DEFAULT_MAX_AGE = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them."""
+    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them.
+
+    Attributes:
+        pods: None if only nodes are known.
+        warnings: what of them could not be read.
+    """
 
     nodes: Sequence[NodeMetrics]
-    pods: Sequence[PodMetrics]
+    pods: Sequence[PodMetrics] | None
+    warnings: tuple[str, ...] = ()
 
 
 def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> Measured:
@@ -39,11 +45,14 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
             missing[name] = reason
         else:
             nodes[name] = {resource: known[name].usage[resource] for resource in RESOURCES}
-    return Measured(nodes, nodes, pods=pod_usage(metrics, longest, cluster.now), missing=missing)
+    pods = pod_usage(metrics, longest, cluster.now)
+    return Measured(nodes, nodes, pods=pods, missing=missing, warnings=metrics.warnings)
 
 
-def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources]:
+def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources] | None:
     """Return by (namespace, name) what each pod with a fresh sample uses, as far as it is known."""
+    if metrics.pods is None:
+        return None
     return {
         (each.namespace, each.name): {name: each.usage[name] for name in RESOURCES if name in each.usage}
         for each in metrics.pods

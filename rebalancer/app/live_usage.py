@@ -1,0 +1,81 @@
+"""Real usage from a live cluster: metrics-server's lists, and the tokens that the policy's sources need."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.usage import usage_of
+from rebalancer.errors import ClusterError
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import path_of
+from rebalancer.kube.config import SERVICE_ACCOUNT
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.patience import Deadline
+from rebalancer.model.cluster import Measure
+from rebalancer.policy import Policy
+from rebalancer.provider_args import SecretReference
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.metrics_server import Metrics
+from rebalancer.wire.collect import Collection
+
+#: Where metrics-server's objects are listed.
+METRICS_PATHS = {
+    "NodeMetrics": "/apis/metrics.k8s.io/v1beta1/nodes",
+    "PodMetrics": "/apis/metrics.k8s.io/v1beta1/pods",
+}
+
+#: The key of the token in its Secret (the reference's).
+_TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
+_SECONDS = 30.0
+
+
+def live_usage(policy: Policy, live: LiveCluster) -> Measure:
+    """Return what strategies ask for real usage; nothing is read before one does."""
+    in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
+    return usage_of(policy, partial(read_metrics, live), partial(read_secret, live), in_pod)
+
+
+def read_metrics(live: LiveCluster) -> Metrics:
+    """Read what metrics-server says: one list of nodes and one of pods.
+
+    Raises:
+        SourceError: it does not answer, or the permission is missing.
+    """
+    collection = Collection()
+    deadline = Deadline.after(_SECONDS)
+    try:
+        for kind, path in METRICS_PATHS.items():
+            folder = read_list(live.client, path, partial(collection.folder, kind), deadline=deadline)
+            collection.take(kind, folder)
+    except NotFound as error:
+        raise SourceError("there is no metrics-server: the API server does not serve metrics.k8s.io") from error
+    except (ClusterError, ValueError, msgspec.MsgspecError) as error:
+        raise SourceError(f"metrics-server cannot be asked: {error}") from error
+    folders = collection.folders
+    malformed = (*folders["NodeMetrics"].warnings, *folders["PodMetrics"].warnings)
+    return Metrics(folders["NodeMetrics"].items, folders["PodMetrics"].items, malformed)
+
+
+def read_secret(live: LiveCluster, secret: SecretReference) -> str:
+    """Read the bearer token that a Secret holds.
+
+    Raises:
+        SourceError: it cannot be read, or holds none.
+    """
+    name = f"the Secret {secret.namespace}/{secret.name}"
+    path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
+    try:
+        document = msgspec.json.decode(live.client.get(path, deadline=Deadline.after(_SECONDS)), type=_Secret)
+        return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
+    except KeyError:
+        raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None
+    except (ClusterError, msgspec.MsgspecError, binascii.Error, UnicodeDecodeError) as error:
+        raise SourceError(f"{name} cannot be read: {error}") from error
+
+
+class _Secret(msgspec.Struct):
+    data: Mapping[str, str] | None = None

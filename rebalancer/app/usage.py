@@ -1,0 +1,68 @@
+"""Real usage for a cycle: the policy's sources, set up when a strategy first asks for one of them."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from rebalancer.model.cluster import Cluster, Measure
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import Snapshot
+from rebalancer.policy import Policy
+from rebalancer.provider_args import SecretReference
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.metrics_server import Metrics
+
+if TYPE_CHECKING:
+    from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
+
+
+def usage_of(
+    policy: Policy,
+    read_metrics: Callable[[], Metrics],
+    read_secret: Callable[[SecretReference], str],
+    service_account: Path | None,
+) -> Measure:
+    """Return what strategies ask for real usage.
+
+    Args:
+        policy: with its sources.
+        read_metrics: reads what metrics-server says; raises SourceError.
+        read_secret: reads a token from its Secret; raises SourceError.
+        service_account: the folder with the pod's token and certificates; None outside a pod.
+    """
+
+    @cache
+    def providers() -> "Providers":
+        from rebalancer.usage.providers import Providers  # noqa: PLC0415  only who asks pays for it
+
+        return Providers(
+            policy.metrics_providers,
+            collector=policy.metrics_collector_enabled,
+            read_metrics=read_metrics,
+            read_secret=read_secret,
+            service_account=service_account,
+        )
+
+    def measure(cluster: Cluster, wanted: object) -> Measured:
+        return providers().measure(cluster, wanted)
+
+    return measure
+
+
+def usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
+    """Return what strategies ask where the cluster is a file: its metrics objects, and servers as they are now."""
+
+    def read_metrics() -> Metrics:
+        if snapshot.node_metrics is None:
+            raise SourceError(
+                "the snapshot holds no NodeMetrics; `rebalancer snapshot` writes them, or add what "
+                "`kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A -o json` prints"
+            )
+        return Metrics(snapshot.node_metrics, snapshot.pod_metrics)
+
+    def read_secret(secret: SecretReference) -> NoReturn:
+        name = f"{secret.namespace}/{secret.name}"
+        raise SourceError(f"the token is in the Secret {name}, which a snapshot does not hold: use tokenFile")
+
+    return usage_of(policy, read_metrics, read_secret, None)
