@@ -1,0 +1,135 @@
+"""RemoveFailedPods: which failed pods go, and why (strategies.md 12)."""
+
+import pytest
+
+from rebalancer.engine.budget import Limits
+from rebalancer.model.objects import ContainerStatus
+from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
+from tests.make import cluster, decide, evicted, node, owner, pod, refused
+
+
+def run(pods, args=None, **settings):
+    on = cluster([node("n1"), node("n2")], pods)
+    return decide(on, RemoveFailedPods(RemoveFailedPodsArgs.model_validate(args or {})), **settings)
+
+
+def failed(name="a", **fields):
+    return pod(name, **{"phase": "Failed", "age": 7200, **fields})
+
+
+def goes(args=None, **fields):
+    return evicted(run([failed(**fields)], args)) == ["a"]
+
+
+def status(**fields):
+    return (ContainerStatus(**fields),)
+
+
+@pytest.mark.parametrize("phase", ["Running", "Pending", "Succeeded", "Unknown", ""])
+def test_only_failed_pods_go(phase):
+    """Whatever else is true of them."""
+    assert not goes(phase=phase)
+
+
+@pytest.mark.parametrize(
+    ("args", "age", "expected"),
+    [
+        pytest.param({}, 3600, True, id="an hour unless given"),
+        pytest.param({}, 3599.9, False, id="in whole seconds"),
+        pytest.param({"minPodLifetimeSeconds": None}, 3599, False, id="null is not given"),
+        pytest.param({"minPodLifetimeSeconds": 0}, 0, True, id="zero is given"),
+        pytest.param({"minPodLifetimeSeconds": 60}, 60, True, id="just old enough"),
+        pytest.param({"minPodLifetimeSeconds": 60}, -7200, False, id="from the future"),
+    ],
+)
+def test_young_pods_are_left_for_people_to_look_at(args, age, expected):
+    """The least age is enough."""
+    assert goes(args, age=age) is expected
+
+
+@pytest.mark.parametrize(
+    ("args", "fields", "expected"),
+    [
+        pytest.param(
+            {"reasons": ["Error"]}, {"containers": status(terminated="Error")}, True, id="a terminated reason"
+        ),
+        pytest.param({"reasons": ["Wait"]}, {"containers": status(waiting="Wait")}, True, id="a waiting reason"),
+        pytest.param({"reasons": ["Shutdown"]}, {"reason": "Shutdown"}, True, id="the status reason"),
+        pytest.param({"reasons": ["Other", "Error"]}, {"reason": "Error"}, True, id="one of several"),
+        pytest.param({"reasons": ["Other"]}, {"reason": "Error"}, False, id="another reason"),
+        pytest.param({"reasons": ["Error"]}, {}, False, id="no reason"),
+        pytest.param(
+            {"reasons": ["Error"]},
+            {"init_containers": status(terminated="Error")},
+            False,
+            id="not of an init container",
+        ),
+        pytest.param(
+            {"reasons": ["Error"], "includingInitContainers": True},
+            {"init_containers": status(terminated="Error")},
+            True,
+            id="unless asked",
+        ),
+        pytest.param({"exitCodes": [1, 2]}, {"containers": status(exit_code=2)}, True, id="an exit code"),
+        pytest.param({"exitCodes": [1]}, {"containers": status(exit_code=2)}, False, id="another exit code"),
+        pytest.param({"exitCodes": [0]}, {"containers": status()}, False, id="no exit code"),
+        pytest.param({"exitCodes": [1]}, {"init_containers": status(exit_code=1)}, False, id="of an init container"),
+        pytest.param(
+            {"exitCodes": [1], "includingInitContainers": True},
+            {"init_containers": status(exit_code=1)},
+            True,
+            id="if asked",
+        ),
+        pytest.param(
+            {"exitCodes": [1], "reasons": ["Error"]},
+            {"containers": (*status(exit_code=1), *status(terminated="Error"))},
+            True,
+            id="reason and code of different containers",
+        ),
+        pytest.param({"exitCodes": [1], "reasons": ["Error"]}, {"reason": "Error"}, False, id="both must hold"),
+        pytest.param({"excludeOwnerKinds": ["ReplicaSet"]}, {}, False, id="an excluded owner"),
+        pytest.param({"excludeOwnerKinds": ["Job"]}, {}, True, id="another owner"),
+        pytest.param(
+            {"excludeOwnerKinds": ["Job"]},
+            {"owners": [owner("r"), owner("j", "Job")]},
+            False,
+            id="one of several owners",
+        ),
+        pytest.param({"namespaces": {"include": ["other"]}}, {}, False, id="another namespace"),
+        pytest.param({"labelSelector": {"matchLabels": {"x": "y"}}}, {}, False, id="other labels"),
+    ],
+)
+def test_each_criterion(args, fields, expected):
+    """All that are given must hold."""
+    assert goes(args, **fields) is expected
+
+
+def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
+    """Sorted, so that it is the same each time."""
+    ledger = run([failed(reason="Evicted", containers=status(terminated="Error"))])
+
+    assert ledger.evictions[0].because == "failed, Error, Evicted, age 7200 s >= 3600 s"
+
+
+def test_nodes_come_by_name_and_pods_by_age():
+    """A fixed order where the reference has none."""
+    pods = [failed("d", node="n2", age=9999), failed("c", age=7200), failed("b", age=8000), failed("a", age=7200)]
+
+    assert evicted(run(pods)) == ["b", "a", "c", "d"]
+    assert evicted(run(pods, limits=Limits(per_node=1))) == ["b", "d"]
+
+
+def test_failed_pods_without_an_owner_need_their_protection_off():
+    """They are bare."""
+    pods = [failed(owners=None)]
+
+    assert refused(run(pods)) == {"a": "FailedBarePods"}
+    assert evicted(run(pods, evictor={"evictFailedBarePods": True})) == ["a"]
+
+
+def test_fit_is_asked_of_failed_pods_too():
+    """They take no room, and have to find some."""
+    on = cluster([node("n1"), node("n2", unschedulable=True)], [failed()])
+    strategy = RemoveFailedPods(RemoveFailedPodsArgs())
+
+    assert refused(decide(on, strategy, evictor={"nodeFit": True})) == {"a": "NodeFit"}
