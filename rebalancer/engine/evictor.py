@@ -5,6 +5,7 @@ from rebalancer.engine.protections import ABSOLUTE, configured
 from rebalancer.errors import UsageError
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.fit import tally
+from rebalancer.model.homes import Homes
 from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY, Pod, Snapshot
 from rebalancer.model.selectors import parse_selector_text
 from rebalancer.model.verdict import Refused
@@ -19,6 +20,7 @@ class Evictor:
         self._protections = tuple(configured(args, threshold(args, cluster.snapshot), cluster))
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
+        self._homes = Homes(cluster, self._destinations)
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
@@ -46,7 +48,7 @@ class Evictor:
 
     def homeless(self, pod: Pod) -> Refused | None:
         """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""
-        if self._args.node_fit and not self._cluster.fits_any_other(pod, self._destinations):
+        if self._args.node_fit and not self._homes.takes(pod):
             return Refused("NodeFit", self._why_homeless(pod))
         return self._namespace_not_selected(pod)
 

@@ -37,12 +37,14 @@ class Cluster:
         nodes: the nodes the cycle works on: ready, and selected by the policy.
         ready_nodes: all ready nodes, selected or not.
         snapshot: the objects as they were read.
+        changes: the nodes that pods were taken out of, in order.
     """
 
     def __init__(self, snapshot: Snapshot, selector: LabelSelector = EVERYTHING, measure: Measure = unmeasured) -> None:
         self.snapshot = snapshot
         self._measure = measure
         self.now: datetime = snapshot.now
+        self.changes: list[str] = []
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
         self._nodes = {node.name: node for node in snapshot.nodes}
@@ -76,6 +78,7 @@ class Cluster:
     def remove(self, pod: Pod) -> None:
         """Take a pod out; whatever is asked from now on is answered without it."""
         del self._pods[pod.node][pod.key]
+        self.changes.append(pod.node)
         self._siblings.subtract(owner.uid for owner in pod.owners)
         if pod.active:
             resources.subtract(self._used[pod.node], _taken(pod))
