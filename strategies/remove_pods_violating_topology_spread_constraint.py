@@ -72,7 +72,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             labelled = LabelIndex(pods)
             for spread in spreads(pods, self.args.constraints):
                 domains = topology.domains(spread, labelled.matching(spread.selector))
-                self._warn(spread, len(topology.nodes(spread)), pods[0].namespace, evict)
+                self._warn(spread, len(topology.empty(spread)), pods[0].namespace, evict)
                 for pod, because, fits in _choose(cluster, spread, domains):
                     if fits or not self.args.topology_balance_node_fit:
                         chosen.setdefault(pod, because)

@@ -4,8 +4,9 @@ Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the 
 and for the moves.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -86,7 +87,7 @@ def _restriction(constraint: SpreadConstraint, spec: PodSpec) -> Restriction:
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Domain:
     """A value of the topology key.
 
@@ -97,7 +98,7 @@ class Domain:
 
     value: str
     nodes: Sequence[Node] = ()
-    pods: list[Pod] = field(default_factory=list)
+    pods: Sequence[Pod] = ()
 
 
 class Topology:
@@ -105,18 +106,19 @@ class Topology:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._nodes: dict[tuple[str, Restriction], dict[str, list[Node]]] = {}
+        self._empty: dict[tuple[str, Restriction], dict[str, Domain]] = {}
 
-    def nodes(self, spread: Spread) -> Mapping[str, Sequence[Node]]:
-        """Return the nodes that the constraint counts, by the value of its topology key."""
+    def empty(self, spread: Spread) -> Mapping[str, Domain]:
+        """Return the domains that the nodes make which the constraint counts, without pods, in order of value."""
         key = (spread.topology_key, spread.restriction)
-        if key not in self._nodes:
-            found = self._nodes.setdefault(key, {})
+        if key not in self._empty:
+            found = defaultdict(list)
             for node in self._cluster.nodes:
                 value = node.labels.get(spread.topology_key)
                 if value is not None and spread.restriction.admits(node):
-                    found.setdefault(value, []).append(node)
-        return self._nodes[key]
+                    found[value].append(node)
+            self._empty[key] = {value: Domain(value, nodes) for value, nodes in sorted(found.items())}
+        return self._empty[key]
 
     def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[Domain]:
         """Return the domains of a constraint, the smallest first, equal ones by value.
@@ -126,13 +128,17 @@ class Topology:
             pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
                 counted still makes a domain (the reference's rule).
         """
-        found = {value: Domain(value, nodes) for value, nodes in self.nodes(spread).items()}
+        counted = defaultdict(list)
         for pod in pods:
             node = self._cluster.node(pod.node)
             value = node.labels.get(spread.topology_key) if node else None
             if value is not None:
-                found.setdefault(value, Domain(value)).pods.append(pod)
-        return sorted(found.values(), key=lambda each: (len(each.pods), each.value))
+                counted[value].append(pod)
+        empty = self.empty(spread)
+        # With a domain for each node most are empty, and those are sorted already.
+        rest = [domain for value, domain in empty.items() if value not in counted]
+        taken = [Domain(each, empty[each].nodes if each in empty else (), counted[each]) for each in counted]
+        return rest + sorted(taken, key=lambda each: (len(each.pods), each.value))
 
 
 class Move(NamedTuple):
