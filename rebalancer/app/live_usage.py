@@ -52,7 +52,7 @@ def read_metrics(live: LiveCluster) -> Metrics:
             folder = read_list(live.client, path, partial(collection.folder, kind), deadline=deadline)
             collection.take(kind, folder)
     except NotFound as error:
-        raise SourceError("there is no metrics-server: the API server does not serve metrics.k8s.io") from error
+        raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error
     except (ClusterError, ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"metrics-server cannot be asked: {error}") from error
     folders = collection.folders

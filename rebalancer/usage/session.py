@@ -90,7 +90,7 @@ class Session(requests.Session):
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_TransientError),
             stop=self._is_over,
-            wait=tenacity.wait_exponential_jitter(initial=0.5, max=4.0, jitter=0.5),
+            wait=tenacity.wait_random_exponential(multiplier=0.5, max=4),
             sleep=self._sleep,
             reraise=True,
         )

@@ -1,15 +1,12 @@
 """The one list of cases that do not pass, each with its reason.
 
 DIFFERENT: the program decides otherwise on purpose; the harness checks that it does so in the very way listed.
-WAITING: what the case needs is not built yet.
 LEFT_OUT: nothing in the program plays the role of the function under test.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from tests.conformance.corpus import Case
 
 
 @dataclass(frozen=True)
@@ -99,13 +96,3 @@ LEFT_OUT: Mapping[str, str] = dict.fromkeys(
     ),
     _BOUNDS,
 )
-
-_USAGE = "needs strategies on real usage"
-
-
-def waiting(case: Case) -> str:
-    """Return what the case waits for; empty if for nothing."""
-    if case.get("assert", {}).get("policy_rejected"):
-        return ""
-    measured = any(case.get(key) for key in ("nodeMetrics", "podMetrics", "prometheus_samples"))
-    return _USAGE if measured else ""

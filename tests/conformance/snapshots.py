@@ -1,7 +1,7 @@
 """A case's objects as a snapshot file would hold them, and as the model sees them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,14 +19,17 @@ _LISTS = {
     "PodDisruptionBudget": "pdbs",
     "PriorityClass": "priorityClasses",
     "PersistentVolumeClaim": "pvcs",
+    "NodeMetrics": "nodeMetrics",
+    "PodMetrics": "podMetrics",
 }
 _FEWEST_NODES = 2
 
 
-def document(case: Case, extra_nodes: Iterable[Mapping[str, Any]] = ()) -> str:
+def document(case: Case, extra_nodes: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the case's objects as one JSON List of lists, with these nodes added."""
     lists = {kind: list(case.get(key) or ()) for kind, key in _LISTS.items()}
     lists["Node"] += extra_nodes
+    lists["NodeMetrics"] += [idle(each["metadata"]["name"]) for each in extra_nodes]
     items = [{"apiVersion": "v1", "kind": f"{kind}List", "items": each} for kind, each in lists.items()]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -54,7 +57,13 @@ def node(name: str) -> dict[str, Any]:
     }
 
 
-def snapshot(case: Case, extra_nodes: Iterable[Mapping[str, Any]] = ()) -> Snapshot:
+def idle(name: str) -> dict[str, Any]:
+    """Return what metrics-server says of a node that uses nothing."""
+    usage = {"cpu": "0", "memory": "0"}
+    return {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage}
+
+
+def snapshot(case: Case, extra_nodes: Sequence[Mapping[str, Any]] = ()) -> Snapshot:
     collection = Collection()
     add_document(collection, document(case, extra_nodes).encode())
     return collection.snapshot(datetime.fromisoformat(case["now"]))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from _pytest.terminal import TerminalReporter
 
 PROPERTY = "conformance"
-_EXCEPTIONS = ("different", "waiting", "left out", "failed")
+_EXCEPTIONS = ("different", "left out", "failed")
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance import corpus, evictions, evictor, nodes, pods, policies, runs, usage
 from tests.conformance.answers import Answer
-from tests.conformance.exceptions import DIFFERENT, LEFT_OUT, waiting
+from tests.conformance.exceptions import DIFFERENT, LEFT_OUT
 from tests.conformance.summary import PROPERTY
 
 CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
@@ -33,6 +33,7 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "policy_run": runs.run,
     "policy_validate": policies.validate,
     "preferred_node_affinity_weight": nodes.weight,
+    "prometheus_usage": usage.shares,
     "protected_pvc_storage_classes": evictor.storage_classes,
     "ready_nodes": nodes.ready_and_selected,
     "sort_domains": pods.by_cost_in_domains,
@@ -58,9 +59,6 @@ def test_case(case: corpus.Case, record_property: Callable[[str, object], None])
     if case["id"] in LEFT_OUT:
         record_property(PROPERTY, "left out")
         pytest.skip(f"left out: {LEFT_OUT[case['id']]}")
-    if reason := waiting(case):
-        record_property(PROPERTY, "waiting")
-        pytest.skip(f"waiting: {reason}")
     difference = DIFFERENT.get(case["id"])
     record_property(PROPERTY, "different" if difference else "pass")
     answer = CHECKS[case["kind"]](case)
@@ -77,10 +75,3 @@ def test_exceptions_name_cases() -> None:
     ids = {case["id"] for case in _CASES}
     assert set(DIFFERENT) | set(LEFT_OUT) <= ids
     assert not set(DIFFERENT) & set(LEFT_OUT)
-
-
-@pytest.mark.skipif(not _CASES, reason="no corpus")
-def test_waiting_cases_do_wait() -> None:
-    """Once a strategy decides on measured usage, its cases have to be taken off the list."""
-    runs_on_usage = [case for case in _CASES if waiting(case) and CHECKS.get(case["kind"]) is runs.run]
-    assert [case["id"] for case in runs_on_usage if not runs.errors(case)] == []

@@ -1,13 +1,19 @@
 """How full nodes are: percentages, means and classes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
+from rebalancer.errors import StrategyError
 from rebalancer.model.objects import Node
 from rebalancer.model.resources import parse_resources
-from rebalancer.model.usage import NodeLoad, around_mean
-from tests.conformance.answers import Answer, equal
+from rebalancer.model.usage import METRIC_RESOURCE, NodeLoad, around_mean
+from rebalancer.provider_args import MetricsProvider
+from rebalancer.usage.providers import Providers
+from rebalancer.usage_args import MetricsUtilization
+from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
+from tests.conformance.snapshots import cluster
+from tests.fake_servers import FakePrometheus
 
 _Amounts = Mapping[str, str | None]
 
@@ -74,3 +80,23 @@ def _load(name: str, usage: _Amounts, capacity: _Amounts) -> NodeLoad:
 
 def _percent(load: NodeLoad) -> dict[str, float]:
     return {name: percent for name in load.used if (percent := load.percent(name)) is not None}
+
+
+def shares(case: Case) -> Answer:
+    """Ask a server that answers as the case says for how full its nodes are, as LowNodeUtilization would."""
+    kind = case.get("prometheus_result_type", "vector")
+    with FakePrometheus(case["prometheus_samples"], kind) as server:
+        provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
+        providers = Providers(
+            [provider], collector=False, read_metrics=_never, read_secret=_never, service_account=None
+        )
+        wanted = MetricsUtilization.model_validate({"source": "Prometheus", "prometheus": {"query": case["query"]}})
+        try:
+            found = providers.measure(cluster(case), wanted)
+        except StrategyError as error:
+            return acceptance(False, case, str(error))
+    return equal({name: amounts[METRIC_RESOURCE] for name, amounts in found.nodes.items()}, case["expected"])
+
+
+def _never(*_: object) -> NoReturn:
+    raise AssertionError
