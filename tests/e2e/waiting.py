@@ -13,13 +13,16 @@ class DeadlineError(AssertionError):
     """What was awaited did not come about in time."""
 
 
-def wait_for(condition: Callable[[], T | None], what: str, deadline: float = 30.0) -> T:
+def wait_for(
+    condition: Callable[[], T | None], what: str, deadline: float = 30.0, interval: float = POLL_INTERVAL
+) -> T:
     """Call ``condition`` until it returns something true, and return that.
 
     Args:
         condition: Asks for the state; what it raises ends the wait.
         what: The state awaited, for the message: "20 pods Running".
         deadline: Seconds until giving up; generous, as it is spent only when the test fails.
+        interval: Seconds between two calls; longer where each is much work for the server.
 
     Raises:
         DeadlineError: The condition was still false at the deadline.
@@ -28,5 +31,5 @@ def wait_for(condition: Callable[[], T | None], what: str, deadline: float = 30.
     while not (seen := condition()):
         if time.monotonic() > end:
             raise DeadlineError(f"{what}: not within {deadline:g} s; last seen: {seen!r}")
-        time.sleep(POLL_INTERVAL)
+        time.sleep(interval)
     return seen

@@ -1,0 +1,112 @@
+"""Whether the cluster gets better, and whether it rests: `make outcome`.
+
+The program works on a real control plane for some cycles, the real scheduler placing what was evicted; after each the
+cluster is measured through the metrics API.  Evictions are counted by the API server's audit log, not by a report.
+With --other a second program works on the same clusters, built anew with every pod on the same node.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # it is run as a script: `tests` is found from the root of the tree
+
+from tests.e2e.binaries import BinariesError, provide  # noqa: E402  needs the line above
+from tests.outcome.program import OURS, Program  # noqa: E402  the same
+from tests.outcome.result import Result, result_of  # noqa: E402  the same
+from tests.outcome.scenarios import SCENARIOS, Scenario  # noqa: E402  the same
+from tests.outcome.table import table  # noqa: E402  the same
+from tests.outcome.trial import keep, play  # noqa: E402  the same
+from tests.outcome.verdict import verdicts  # noqa: E402  the same
+
+
+def main() -> int:
+    """Run the scenarios asked for; exit code 1 if a requirement fails, 2 if there is no control plane to be had."""
+    options = _parser().parse_args()
+    try:
+        binaries = provide()
+    except BinariesError as error:
+        _say(str(error))
+        return 2
+    chosen = options.scenario or list(SCENARIOS)
+    held = [_scenario(binaries, SCENARIOS[name], options) for name in chosen]
+    return 0 if all(held) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ", ".join(f"{scenario.name} ({scenario.about})" for scenario in SCENARIOS.values())
+    parser.add_argument(
+        "--scenario", action="append", choices=list(SCENARIOS), help=f"all, or: {names}".replace("%", "%%")
+    )
+    parser.add_argument("--cycles", type=int, help="how many; else the scenario's own number")
+    parser.add_argument("--runs", type=int, default=3, help="how many, each with a load of its own; the median counts")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run's load")
+    parser.add_argument("--policy", type=Path, help="instead of the scenario's")
+    parser.add_argument("--plain", action="store_true", help="give our program its policy in the reference's words too")
+    parser.add_argument(
+        "--other",
+        metavar="COMMAND",
+        help="another program's command line, for one cycle; {kubeconfig} and {policy} stand for files",
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write all reports and figures there")
+    return parser
+
+
+def _scenario(binaries: Path, scenario: Scenario, options: argparse.Namespace) -> bool:
+    if options.policy:
+        scenario = replace(scenario, policy=options.policy)
+    programs = [Program("rebalancer", OURS, plain=options.plain)]
+    if options.other:
+        programs.append(Program("other", options.other, plain=True))
+    results: dict[str, list[Result]] = {program.name: [] for program in programs}
+    for run in range(1, options.runs + 1):
+        for name, result in _run(binaries, scenario, programs, run, options):
+            results[name].append(result)
+            _print(f"{scenario.name}, run {run}, {name}: {result.evictions} evictions", table(result))
+    judged = verdicts(scenario.name, results["rebalancer"], results.get("other", ()))
+    _print(f"{scenario.name}: {scenario.about}; {options.runs} runs", *map(str, judged))
+    return all(verdict.holds is not False for verdict in judged)
+
+
+def _run(
+    binaries: Path, scenario: Scenario, programs: Sequence[Program], run: int, options: argparse.Namespace
+) -> Iterator[tuple[str, Result]]:
+    placement = None
+    for program in programs:
+        where = f"{scenario.name}, run {run}, {program.name}"
+        trial = play(
+            binaries,
+            scenario,
+            program,
+            seed=options.seed + run - 1,
+            cycles=options.cycles or scenario.cycles,
+            placement=placement,
+            told=partial(_say_of, where),
+        )
+        placement = trial.placement
+        if options.keep:
+            keep(trial, options.keep / scenario.name / f"run-{run}" / program.name)
+        yield program.name, result_of(trial)
+
+
+def _print(*lines: str) -> None:
+    sys.stdout.write("\n".join(("", *lines, "")))
+    sys.stdout.flush()
+
+
+def _say_of(where: str, line: str) -> None:
+    _say(f"{where}: {line}")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"outcome: {line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""What a policy aims at, and the same policy in the reference's words."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.api import Object
+
+STRATEGY = "LowNodeUtilization"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What nodes should be within, in percent of allocatable or, by deviation, in points from the mean of all nodes."""
+
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    deviation: bool
+
+
+def read_policy(path: Path) -> Object:
+    """Read a policy file."""
+    policy: Object = yaml.safe_load(path.read_text())
+    return policy
+
+
+def bounds_of(policy: Object) -> Bounds:
+    """Return what the policy's LowNodeUtilization aims at."""
+    args = _args(policy)
+    return Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
+
+
+def in_reference_words(policy: Object) -> Object:
+    """Return the policy without what only this project knows: of metricsUtilization the source stays."""
+    plain = copy.deepcopy(policy)
+    args = _args(plain)
+    if "metricsUtilization" in args:
+        args["metricsUtilization"] = {"source": args["metricsUtilization"]["source"]}
+    return plain
+
+
+def _args(policy: Object) -> Object:
+    configured = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
+    found: Object = next(entry["args"] for entry in configured if entry["name"] == STRATEGY)
+    return found

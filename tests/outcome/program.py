@@ -1,0 +1,53 @@
+"""A program that rebalances a cluster: a command line, run once a cycle."""
+
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.api import Object
+from tests.outcome.policies import in_reference_words
+
+# Seconds until a run that hangs is killed.
+TIMEOUT = 300
+OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --kubeconfig {{kubeconfig}} --policy {{policy}} --output json"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run said: its exit code, its outputs, and how many seconds it took."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program under measurement.
+
+    Attributes:
+        name: In the tables.
+        command: A command line; {kubeconfig} and {policy} stand for files.
+        plain: Whether it gets its policies in the reference's words.
+    """
+
+    name: str
+    command: str
+    plain: bool = False
+
+    def policy(self, policy: Object) -> Object:
+        """Return a policy as this program gets it."""
+        return in_reference_words(policy) if self.plain else policy
+
+    def run(self, kubeconfig: Path, policy: Path) -> Ran:
+        """Run it to its end."""
+        files = {"kubeconfig": shlex.quote(str(kubeconfig)), "policy": shlex.quote(str(policy))}
+        started = time.monotonic()
+        done = subprocess.run(
+            shlex.split(self.command.format(**files)), capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+        return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - started)

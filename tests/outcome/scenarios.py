@@ -1,0 +1,62 @@
+"""The situations that the outcome is measured in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+POLICIES = Path(__file__).with_name("policies")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One situation.
+
+    Attributes:
+        name: On the command line.
+        about: What it is, in a line.
+        policy: The policy of the program.
+        pods: How many.
+        half: Whether they are placed on half of the nodes, and the other half is opened then.
+        even: Whether all pods use the same.
+        cycles: How many, unless told otherwise.
+        varies: By which share what pods use varies from cycle to cycle.
+    """
+
+    name: str
+    about: str
+    policy: Path
+    pods: int = 600
+    half: bool = True
+    even: bool = False
+    cycles: int = 6
+    varies: float = 0.0
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("half", "15 hot nodes, 15 empty ones, targets of 55 %", POLICIES / "half.yaml"),
+        Scenario("deviation", "the same, 10 points around the mean", POLICIES / "deviation.yaml"),
+        Scenario(
+            "open",
+            "all nodes open from the start: even by requests, uneven by load; 10 points around the mean",
+            POLICIES / "deviation.yaml",
+            pods=900,
+            half=False,
+        ),
+        Scenario(
+            "varying",
+            "as half, what pods use varying by 10 % from cycle to cycle",
+            POLICIES / "half.yaml",
+            cycles=10,
+            varies=0.1,
+        ),
+        Scenario(
+            "balanced",
+            "even by requests and by load; 10 points around the mean",
+            POLICIES / "deviation.yaml",
+            half=False,
+            even=True,
+            cycles=3,
+        ),
+    )
+}

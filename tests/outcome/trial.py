@@ -1,0 +1,123 @@
+"""One trial: a cluster is built, and one program works on it for some cycles."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.harness import ControlPlane
+from tests.outcome.load import make_load, varied
+from tests.outcome.moves import Moved
+from tests.outcome.policies import Bounds, bounds_of, read_policy
+from tests.outcome.program import Program, Ran
+from tests.outcome.scenarios import Scenario
+from tests.outcome.stage import Placement, Stage
+from tests.outcome.state import State
+
+REFUSED = 429
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One cycle.
+
+    Attributes:
+        start: The cluster before it.
+        end: The cluster after it, when all pods are at rest.
+        moved: The pods that went and came.
+        refused: How often the Eviction API said no.
+        ran: What the program said.
+    """
+
+    start: State
+    end: State
+    moved: Moved
+    refused: int
+    ran: Ran
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All cycles of one program on one cluster."""
+
+    bounds: Bounds
+    placement: Placement
+    cycles: list[Cycle]
+
+
+def play(
+    binaries: Path,
+    scenario: Scenario,
+    program: Program,
+    *,
+    seed: int,
+    cycles: int,
+    placement: Placement | None,
+    told: Callable[[str], None],
+) -> Trial:
+    """Play one trial in a control plane of its own.
+
+    Args:
+        binaries: The control plane's executables.
+        scenario: The situation.
+        program: What is measured.
+        seed: Of the load.
+        cycles: How many.
+        placement: Where the pods are at the start; else the scheduler decides.
+        told: Gets a line about how far it is.
+    """
+    policy = read_policy(scenario.policy)
+    load = make_load(seed, scenario.pods, even=scenario.even)
+    with ControlPlane(binaries) as plane:
+        plane.start_metrics_server()
+        stage = Stage(plane.api)
+        placed = stage.set_up(load, placement, half=scenario.half)
+        stage.changed()
+        told(f"{scenario.pods} pods run")
+        written = plane.directory / "policy.yaml"
+        written.write_text(yaml.safe_dump(program.policy(policy)))
+        done: list[Cycle] = []
+        state = stage.state()
+        for number in range(cycles):
+            if scenario.varies:
+                stage.vary(varied(load, seed, number, scenario.varies))
+                state = stage.state()
+            done.append(_cycle(plane, stage, program, written, state))
+            state = done[-1].end
+            told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
+    return Trial(bounds_of(policy), placed, done)
+
+
+def _cycle(plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State) -> Cycle:
+    offset = plane.audit_offset()
+    ran = program.run(plane.kubeconfig, policy)
+    asked = [request for request in plane.requests_since(offset) if request.subresource == "eviction"]
+    evicted = frozenset(request.name for request in asked if request.status < 300 and "dryRun" not in request.path)
+    after = frozenset(pod["metadata"]["name"] for pod in stage.wait_for_pods())
+    if evicted:
+        stage.changed()
+    moved = Moved(frozenset(start.places), evicted, after)
+    if moved.unexplained:
+        raise AssertionError(f"pods went without an eviction, or stayed in spite of one: {sorted(moved.unexplained)}")
+    return Cycle(start, stage.state(), moved, sum(request.status == REFUSED for request in asked), ran)
+
+
+def keep(trial: Trial, folder: Path) -> None:
+    """Write what each cycle's program said, and the cluster's figures, into a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, cycle in enumerate(trial.cycles, start=1):
+        (folder / f"{number:02}.stdout").write_text(cycle.ran.stdout)
+        (folder / f"{number:02}.stderr").write_text(cycle.ran.stderr)
+    (folder / "states.json").write_text(json.dumps(list(_states(trial)), indent=1))
+
+
+def _states(trial: Trial) -> Iterator[dict[str, object]]:
+    for cycle in trial.cycles:
+        yield {
+            "start": cycle.start.shares,
+            "end": cycle.end.shares,
+            "evicted": {pod: cycle.start.places.get(pod, "") for pod in sorted(cycle.moved.evicted)},
+            "replacements": {pod: cycle.end.places[pod] for pod in sorted(cycle.moved.replacements)},
+        }

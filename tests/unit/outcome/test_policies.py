@@ -1,0 +1,27 @@
+"""The policies of the outcome, and what another program gets of them."""
+
+import pytest
+
+from tests.outcome.policies import Bounds, bounds_of, in_reference_words, read_policy
+from tests.outcome.scenarios import POLICIES, SCENARIOS
+
+
+def test_bounds_are_the_policies_own():
+    """What the tables call over target is what the policy calls so."""
+    assert bounds_of(read_policy(POLICIES / "half.yaml")) == Bounds(
+        {"cpu": 35, "memory": 35}, {"cpu": 55, "memory": 55}, deviation=False
+    )
+    assert bounds_of(read_policy(POLICIES / "deviation.yaml")).deviation
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
+def test_the_reference_gets_the_same_policy_without_our_keys(scenario):
+    """Only the source stays of metricsUtilization, everything else stays as it is."""
+    policy = read_policy(scenario.policy)
+    plain = in_reference_words(policy)
+
+    (ours,) = (entry["args"] for entry in policy["profiles"][0]["pluginConfig"] if "thresholds" in entry["args"])
+    (theirs,) = (entry["args"] for entry in plain["profiles"][0]["pluginConfig"] if "thresholds" in entry["args"])
+    assert ours["metricsUtilization"] == {"source": "KubernetesMetrics", "selection": "relief"}
+    assert theirs == {**ours, "metricsUtilization": {"source": "KubernetesMetrics"}}
+    assert plain["metricsProviders"] == policy["metricsProviders"]
