@@ -1,5 +1,6 @@
 """The report for a person: what moves and why, then what does not and why not."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from rebalancer.report.document import CLOCKS
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PLAIN_WIDTH = 200
 _PODS_SHOWN = 3
 
@@ -28,11 +30,21 @@ def print_table(report: Report, stream: IO[str], *, everything: bool = False) ->
     """
     terminal = stream.isatty()
     console = Console(file=stream, width=None if terminal else _PLAIN_WIDTH, highlight=False, soft_wrap=not terminal)
+    report = _printable(report)
     _print_head(console, report)
     _print_totals(console, report)
     _print_evictions(console, report["evictions"])
     _print_refusals(console, report["refusals"], everything=everything)
     _print_trouble(console, report)
+
+
+def _printable(value: Any) -> Any:
+    """Return a document without control characters: some of its texts were written by whoever owns a pod."""
+    if isinstance(value, str):
+        return _CONTROL.sub(" ", value)
+    if isinstance(value, Mapping):
+        return {key: _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value
 
 
 def _print_head(console: Console, report: Report) -> None:

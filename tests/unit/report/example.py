@@ -1,0 +1,37 @@
+"""A cycle in which everything happens that a report can tell."""
+
+from typing import Any
+
+from rebalancer.engine.ledger import Ledger
+from rebalancer.errors import StrategyError
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Owner
+from rebalancer.model.verdict import Failed
+from rebalancer.report.document import Circumstances, document
+from tests.make import cluster, decide, node, pod
+from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
+
+FILE = {"file": "cluster.json"}
+LIVE = {"context": "prod", "server": "https://10.0.0.1"}
+
+
+def fail(_cluster: Any, evict: Any) -> None:
+    evict.warn("some nodes have no figures")
+    raise StrategyError("no figures")
+
+
+def eventful() -> tuple[Ledger, Cluster]:
+    """Pods a and b go, c is refused, d fails; a second strategy warns and fails."""
+    widget = Owner("Widget", "w", "1")
+    pods = [pod("a"), pod("b", node="n2", owners=[widget]), pod("c", mirror=True), pod("d", node="n2")]
+    on = cluster([node("n1"), node("n2"), node("n3", ready=False)], pods, warnings=("Pod default/x is malformed",))
+    sink = AnsweringSink({"d": Failed("500: on fire")})
+    return decide(on, Greedy(), Scripted(fail), sink=sink), on
+
+
+def report(
+    where: Any = None, *, dry_run: bool = True, warnings: tuple[str, ...] = (), **changes: Any
+) -> dict[str, Any]:
+    """The report of that cycle, with these keys replaced."""
+    circumstances = Circumstances(dry_run, where or FILE, "newest", warnings)
+    return document(*eventful(), circumstances) | changes

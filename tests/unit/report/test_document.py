@@ -1,0 +1,144 @@
+"""The report as a document, whose keys are an interface."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebalancer.report.document import CLOCKS, Circumstances, document, timestamp
+from tests.make import cluster, decide, node, pod
+from tests.unit.engine.stand_ins import Greedy
+from tests.unit.report.example import FILE, LIVE, report
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "policies/schema/report-v1.json").read_text())
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def problems(value: Any, schema: dict[str, Any], path: str = "report") -> list[str]:
+    """What of a value is not as the schema says; as much of JSON schema as the report's needs."""
+    if "oneOf" in schema:
+        fitting = [each for each in schema["oneOf"] if not problems(value, each, path)]
+        return [] if len(fitting) == 1 else [f"{path}: {len(fitting)} forms fit"]
+    if "const" in schema or "enum" in schema:
+        return [] if value in schema.get("enum", [schema.get("const")]) else [f"{path}: {value!r}"]
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    if not any(isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
+        return [f"{path}: {value!r} is none of {kinds}"]
+    found = [f"{path}: {value}"] if value is not None and "minimum" in schema and value < schema["minimum"] else []
+    if isinstance(value, dict):
+        known = schema["properties"]
+        found += [f"{path}: {key} is missing or too much" for key in set(value) ^ set(known)]
+        found += [each for key in set(value) & set(known) for each in problems(value[key], known[key], f"{path}.{key}")]
+    if isinstance(value, list):
+        found += [each for item in value for each in problems(item, schema["items"], f"{path}[]")]
+    return found
+
+
+def test_the_schema_requires_every_key_it_knows() -> None:
+    """No key comes and goes."""
+    pending = [SCHEMA]
+    while pending:
+        part = pending.pop()
+        if "properties" in part:
+            assert part["required"] == list(part["properties"])
+            assert part["additionalProperties"] is False
+        pending += [*part.get("properties", {}).values(), *part.get("oneOf", ())]
+        pending += [part["items"]] if "items" in part else []
+
+
+@pytest.mark.parametrize(
+    "document_",
+    [
+        pytest.param(report(), id="of a file"),
+        pytest.param(report(LIVE, dry_run=False), id="of a live cluster"),
+        pytest.param(report({"context": None, "server": "https://10.0.0.1"}), id="in a pod"),
+        pytest.param(report(skipped="1 ready node"), id="of a cycle that was skipped"),
+    ],
+)
+def test_reports_keep_to_the_schema(document_: dict[str, Any]) -> None:
+    """Keys and types, all of them."""
+    assert problems(json.loads(json.dumps(document_)), SCHEMA) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"dryRun": 1}, {"extra": 1}, {"clock": "sundial"}, {"cluster": {}}, {"evictions": [{}]}, {"skipped": 0}],
+    ids=lambda each: next(iter(each)),
+)
+def test_the_check_of_the_schema_notices_changes(changes: dict[str, Any]) -> None:
+    """Else the test above would prove nothing."""
+    assert problems(report(**changes), SCHEMA)
+
+
+def test_what_happened_is_in_the_report() -> None:
+    """Each pod in its list, in order, with all that is known of it."""
+    found = report(warnings=("look out",))
+    asked = {"namespace": "default", "profile": "test", "strategy": "Greedy"}
+
+    assert found["evictions"] == [
+        {
+            **asked,
+            "name": "a",
+            "uid": "uid-default-a",
+            "node": "n1",
+            "owner": {"kind": "ReplicaSet", "name": "web"},
+            "reason": "greed",
+        },
+        {
+            **asked,
+            "name": "b",
+            "uid": "uid-default-b",
+            "node": "n2",
+            "owner": {"kind": "Widget", "name": "w"},
+            "reason": "greed",
+        },
+    ]
+    assert found["refusals"] == [
+        {**asked, "name": "c", "node": "n1", "by": "MirrorPods", "reason": "a mirror pod, the kubelet would keep it"}
+    ]
+    assert found["failures"] == [{**asked, "name": "d", "node": "n2", "error": "500: on fire"}]
+    assert found["nodes"] == {"total": 3, "considered": 2}
+    assert found["cluster"] == FILE
+    assert [(run["strategy"], run["evicted"], run["refused"], run["error"]) for run in found["strategies"]] == [
+        ("Greedy", 2, 1, None),
+        ("Scripted", 0, 0, "no figures"),
+    ]
+
+
+def test_warnings_of_all_sources_are_listed_once() -> None:
+    """The run's, the snapshot's and the strategies'."""
+    assert report(warnings=("look out", "look out"))["warnings"] == [
+        "look out",
+        "Pod default/x is malformed",
+        "test/Scripted: some nodes have no figures",
+    ]
+
+
+def test_a_pod_without_owners_has_none() -> None:
+    """Null, and not an empty object."""
+    on = cluster([node("n1"), node("n2")], [pod("a", owners=None, evict_annotation=True)])
+
+    found = document(decide(on, Greedy()), on, Circumstances(True, FILE, "wall", ()))
+
+    assert found["evictions"][0]["owner"] is None
+
+
+def test_times_are_written_as_kubernetes_does() -> None:
+    """Z for UTC; another offset stays."""
+    assert timestamp(datetime(2026, 1, 15, 12, tzinfo=UTC)) == "2026-01-15T12:00:00Z"
+    assert timestamp(datetime(2026, 1, 15, 12, tzinfo=timezone(timedelta(hours=2)))) == "2026-01-15T12:00:00+02:00"
+
+
+def test_every_clock_is_in_the_schema() -> None:
+    """And can be put in words."""
+    assert SCHEMA["properties"]["clock"]["enum"] == list(CLOCKS)

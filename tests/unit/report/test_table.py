@@ -1,0 +1,125 @@
+"""The report for a person."""
+
+import io
+from typing import Any
+
+import pytest
+
+from rebalancer.report.table import print_table
+from tests.unit.report.example import LIVE, report
+
+
+def printed(document: dict[str, Any] | None = None, *, everything: bool = False) -> str:
+    stream = io.StringIO()
+    print_table(report() if document is None else document, stream, everything=everything)
+    return stream.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def refusal(number: int, by: str = "PDB", reason: str = "no") -> dict[str, str]:
+    asked = {"namespace": "default", "name": f"r{number}", "node": "n1", "profile": "p", "strategy": "S"}
+    return {**asked, "by": by, "reason": reason}
+
+
+def test_without_a_terminal_the_text_is_plain() -> None:
+    """No escape codes in files and logs, and a row is a line."""
+    text = printed()
+
+    assert "\x1b" not in text
+    assert any("default/a" in line and "n1" in line and "ReplicaSet/web" in line for line in text.splitlines())
+
+
+def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the same words."""
+    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+
+    print_table(report(), stream)
+
+    assert "\x1b[" in stream.getvalue()
+    assert "cluster.json" in stream.getvalue()
+
+
+def test_what_a_person_wants_comes_first() -> None:
+    """Where, whether for real, how many; then totals; then pods; then refusals; then trouble."""
+    text = printed(report(warnings=("look out",)))
+    pieces = [
+        "Dry run on cluster.json",
+        "2 pods would be evicted, 1 refused",
+        "2 of 3 nodes considered",
+        "Greedy",
+        "default/a",
+        "default/b",
+        "MirrorPods",
+        "500: on fire",
+        "look out",
+    ]
+
+    places = [text.index(piece) for piece in pieces]
+
+    assert places == sorted(places)
+
+
+def test_a_live_run_names_context_and_server() -> None:
+    """So that nobody mistakes the cluster."""
+    text = printed(report(LIVE, dry_run=False))
+
+    assert text.startswith("Live run on prod (https://10.0.0.1)")
+    assert "2 pods evicted" in text
+
+
+def test_a_cycle_that_was_skipped_says_why() -> None:
+    """And does not count to nothing."""
+    text = printed(report(skipped="1 ready node", evictions=[], refusals=[], failures=[], strategies=[]))
+
+    assert "Nothing was done: 1 ready node" in text
+    assert "refused" not in text
+
+
+def test_errors_of_strategies_and_evictions_are_shown() -> None:
+    """Beside the totals, and at the end."""
+    text = printed()
+
+    assert "no figures" in text
+    assert "Failed: default/d on n2" in text
+
+
+def test_all_refused_pods_are_listed_on_demand() -> None:
+    """By default not all of many."""
+    many = report(refusals=[refusal(number) for number in range(50)])
+
+    assert printed(many).count("default/r") < 50
+    assert all(f"default/r{number}" in printed(many, everything=True) for number in range(50))
+
+
+@pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
+def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
+    """A webhook's message, a profile's name and a path are no markup."""
+    run = {"profile": text, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": text}
+    eviction = report()["evictions"][0]
+    failure = {**refusal(2), "error": text}
+    document = report(
+        {"file": text},
+        strategies=[run],
+        evictions=[{**eviction, "profile": text, "reason": text}],
+        refusals=[refusal(1, reason=text)],
+        failures=[failure],
+        warnings=[text],
+    )
+
+    assert printed(document, everything=True).count(text) >= 6
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    """Whoever owns a pod or a webhook writes some of the texts."""
+    evil = "\x1b]0;title\x07\x1b[2J\r\x9b31m"
+
+    text = printed(report(refusals=[refusal(1, reason=evil)], warnings=[evil]), everything=True)
+
+    assert not {character for character in text if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
