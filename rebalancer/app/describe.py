@@ -1,5 +1,6 @@
 """What strategies are, from their own docstrings and arguments."""
 
+import json
 import sys
 from collections.abc import Iterator
 
@@ -42,6 +43,6 @@ def _manual(strategy: StrategyType) -> str:
 
 def _default(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True)
-    if default is None or default == () or not isinstance(default, (bool, int, float, str, tuple)):
+    if default is None or default in ((), "") or not isinstance(default, (bool, int, float, str, tuple)):
         return "optional"
-    return f"default {str(default).lower() if isinstance(default, bool) else default!r}"
+    return f"default {json.dumps(default)}"
