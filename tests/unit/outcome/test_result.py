@@ -50,6 +50,15 @@ def test_a_row_tells_of_the_cycle_and_of_the_cluster_after_it():
     assert second.cpu_deviation == pytest.approx(10)
 
 
+@pytest.mark.parametrize(("before", "after", "landed"), [(80, 50, 1), (50, 80, 1), (50, 50, 0)])
+def test_a_replacement_lands_over_target_if_its_node_was_or_becomes_so(before, after, landed):
+    """What the program could have known counts, and so does what came of it."""
+    moved = Moved(frozenset("a"), frozenset("a"), frozenset("b"))
+    cycle = Cycle(state(before, 0, a="cold"), state(after, 0, b="hot"), moved, 0, RAN)
+
+    assert result_of(Trial(BOUNDS, {}, [cycle])).rows[1].landed_over == landed
+
+
 def test_a_trial_sums_its_rows():
     """Evictions, pods moved twice, and the share of replacements on nodes over target."""
     result = result_of(trial())
