@@ -167,20 +167,20 @@ def fill(work: Workloads) -> None:
         )  # fmt: skip
     replica = 0
     for service, replicas, cpu, memory, uses in (
-        ("web", 24, 300, 512, (820, 900)),
-        ("api", 24, 500, 1024, (310, 700)),
-        ("search", 12, 400, 2048, (900, 3800)),
-        ("cart", 9, 200, 256, (150, 300)),
+        ("web", 24, 300, 512, (980, 900)),
+        ("api", 24, 500, 1024, (390, 700)),
+        ("search", 12, 400, 2048, (1150, 4800)),
+        ("cart", 9, 200, 256, (180, 300)),
     ):
         for index in range(replicas):
             replica += 1
             work.add(
-                "shop", f"{service}-7c9d{index:02d}", 1 + (replica * 5 + index) % 8,
+                "shop", f"{service}-7c9d{index:02d}", 1 + (replica * 3 + replica // 8) % 8,
                 cpu=cpu, memory=memory, uses=uses, owner=("ReplicaSet", f"{service}-7c9d"), days=2 + index % 5,
             )  # fmt: skip
     for index in range(3):
         work.add(
-            "shop", f"orders-db-{index}", 1 + index, cpu=1000, memory=4096, uses=(700, 3500),
+            "shop", f"orders-db-{index}", 1 + index, cpu=1000, memory=4096, uses=(450, 3500),
             owner=("StatefulSet", "orders-db"), days=90, priority=1000,
             volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": f"data-orders-db-{index}"}}],
         )  # fmt: skip

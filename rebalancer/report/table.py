@@ -13,7 +13,7 @@ from rich.text import Text
 from rebalancer.report.document import CLOCKS
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_PLAIN_WIDTH = 200
+_PLAIN_WIDTH = 500
 _PODS_SHOWN = 3
 
 Report = Mapping[str, Any]
