@@ -55,7 +55,7 @@ def run_cycle(
     ledger = Ledger(observe=observe)
     plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
-        ledger.skipped = f"{len(cluster.nodes)} ready nodes are selected, and moving pods takes {_FEWEST_NODES}"
+        ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
     gate = Gate(cluster, limits, sink, ledger)
     steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]

@@ -1,0 +1,276 @@
+"""The command line: what it prints, and the exit codes."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from rebalancer import __version__
+from rebalancer.cli import main
+from rebalancer.plugins import builtin
+
+POLICY = {
+    "apiVersion": "descheduler/v1alpha2",
+    "kind": "DeschedulerPolicy",
+    "profiles": [
+        {
+            "name": "old",
+            "pluginConfig": [{"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 60}}],
+            "plugins": {"deschedule": {"enabled": ["PodLifeTime"]}},
+        }
+    ],
+}
+CLUSTER = {
+    "kind": "List",
+    "items": [
+        {"kind": "Node", "metadata": {"name": "n1"}},
+        {"kind": "Node", "metadata": {"name": "n2"}},
+        {
+            "kind": "Pod",
+            "metadata": {
+                "name": "a",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "w"}],
+            },
+            "spec": {"nodeName": "n1"},
+            "status": {"phase": "Running"},
+        },
+    ],
+}
+NOW = "2026-01-02T00:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """The program sets up logging for its whole process."""
+    root, ours = logging.getLogger(), logging.getLogger("rebalancer")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    root.handlers[:] = handlers
+    ours.setLevel(level)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with `policy.yaml` and `cluster.json`."""
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    (tmp_path / "cluster.json").write_text(json.dumps(CLUSTER))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def offline(*options: str) -> Result:
+    return invoke("run", "--policy", "policy.yaml", "--snapshot", "cluster.json", *options)
+
+
+@pytest.mark.parametrize("command", ["", "run", "validate", "snapshot", "strategies", "schema"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_every_command_explains_itself(command: str, option: str) -> None:
+    """On standard output, and that is success."""
+    result = invoke(*filter(None, (command, option)))
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Usage: ")
+
+
+def test_the_version() -> None:
+    """That of the package."""
+    assert invoke("--version").stdout == f"rebalancer, version {__version__}\n"
+
+
+def test_the_exit_codes_are_explained() -> None:
+    """Where a person looks for them."""
+    assert "Exit codes: 0" in " ".join(invoke("--help").stdout.split())
+
+
+def test_help_needs_no_heavy_part() -> None:
+    """It answers at once: neither the API client nor pydantic, msgspec, YAML or rich is imported."""
+    code = "import sys, rebalancer.cli; print([name for name in sys.argv[1:] if name in sys.modules])"
+    heavy = ("kubernetes", "urllib3", "pydantic", "msgspec", "yaml", "rich", "prometheus_api_client")
+
+    found = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, timeout=60, check=True)
+
+    assert found.stdout == "[]\n"
+
+
+def test_json_on_standard_output_is_the_report_alone(folder: Path) -> None:
+    """Warnings are in it, and logs elsewhere."""
+    result = offline("--output", "json", "--now", NOW)
+
+    report = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert [pod["name"] for pod in report["evictions"]] == ["a"]
+    assert (report["now"], report["clock"], report["dryRun"]) == (NOW, "option", True)
+
+
+def test_yaml_is_the_same_document(folder: Path) -> None:
+    """But for the time that strategies took."""
+    documents: list[dict[str, Any]] = [
+        json.loads(offline("--output", "json", "--now", NOW).stdout),
+        yaml.safe_load(offline("--output", "yaml", "--now", NOW).stdout),
+    ]
+    for document in documents:
+        for run in document["strategies"]:
+            run["seconds"] = 0
+
+    assert documents[0] == documents[1]
+
+
+def test_too_few_nodes_are_no_error(folder: Path) -> None:
+    """The report says why nothing was done."""
+    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": CLUSTER["items"][1:]}))
+
+    result = offline()
+
+    assert result.exit_code == 0
+    assert "Nothing was done: moving pods takes 2 ready nodes, and the policy selects 1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["run"], "Missing option '--policy-config-file'", id="no policy"),
+        pytest.param(["run", "--polcy", "x"], "--policy", id="a misspelt option"),
+        pytest.param(["rum"], "No such command 'rum'", id="a misspelt command"),
+        pytest.param(["run", "--policy", "nothing"], "the presets are demo", id="an unknown preset lists the presets"),
+        pytest.param(["run", "--policy", "."], "policy . cannot be read: ", id="a folder for a policy"),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--snapshot", "nothing"],
+            "snapshot nothing cannot be read: No such file",
+            id="a missing snapshot",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--now", NOW],
+            "--now goes with --snapshot",
+            id="a clock for a live cluster",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "noon"],
+            "--now 'noon' is no RFC 3339 time",
+            id="a clock that is none",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "2026-01-01T00:00:00"],
+            "is no RFC 3339 time",
+            id="a clock without a zone",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--deadline", "5"],
+            "--deadline: '5' is no duration",
+            id="a duration without a unit",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--descheduling-interval", "soon"],
+            "--descheduling-interval: 'soon' is no duration",
+            id="an interval that is none",
+        ),
+        pytest.param(
+            ["run", "--policy", "policy.yaml", "--output", "xml"], "'xml' is not one of", id="an unknown output"
+        ),
+        pytest.param(["strategies", "PodLifetime"], "there is no strategy 'PodLifetime'", id="an unknown strategy"),
+    ],
+)
+def test_bad_usage_ends_with_2_and_says_what_is_wrong(folder: Path, arguments: list[str], words: str) -> None:
+    """On standard error; standard output stays empty."""
+    result = invoke(*arguments)
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_strategies_are_listed_in_a_line_each() -> None:
+    """Name, extension point and what they do."""
+    lines = invoke("strategies").stdout.splitlines()
+
+    assert [line.split()[0] for line in lines] == [strategy.name for strategy in builtin()]
+    assert all(line.split()[1] in ("deschedule", "balance") and line.endswith(".") for line in lines)
+
+
+@pytest.mark.parametrize("strategy", builtin(), ids=lambda each: each.name)
+def test_each_strategy_is_explained_with_all_its_arguments(strategy: Any) -> None:
+    """From its own docstring and descriptions; nothing is left undescribed."""
+    text = invoke("strategies", strategy.name).stdout
+
+    assert text.startswith(f"{strategy.name}: ")
+    assert f"Extension point: {strategy.point}" in text
+    for field in strategy.Args.model_fields.values():
+        assert f"  {field.alias}: {field.description}" in text
+    assert "None" not in text
+
+
+def test_defaults_are_shown_as_policies_write_them() -> None:
+    """`false` and not `False`."""
+    text = invoke("strategies", "RemoveFailedPods").stdout
+
+    assert "(default 3600)" in text
+    assert "(default false)" in text
+
+
+def test_the_schema_is_json() -> None:
+    """And names every strategy."""
+    schema = invoke("schema").stdout
+
+    assert json.loads(schema)["type"] == "object"
+    assert all(strategy.name in schema for strategy in builtin())
+
+
+def test_a_valid_policy(folder: Path) -> None:
+    """Its profiles and strategies are counted up."""
+    result = invoke("validate", "--policy", "policy.yaml")
+
+    assert result.exit_code == 0
+    assert result.stdout == "policy.yaml is valid: 1 profile, strategies PodLifeTime\n"
+
+
+def test_an_invalid_policy(folder: Path) -> None:
+    """All problems at once, on standard error."""
+    (folder / "policy.yaml").write_text(yaml.safe_dump({**POLICY, "profile": [], "maxNoOfPodsToEvictTotal": -1}))
+
+    result = invoke("validate", "--policy", "policy.yaml")
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "maxNoOfPodsToEvictTotal" in result.stderr
+    assert "profile" in result.stderr
+
+
+def test_what_the_reference_ignores_may_pass_if_lenient(folder: Path) -> None:
+    """As a warning."""
+    (folder / "policy.yaml").write_text(yaml.safe_dump({**POLICY, "profil": []}))
+
+    result = invoke("validate", "--lenient", "--policy", "policy.yaml")
+
+    assert result.exit_code == 0
+    assert "Warning: " in result.stderr
+    assert invoke("validate", "--policy", "policy.yaml").exit_code == 2
+
+
+def test_a_policy_on_standard_input(folder: Path) -> None:
+    """`-`, as everywhere."""
+    result = CliRunner().invoke(main, ["validate", "--policy", "-"], input=yaml.safe_dump(POLICY))
+
+    assert result.stdout.startswith("- is valid")
+
+
+def test_a_terminal_without_unicode_gets_a_table_too(folder: Path) -> None:
+    """In a process whose standard output knows ASCII alone."""
+    command = [sys.executable, "-m", "rebalancer", "run", "--policy", "policy.yaml", "--snapshot", "cluster.json"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode("ascii").startswith("Dry run on cluster.json")
