@@ -38,8 +38,9 @@ def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigur
         text = query.query if window is None else window.quantile(query.query, wanted.source_quantile)
         for key, (sample, node) in _PodNames(query, cluster).pick(ask(text), text).items():
             used = amount(sample.value, resource, query, cluster.node(node or ""))
-            if used is not None:
-                usage.setdefault(key, {})[resource] = used
+            if used is None:
+                continue
+            usage.setdefault(key, {})[resource] = used
             if node and query.node is not None:
                 nodes[key] = node
     return PodFigures(usage, nodes)

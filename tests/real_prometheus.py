@@ -1,0 +1,163 @@
+"""A real Prometheus on the loopback, with a past that the test writes or an exporter that it scrapes.
+
+    with RealPrometheus(folder, [Series("up", {"instance": "n1"}, lambda age: 1.0)]) as server:
+        server.url
+
+The programs `prometheus` and `promtool` come with Debian's package `prometheus`; `python -m tests.real_prometheus`
+installs it where apt-get may.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+from urllib.error import URLError
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+from tests.e2e.waiting import wait_for
+from tests.make import NOW
+
+PROGRAMS = ("prometheus", "promtool")
+#: Seconds between two samples of a past.
+INTERVAL = 15
+_TIMEOUT = 30
+
+
+def missing() -> str:
+    """Return why no real Prometheus can be started; empty if one can."""
+    absent = [name for name in PROGRAMS if shutil.which(name) is None]
+    return f"there is no {' and no '.join(absent)}: apt-get install prometheus" if absent else ""
+
+
+needed = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series of a past: `value` by the seconds before `NOW` gives its samples, None leaves a gap."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: Callable[[int], float | None]
+    seconds: int = 1500
+
+    def lines(self, now: datetime) -> Iterator[str]:
+        labels = ",".join(f"{name}={json.dumps(value)}" for name, value in self.labels.items())
+        for age in range(self.seconds, -1, -INTERVAL):
+            value = self.value(age)
+            if value is not None:
+                yield f"{self.name}{{{labels}}} {value} {now.timestamp() - age:.3f}"
+
+
+@dataclass
+class RealPrometheus:
+    """See the module.  `folder` takes its data; `targets` are host:port of exporters, scraped every second."""
+
+    folder: Path
+    past: Iterable[Series] = ()
+    targets: tuple[str, ...] = ()
+    now: datetime = NOW
+    port: int = field(default_factory=_free_port)
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._write_past()
+        process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=self._log())
+        self._open.callback(_stop, process)
+        wait_for(lambda: process.poll() is not None or self._is_ready(), "Prometheus is ready")
+        assert process.poll() is None, self._said()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def query(self, query: str, time: float | None = None) -> list[dict[str, object]]:
+        """Return the instant vector of a query, asked directly."""
+        at = {} if time is None else {"time": str(time)}
+        with urllib.request.urlopen(
+            f"{self.url}/api/v1/query?{urlencode({'query': query, **at})}", timeout=9
+        ) as answer:
+            return json.load(answer)["data"]["result"]
+
+    def _command(self) -> list[str]:
+        config = {"scrape_configs": [self._job()]} if self.targets else {}
+        (self.folder / "prometheus.yaml").write_text(yaml.safe_dump({"global": {"scrape_interval": "1s"}, **config}))
+        return [
+            "prometheus",
+            f"--config.file={self.folder}/prometheus.yaml",
+            f"--storage.tsdb.path={self.folder}/data",
+            "--storage.tsdb.retention.time=20y",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+        ]
+
+    def _job(self) -> dict[str, object]:
+        return {"job_name": "nodes", "honor_labels": True, "static_configs": [{"targets": list(self.targets)}]}
+
+    def _write_past(self) -> None:
+        by_name: dict[str, list[str]] = {}
+        for series in self.past:
+            by_name.setdefault(series.name, []).extend(series.lines(self.now))
+        if not by_name:
+            return
+        lines = [line for name, samples in by_name.items() for line in (f"# TYPE {name} gauge", *samples)]
+        written = self.folder / "past.om"
+        written.write_text("\n".join([*lines, "# EOF", ""]))
+        done = subprocess.run(
+            ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(written), str(self.folder / "data")],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=_TIMEOUT) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+    def _log(self) -> int:
+        return self._open.enter_context((self.folder / "prometheus.log").open("wb")).fileno()
+
+    def _said(self) -> str:
+        return (self.folder / "prometheus.log").read_text()[-2000:]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait(_TIMEOUT)
+
+
+def install() -> None:
+    """Install the programs if they are missing."""
+    if missing():
+        environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update"], ["install", "--yes", "--no-install-recommends", "prometheus"]):
+            subprocess.run(["apt-get", *command], check=True, env=environ)
+
+
+if __name__ == "__main__":
+    install()

@@ -1,0 +1,67 @@
+"""What tests of usage share: nodes with addresses, and sources set up as policies do it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import Node
+from rebalancer.model.resources import parse_resources
+from rebalancer.provider_args import MetricsProvider
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.providers import Providers
+from rebalancer.usage_args import MetricsUtilization
+from tests.make import node
+
+
+def unread(*_: object) -> NoReturn:
+    raise SourceError("it was not meant to be read")
+
+
+class Sources:
+    """Sources of usage set up as in a policy, for one cycle after another."""
+
+    def __init__(
+        self,
+        *given: Mapping[str, Any],
+        metrics: Metrics | None = None,
+        secret: Any = unread,
+        service_account: Path | None = None,
+        collector: bool = False,
+    ) -> None:
+        self._providers = Providers(
+            [MetricsProvider.model_validate(each) for each in given],
+            collector=collector,
+            read_metrics=unread if metrics is None else lambda: metrics,
+            read_secret=secret,
+            service_account=service_account,
+        )
+
+    def measure(self, on: Cluster, **wanted: Any) -> Measured:
+        """Ask as a strategy does; `wanted` as a policy spells `metricsUtilization`."""
+        return self._providers.measure(on, MetricsUtilization.model_validate(wanted))
+
+
+def nodes(count: int) -> list[Node]:
+    """Return n1, n2, ...: 4 cores and 16Gi, of which 3 and 12Gi are allocatable; n1 has the address 10.0.0.1."""
+    return [
+        msgspec.structs.replace(
+            node(
+                f"n{number}",
+                cpu="3",
+                memory="12Gi",
+                addresses={"InternalIP": f"10.0.0.{number}", "Hostname": f"h{number}"},
+            ),
+            capacity=parse_resources({"cpu": "4", "memory": "16Gi", "pods": "110"}),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def prometheus(url: str, **fields: Any) -> dict[str, Any]:
+    """Return the provider of a policy."""
+    return {"source": "Prometheus", "prometheus": {"url": url, **fields}}

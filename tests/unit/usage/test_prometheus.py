@@ -1,0 +1,241 @@
+"""Usage from a real Prometheus that has a past: units, bases, labels, windows, gaps and pods."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from rebalancer.errors import StrategyError
+from tests.make import cluster, pod
+from tests.real_prometheus import RealPrometheus, Series, needed
+from tests.unit.usage.settings import Sources, nodes, prometheus
+
+pytestmark = needed
+
+GI = 1 << 30
+BY_ADDRESS = {"label": "instance", "match": "internalIP"}
+RATIO = {"query": "cpu_ratio", "unit": "ratio", "base": "capacity", "node": BY_ADDRESS}
+
+
+def gauge(number: int, value) -> Series:
+    return Series("cpu_ratio", {"instance": f"10.0.0.{number}:9100"}, value)
+
+
+def past() -> Iterator[Series]:
+    yield gauge(1, lambda _: 0.5)
+    yield gauge(2, lambda age: 0.9 if age <= 120 else 0.2)  # a spike in the last two minutes
+    yield gauge(3, lambda _: math.nan)
+    yield gauge(4, lambda age: 0.4 if age >= 400 else None)  # gone for longer than Prometheus looks back
+    yield gauge(5, lambda age: 0.1 if age <= 120 else None)  # a new node
+    yield gauge(6, lambda age: 0.3 if age >= 240 else None)  # its last sample is four minutes old
+    yield gauge(7, lambda _: -0.1)
+    yield gauge(8, lambda age: math.nan if age % 120 == 30 else 0.25)  # it stutters
+    yield gauge(99, lambda _: 0.5)
+    for number in (1, 2):
+        yield Series("cpu_percent", {"node": f"n{number}"}, lambda _: 40)
+        yield Series("cpu_cores", {"host": f"h{number}:9100"}, lambda _: 1.25)
+        yield Series("memory_bytes", {"instance": f"n{number}:9100"}, lambda _: 3 * GI)
+        yield Series("by_device", {"instance": f"n{number}", "device": "a"}, lambda _: 0.1)
+        yield Series("by_device", {"instance": f"n{number}", "device": "b"}, lambda _: 0.2)
+    yield from pods()
+
+
+def pods() -> Iterator[Series]:
+    def used(name: str, node: str, value, **labels) -> Series:
+        return Series("pod_cores", {"namespace": "default", "pod": name, "node": node, **labels}, value)
+
+    yield used("a", "n1", lambda _: 0.7)
+    yield used("left", "n1", lambda age: 0.3 if age >= 420 else None)
+    yield used("moved", "n2", lambda age: 0.6 if age >= 420 else None)
+    yield used("moved", "n1", lambda age: 0.2 if age < 420 else None)
+    yield used("nothing", "n1", lambda _: math.nan)
+    yield Series("pod_cores", {"node": "n1"}, lambda _: 3)  # a cgroup of no pod
+    for container in ("x", "y"):
+        yield Series("container_cores", {"namespace": "default", "pod": "a", "container": container}, lambda _: 0.1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[RealPrometheus]:
+    with RealPrometheus(tmp_path_factory.mktemp("prometheus"), list(past())) as running:
+        yield running
+
+
+@pytest.fixture
+def ask(server):
+    """Ask about n1 ... n<count>, on which the pods a, moved and other run."""
+
+    def measure(count=2, pods=None, min_fresh=0, window=None, max_age=None, **queries):
+        on = cluster(nodes(count), [pod("a", node="n1"), pod("moved", node="n1"), pod("other", node="n2")])
+        windowed = {} if window is None else {"window": window}
+        wanted = {"nodes": queries, **windowed, **({} if pods is None else {"pods": pods})}
+        aged = {} if max_age is None else {"maxSampleAge": max_age}
+        return Sources(prometheus(server.url)).measure(
+            on, source="Prometheus", minFreshNodes=min_fresh, prometheus=wanted, **aged
+        )
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("query", "amount"),
+    [
+        (RATIO, 2000),
+        ({**RATIO, "base": "allocatable"}, 1500),
+        ({"query": "cpu_percent", "unit": "percent", "base": "capacity", "node": {"label": "node"}}, 1600),
+        ({"query": "cpu_cores", "unit": "cores", "node": {"label": "host", "match": "hostname"}}, 1250),
+    ],
+)
+def test_a_value_means_what_unit_and_base_say(ask, query, amount):
+    """A ratio or percent is a share of what they name, cores are cores; in millicores, whatever the query."""
+    assert ask(cpu=query).nodes["n1"] == {"cpu": amount}
+
+
+def test_bytes_are_bytes_and_a_port_is_no_part_of_a_name(ask):
+    """Several resources are asked for one by one, each with labels of its own."""
+    found = ask(cpu=RATIO, memory={"query": "memory_bytes", "unit": "bytes"})
+
+    assert found.nodes["n1"] == {"cpu": 2000, "memory": 3 * GI}
+    assert found.peaks == found.nodes
+
+
+def test_without_a_window_the_moment_counts(ask):
+    """The spike is all there is."""
+    found = ask(cpu=RATIO)
+
+    assert found.nodes["n2"] == found.peaks["n2"] == {"cpu": 3600}
+    assert not found.window
+
+
+def test_sources_go_by_the_median_and_destinations_by_the_peak(ask):
+    """A spike of two minutes makes no node a source, and keeps it from being a destination."""
+    found = ask(cpu=RATIO, window="15m")
+
+    assert found.nodes["n2"] == {"cpu": 800}
+    assert found.peaks["n2"] == {"cpu": 3600}
+    assert found.window.total_seconds() == 900
+
+
+@pytest.mark.parametrize(
+    ("window", "missing"),
+    [
+        (
+            None,
+            {"n3": "cpu is nan", "n4": "no sample of cpu", "n7": "cpu is -0.1"},
+        ),
+        (
+            "15m",
+            {
+                "n3": "cpu: 0 of 30 values in the window",
+                "n4": "no sample of cpu",
+                "n5": "cpu: 4 of 30 values in the window",
+                "n7": "cpu: 0 of 30 values in the window",
+            },
+        ),
+    ],
+)
+def test_what_is_no_sample_is_missing(ask, window, missing):
+    """NaN, negative values, nodes that are gone or too new have no figures, with the reason; a few gaps do no harm."""
+    found = ask(8, cpu=RATIO, window=window)
+
+    assert found.missing == missing
+    assert found.nodes.keys() == {f"n{number}" for number in range(1, 9)} - missing.keys()
+    assert found.nodes["n8"] == {"cpu": 1000}
+
+
+def test_a_sample_is_stale_where_the_policy_says_so(ask):
+    """Prometheus itself looks back five minutes."""
+    assert "n6" in ask(6, cpu=RATIO).nodes
+    found = ask(6, cpu=RATIO, max_age="3m")
+
+    assert found.missing["n6"] == "cpu: its sample is 4m old, more than 3m"
+    assert "n6" in ask(6, cpu=RATIO, max_age="4m").nodes
+
+
+def test_too_few_fresh_nodes_fail_the_strategy(ask):
+    """Three of eight are unknown: fine at 60 %, too much at 80 %; the message names them."""
+    assert "neither source nor destination: n3 (cpu is nan), n4" in ask(8, cpu=RATIO, min_fresh=62).warnings[-1]
+    with pytest.raises(
+        StrategyError, match=r"only 5 of 8 nodes have fresh usage, .* 80 %: n3 \(cpu is nan\), n4"
+    ) as error:
+        ask(8, cpu=RATIO, min_fresh=80)
+    assert "and" not in str(error.value).split("n7")[1]
+
+
+def test_series_of_no_node_are_ignored_and_counted(ask):
+    """They may be of another cluster, or the mapping may be wrong: the first one is shown."""
+    (warning,) = ask(8, cpu=RATIO).warnings[:1]
+
+    assert warning == (
+        "cpu: 1 series are about no node of the cluster by instance = internalIP, "
+        "the first has instance '10.0.0.99:9100'"
+    )
+
+
+def test_a_mapping_that_finds_no_node_says_what_it_saw(ask):
+    """The error has what it takes to see that the wrong label was named."""
+    with pytest.raises(
+        StrategyError, match=r"only 0 of 2 nodes .*no node of the cluster by node = name, .* no label node"
+    ):
+        ask(cpu={**RATIO, "node": {"label": "node"}}, min_fresh=80)
+
+
+def test_two_series_for_one_node_are_an_error(ask):
+    """Which of them counts nobody can tell; the message shows both and the cure."""
+    with pytest.raises(StrategyError, match=r'two series for node n1: .*device="a".*device="b".*sum by \(instance\)'):
+        ask(cpu={"query": "by_device", "unit": "ratio", "base": "capacity"})
+
+
+def test_a_wrong_query_is_told_in_the_servers_words(ask):
+    """With the place in the query."""
+    with pytest.raises(StrategyError, match=r"refuses: HTTP 400, .*parse error"):
+        ask(cpu={**RATIO, "query": "sum by ("})
+
+
+@pytest.mark.parametrize("window", [None, "10m"])
+def test_a_query_may_be_any_expression(ask, window):
+    """Sums, comments and line ends included."""
+    query = "\n  sum by (instance) (cpu_ratio) # the busy part\n"
+
+    assert ask(cpu={**RATIO, "query": query}, window=window, max_age="1m").nodes["n1"] == {"cpu": 2000}
+
+
+@pytest.mark.parametrize("query", ["1", "cpu_ratio[5m]", '"text"'])
+def test_a_result_must_be_an_instant_vector(ask, query):
+    """Scalars, ranges and text say nothing about nodes."""
+    with pytest.raises(StrategyError, match="gives no instant vector of numbers"):
+        ask(cpu={**RATIO, "query": query})
+
+
+PODS = {"query": "pod_cores", "unit": "cores", "node": {"label": "node"}}
+
+
+def test_pods_are_measured_too(ask):
+    """Those that Prometheus knows; of no other pod anything is said, and NaN is no figure."""
+    found = ask(cpu=RATIO, pods={"cpu": PODS})
+
+    assert found.pods == {("default", "a"): {"cpu": 700}, ("default", "moved"): {"cpu": 200}}
+    assert found.pod_nodes == {("default", "a"): "n1", ("default", "moved"): "n1"}
+
+
+def test_a_window_remembers_pods_that_left(ask):
+    """With their node; of a pod that moved, what it uses where it is now."""
+    found = ask(cpu=RATIO, pods={"cpu": PODS}, window="15m")
+
+    assert found.pods[("default", "left")] == {"cpu": 300}
+    assert found.pod_nodes[("default", "left")] == "n1"
+    assert found.pods[("default", "moved")] == {"cpu": 200}
+
+
+def test_a_pods_share_is_one_of_its_node(ask):
+    """A ratio needs to know the node, by label or because the pod is there."""
+    found = ask(
+        cpu=RATIO, pods={"cpu": {"query": "pod_cores", "unit": "ratio", "base": "capacity", "node": PODS["node"]}}
+    )
+
+    assert found.pods[("default", "a")] == {"cpu": 2800}
+
+
+def test_two_series_for_one_pod_are_an_error(ask):
+    """As for nodes: containers have to be summed up by the query."""
+    with pytest.raises(StrategyError, match=r"two series for pod default/a: .*sum by \(namespace, pod\)"):
+        ask(cpu=RATIO, pods={"cpu": {"query": "container_cores", "unit": "cores"}})
