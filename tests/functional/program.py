@@ -102,11 +102,11 @@ class Program:
                 process.kill()
 
 
-def finish(process: "subprocess.Popen[str]") -> Outcome:
-    """Wait for the end of a process."""
+def finish(process: "subprocess.Popen[str]", *, within: float = PATIENCE_SECONDS) -> Outcome:
+    """Wait for the end of a process, for so many seconds at most."""
     with process:
         try:
-            stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+            stdout, stderr = process.communicate(timeout=within)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

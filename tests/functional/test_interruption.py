@@ -52,13 +52,13 @@ def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, options, exi
 def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):
     """Nothing was evicted, which makes it exit code 1; the server is not asked again, and the wait is cut short."""
     asked = arrival(three, "POST", EVICTIONS)
-    three.fail("POST", EVICTIONS, status=429, message="busy", headers={"Retry-After": "20"})
+    three.fail("POST", EVICTIONS, status=429, message="busy", headers={"Retry-After": "27"})
 
     process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
     wait_for(asked, process)
     logged = process.stderr.readline()  # written as the wait begins
     process.send_signal(signal.SIGTERM)
-    outcome = finish(process)
+    outcome = finish(process, within=20)
 
     assert "trying again in 2" in logged
     assert outcome.exit_code == 1
