@@ -42,7 +42,8 @@ def invoke(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Resul
         for body in blocks(path, "yaml"):
             if body.startswith("# ") and body.split("\n", 1)[0].endswith(".yaml"):
                 (folder / body.split("\n", 1)[0][2:]).write_text(body)
-    (folder / "cluster.json").write_text((ROOT / "examples/cluster.json").read_text())
+    for example in (ROOT / "examples").glob("*.json"):
+        (folder / example.name).write_text(example.read_text())
     monkeypatch.chdir(folder)
     return CliRunner().invoke(main, shlex.split(command)[1:])
 
@@ -55,7 +56,7 @@ def test_commands_in_documents_work(
     result = invoke(command, monkeypatch, tmp_path)
 
     assert result.exit_code == 0, result.output
-    assert output in result.stdout
+    assert output in "\n".join(line.rstrip() for line in result.stdout.splitlines())
 
 
 def policies() -> list[tuple[str, str]]:
@@ -144,3 +145,12 @@ def test_the_example_strategy_works() -> None:
 
     assert make.evicted(ledger) == ["stuck"]
     assert ledger.evictions[0].because == "phase Pending"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    """A link within the project names a file that is there."""
+    links = re.findall(r"\]\(([^)#:]+)[^):]*\)", document.read_text())
+
+    for link in links:
+        assert (document.parent / link).exists(), link
