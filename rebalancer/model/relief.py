@@ -85,11 +85,8 @@ class Relief:
         """
         for source in sorted(sources, key=lambda each: (-each.above(self.targets).total, each.node.name)):
             self.drain(source)
-            over = source.above(self.targets).total
-            if over and self.figures.pods_known:
-                self.evict.warn(
-                    f"{source.node.name} stays {number_text(over)} points over: no other pod helps and may go"
-                )
+            if self.figures.pods_known and source.above(self.targets).points:
+                self.evict.warn(f"{self._reason(source)}, and nothing more may go that helps")
 
     def drain(self, source: Level) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more.

@@ -82,12 +82,12 @@ class Reservations:
         """
         for index, (_, name) in enumerate(self._order):
             destination = self._by_name[name]
-            if not self._why_not(pod, usage, destination):
+            if self._takes(destination, pod, usage):
                 del self._order[index]
                 destination.reserve(pod, usage)
                 insort(self._order, (self._rank(destination), name))
                 return Reservation(pod, name, usage, _arrival(destination.load, usage, names))
-        causes = (self._why_not(pod, usage, destination) for destination in self._by_name.values())
+        causes = (self._why_not(destination, pod, usage) for destination in self._by_name.values())
         return Refused("NoDestination", f"no destination: of {len(self._by_name)} nodes {tally(causes)}")
 
     def cancel(self, reservation: Reservation) -> None:
@@ -97,9 +97,13 @@ class Reservations:
         destination.cancel(reservation.pod, reservation.usage)
         insort(self._order, (self._rank(destination), reservation.node))
 
-    def _why_not(self, pod: Pod, usage: Resources, destination: _Destination) -> str:
+    def _takes(self, destination: _Destination, pod: Pod, usage: Resources) -> bool:
+        # The usage comes first since it decides most often, and fastest.
         passed = destination.load.passed(usage, self._ceilings)
-        return passed or self._fit.why_not(pod, destination.load.node)
+        return not passed and not self._fit.why_not(pod, destination.load.node)
+
+    def _why_not(self, destination: _Destination, pod: Pod, usage: Resources) -> str:
+        return self._fit.why_not(pod, destination.load.node) or destination.load.passed(usage, self._ceilings)
 
     def _rank(self, destination: _Destination) -> float:
         """Return the place in the order: by the mean share of cpu and memory that nobody requests."""
@@ -118,7 +122,8 @@ class Reservations:
 
 def _arrival(load: Level, usage: Resources, names: Iterable[str]) -> str:
     added = load.points(usage)
-    return f"{load.node.name} ({', '.join(_rise(name, load.percent(name) or 0.0, added[name]) for name in names)})"
+    rises = [_rise(name, load.percent(name) or 0.0, added[name]) for name in names if added[name]]
+    return f"{load.node.name} ({', '.join(rises)})" if rises else load.node.name
 
 
 def _rise(name: str, after: float, added: float) -> str:

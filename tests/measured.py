@@ -1,0 +1,69 @@
+"""Builders for clusters whose usage is measured: 100m of cpu and 1Gi of memory are one point of a node's hundred."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import Node, Pod
+from rebalancer.model.resources import add
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests import make
+
+GIB = 1 << 30
+RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
+
+
+def node(name: str, **fields: Any) -> Node:
+    return make.node(name, **{"cpu": "10", "memory": "100Gi", **fields})
+
+
+def pod(name: str, on: str = "n1", **fields: Any) -> Pod:
+    """A pod that requests one point of cpu, of an owner of its own."""
+    return make.pod(name, node=on, **{"cpu": "100m", "owners": f"of-{name}", **fields})
+
+
+def points(cpu: float = 0, memory: float = 0) -> dict[str, int]:
+    return {"cpu": int(cpu * 100), "memory": int(memory * GIB)}
+
+
+def cluster(
+    nodes: Iterable[Node],
+    pods: Iterable[Pod],
+    usage: Mapping[str, float | dict[str, int] | None],
+    rest: Mapping[str, float | dict[str, int]] | None = None,
+    snapshot: Mapping[str, Any] | None = None,
+    measured: Mapping[str, Any] | None = None,
+) -> Cluster:
+    """A cluster with a source that says what pods use, by name; a node uses their sum and its rest.
+
+    A number is points of cpu; None: the source does not know the pod.  `measured` replaces fields of the figures.
+    """
+    nodes, pods = tuple(nodes), tuple(pods)
+    by_pod = {each.key: _amounts(usage[each.name]) for each in pods if usage.get(each.name) is not None}
+    sums = {each.name: _amounts((rest or {}).get(each.name, 0)) for each in nodes}
+    for each in pods:
+        add(sums[each.node], by_pod.get(each.key, {}))
+    fields = dict(measured or {})
+    given = {"nodes": sums, "peaks": fields.get("nodes", sums), "pods": by_pod, **fields}
+    return Cluster(make.snapshot(nodes, pods, **(snapshot or {})), measure=lambda *_: Measured(**given))
+
+
+def _amounts(amounts: float | Mapping[str, int] | None) -> dict[str, int]:
+    return dict(amounts) if isinstance(amounts, Mapping) else points(amounts or 0)
+
+
+def low(thresholds: float | dict[str, float] = 20, targets: float | dict[str, float] = 50, **args: Any) -> Any:
+    """Thresholds on cpu and memory unless a map is given."""
+    given = {"thresholds": _both(thresholds), "targetThresholds": _both(targets), "metricsUtilization": RELIEF, **args}
+    return LowNodeUtilization(LowNodeUtilizationArgs.model_validate(given))
+
+
+def high(thresholds: float | dict[str, float] = 20, **args: Any) -> Any:
+    given = {"thresholds": _both(thresholds), "metricsUtilization": RELIEF, **args}
+    return HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))
+
+
+def _both(percent: float | dict[str, float]) -> dict[str, float]:
+    return percent if isinstance(percent, dict) else {"cpu": percent, "memory": percent}

@@ -1,0 +1,224 @@
+"""HighNodeUtilization with `selection: relief`: a node is emptied whole or not at all."""
+
+from datetime import timedelta
+
+import pytest
+
+from rebalancer.engine.budget import Limits
+from rebalancer.model.verdict import GRANTED, Refused
+from strategies.high_node_utilization import HighNodeUtilizationArgs
+from tests.make import decide, evicted, owner, pdb, refused
+from tests.measured import RELIEF, cluster, high, node, pod, points
+
+NODES = (node("idle"), node("busy"), node("full"))
+
+
+def scene(usage, fields=None, nodes=NODES, on="idle", busy=50, full=69, **more):
+    """Pods by name on the idle node, the first the oldest; the others have as many points of cpu as said."""
+    pods = [
+        pod(name, **{"on": on, "age": 10_000 - number, **(fields or {}).get(name, {})})
+        for number, name in enumerate(usage)
+    ]
+    return cluster(nodes, pods, usage, rest={"busy": busy, "full": full}, **more)
+
+
+def reasons(ledger):
+    return {entry.pod.name: entry.verdict.reason for entry in ledger.refusals}
+
+
+def test_an_idle_node_is_emptied():
+    """All its pods go, the cheapest first; each reason tells where to."""
+    ledger = decide(scene({"dear": 8, "cheap": 4}, {"dear": {"priority": 1}}), high())
+
+    assert {entry.pod.name: entry.because for entry in ledger.evictions} == {
+        "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 58 % -> 62 %)",
+        "dear": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 50 % -> 58 %)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "by", "reason"),
+    [
+        ({"owners": None}, "FailedBarePods", "has no owner"),
+        ({"namespace": "kept"}, "NotSelected", "the strategy's arguments leave it alone"),
+        ({"cpu": "11"}, "NoDestination", "no destination: of 2 nodes 2 x insufficient cpu"),
+        ({"labels": {"app": "db"}}, "PDB", "PDB db allows none of its 0 disruptions any more"),
+    ],
+)
+def test_one_pod_that_stays_keeps_the_node(fields, by, reason):
+    """Nothing is evicted, and one refusal tells which pod it is and why."""
+    on = scene({"a": 2, "b": 3, "c": 4}, {"b": fields}, snapshot={"budgets": (pdb("db", 0),)})
+    ledger = decide(on, high(evictableNamespaces={"exclude": ["kept"]}))
+
+    assert evicted(ledger) == []
+    assert refused(ledger) == {"b": by}
+    assert reasons(ledger)["b"] == f"{reason}; it keeps idle, which is emptied whole or not at all"
+
+
+def test_what_no_autoscaler_minds_keeps_no_node():
+    """Pods of DaemonSets, mirror and static pods, terminating and finished ones stay behind."""
+    fields = {
+        "daemon": {"owners": [owner("agent", kind="DaemonSet")]},
+        "mirror": {"mirror": True},
+        "static": {"static": True},
+        "leaving": {"terminating": True},
+        "done": {"phase": "Succeeded"},
+    }
+    ledger = decide(scene({"a": 2, **dict.fromkeys(fields, 1)}, fields), high())
+
+    assert evicted(ledger) == ["a"]
+    assert ledger.refusals == []
+
+
+@pytest.mark.parametrize(
+    ("replicas", "allowed", "limits", "evictor", "by"),
+    [
+        pytest.param(
+            {"owners": "web"}, 9, {}, {"minReplicas": 3}, "MinReplicas", id="after two of four too few are left"
+        ),
+        pytest.param({"labels": {"app": "web"}}, 2, {}, {}, "PDB", id="the PDB allows two of three"),
+        pytest.param({"owners": "web"}, None, {}, {}, "OwnerShare", id="a quarter of four is one"),
+        pytest.param({}, None, {"per_node": 2}, {}, "NodeLimit", id="two may leave a node"),
+        pytest.param({}, None, {"per_namespace": 2}, {}, "NamespaceLimit", id="two may leave a namespace"),
+        pytest.param({}, None, {"total": 2}, {}, "TotalLimit", id="two may go in all"),
+    ],
+)
+def test_together_the_pods_must_be_within_all_limits(replicas, allowed, limits, evictor, by):
+    """Each alone could go; the three together cannot, so none does."""
+    fields = dict.fromkeys("abc", replicas) | {"d": {**replicas, "on": "busy"}}
+    budgets = () if allowed is None else (pdb("web", allowed),)
+    if by == "MinReplicas":
+        fields = {name: {**each, "labels": {"app": "web"}} for name, each in fields.items()}
+    on = scene({"a": 2, "b": 2, "c": 2, "d": 1}, fields, snapshot={"budgets": budgets})
+    ledger = decide(on, high(), limits=Limits(**limits), evictor=evictor)
+
+    assert evicted(ledger) == []
+    assert list(refused(ledger).values()) == [by]
+
+
+def test_a_trial_leaves_no_trace():
+    """The pods of the first node cannot go together; its trial has used up nothing of what the second needs."""
+    nodes = (*NODES, node("idle2"))
+    fields = {name: {"labels": {"app": "web"}} for name in "abc"} | {"d": {"on": "idle2", "labels": {"app": "web"}}}
+    fields |= {"e": {"on": "idle2"}, "f": {"on": "idle2"}, "g": {"on": "idle2"}}
+    on = scene(dict.fromkeys("abcdefg", 1), fields, nodes=nodes, snapshot={"budgets": (pdb("web", 2),)})
+
+    assert evicted(decide(on, high(), limits=Limits(total=4))) == ["d", "e", "f", "g"]
+
+
+def test_destinations_have_a_ceiling_of_their_own():
+    """70 at the peak unless the policy says so: beside 50 there is room for 20, beside 69 for one."""
+    usage = {"a": 11, "b": 8}
+
+    assert evicted(decide(scene(usage), high())) == ["a", "b"]
+    assert refused(decide(scene(usage, busy=52), high())) == {"b": "NoDestination"}
+    assert evicted(decide(scene(usage, busy=52), high(destinationThresholds={"cpu": 72}))) == ["a", "b"]
+    assert refused(decide(scene(usage), high(destinationThresholds={"cpu": 60}))) == {"a": "NoDestination"}
+    peaks = {"idle": points(90), "busy": points(60), "full": points(69)}
+    figures = {"nodes": {"idle": points(19), "busy": points(50), "full": points(69)}, "peaks": peaks}
+    assert refused(decide(scene(usage, measured=figures), high())) == {"a": "NoDestination"}
+
+
+def test_a_node_that_is_left_alone_gives_its_places_back():
+    """Of the first node 10 find a place and 13 none; so the second finds room for 20."""
+    nodes = (*NODES, node("idle2"))
+    fields = {name: {"on": "idle2"} for name in ("x", "y", "z")}
+    on = scene({"a": 8, "b": 13, "x": 7, "y": 7, "z": 6}, fields, nodes=nodes, full=70)
+
+    assert evicted(decide(on, high({"cpu": 25}))) == ["x", "y", "z"]
+
+
+def test_pods_are_packed_onto_the_fullest_by_requests():
+    """As the scheduler does it where nodes are to be emptied."""
+    nodes = (node("idle"), node("busy"), node("busy2"))
+    pods = [pod("a", on="idle"), pod("q", on="busy", cpu="3"), pod("r", on="busy2", cpu="4")]
+    on = cluster(nodes, pods, {"a": 5, "q": 30, "r": 30})
+
+    assert "goes to busy2" in decide(on, high()).evictions[0].because
+
+
+def test_the_node_with_the_fewest_pods_goes_first():
+    """One pod of 10 before two of 4: the room of 12 is enough for one of the nodes."""
+    nodes = (*NODES, node("idle2"))
+    fields = {"x": {"on": "idle2"}}
+    ledger = decide(scene({"a": 4, "b": 4, "x": 10}, fields, nodes=nodes, busy=58, full=70), high())
+
+    assert evicted(ledger) == ["x"]
+    assert refused(ledger) == {"a": "NoDestination"}
+
+
+def test_idle_and_cordoned_nodes_are_no_destinations():
+    """Of two idle nodes none is emptied into the other."""
+    nodes = (node("idle"), node("idle2"), node("busy", unschedulable=True))
+    on = cluster(nodes, [pod("a", on="idle"), pod("b", on="idle2")], {"a": 5, "b": 5}, rest={"busy": 50})
+
+    assert decide(on, high()).runs[0].evicted == 0
+    assert decide(on, high()).refusals == []
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
+def test_number_of_nodes_must_be_exceeded(number, expected):
+    """One node is idle."""
+    assert evicted(decide(scene({"a": 2}), high(numberOfNodes=number))) == expected
+
+
+def test_only_pods_that_request_what_thresholds_name():
+    """With the mode, a pod that requests no memory keeps a node that is idle by memory."""
+    on = scene({"a": points(2, 2)}, busy=points(50, 50), full=points(60, 60))
+    ledger = decide(on, high({"memory": 20}, evictionModes=["OnlyThresholdingResources"]))
+
+    assert refused(ledger) == {"a": "NotSelected"}
+
+
+@pytest.mark.parametrize(
+    ("usage", "measured", "by"),
+    [
+        ({"a": None, "b": 2}, {}, "NoUsage"),
+        ({"a": 0, "b": 2}, {}, "NoUsage"),
+        ({"a": 1, "b": 2}, {"pods": None}, "NoUsage"),
+        ({"a": 1, "b": 2}, {"window": timedelta(hours=9)}, "YoungerThanWindow"),
+    ],
+)
+def test_unknown_usage_keeps_a_node(usage, measured, by):
+    """Unknown or nothing, of a source that knows no pods, or younger than the window."""
+    assert list(refused(decide(scene(usage, measured=measured), high())).values()) == [by]
+
+
+def test_without_figures_for_pods_a_single_pod_may_leave():
+    """One pod a node is what such a source allows."""
+    assert evicted(decide(scene({"a": 1}, measured={"pods": None}), high())) == ["a"]
+
+
+class Server:
+    """A sink that refuses one pod."""
+
+    def evict(self, pod, profile, strategy, because):
+        return Refused("PDB", "the server says no") if pod.name == "b" else GRANTED
+
+
+def test_when_the_server_says_no_the_rest_stays():
+    """`a` is gone by then; `c` would leave a node that is not emptied, and gives its place to the next node's pod."""
+    nodes = (*NODES, node("idle2"))
+    fields = {name: {"on": "idle2"} for name in ("w", "x", "y", "z")}
+    usage = {"a": 6, "b": 5, "c": 5, "w": 4, "x": 4, "y": 3, "z": 3}
+    ledger = decide(scene(usage, fields, nodes=nodes, full=70), high(), sink=Server())
+
+    assert evicted(ledger) == ["a", "w", "x", "y", "z"]
+    assert refused(ledger) == {"b": "PDB"}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"destinationThresholds": {"cpu": 70}}, "goes with metricsUtilization and its selection: relief only"),
+        (
+            {"destinationThresholds": {"cpu": 10}, "metricsUtilization": RELIEF},
+            "cpu are greater than their destination",
+        ),
+        ({"destinationThresholds": {"cpu": 101}, "metricsUtilization": RELIEF}, "less than or equal to 100"),
+    ],
+)
+def test_bad_arguments_are_told(args, message):
+    """A ceiling without relief means nothing, and one below the thresholds can take nothing."""
+    with pytest.raises(ValueError, match=message):
+        HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})
