@@ -13,7 +13,7 @@ from rebalancer.provider_args import LoadWatcher
 from rebalancer.usage.amounts import usable
 from rebalancer.usage.doubt import SourceError, in_words
 from rebalancer.usage.node_names import without_port
-from rebalancer.usage.session import Session
+from rebalancer.usage.session import Session, plain
 from rebalancer.wire.load_watcher import LoadWatcherAnswer
 
 RESOURCES = (CPU, MEMORY)
@@ -29,9 +29,7 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
         SourceError: it does not answer, or something else does.
     """
     url = provider.url.rstrip("/")
-    session = Session(
-        f"load-watcher at {url}", provider.timeout.total_seconds(), lambda body: body.decode(errors="replace")
-    )
+    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain)
     with session:
         body = session.tries(lambda: session.get(f"{url}/watcher")).content
     try:

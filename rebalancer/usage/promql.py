@@ -11,7 +11,7 @@ from requests.auth import AuthBase
 from rebalancer.provider_args import Prometheus
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.remembered import remembered
-from rebalancer.usage.session import Session
+from rebalancer.usage.session import Session, plain
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class PromQL:
     ) -> None:
         url = provider.url.rstrip("/")
         self._session = Session(
-            f"Prometheus at {url}", provider.timeout.total_seconds(), lambda body: _words(body).error
+            f"Prometheus at {url}", provider.timeout.total_seconds(), lambda body: _words(body).error or plain(body)
         )
         self._session.hooks["response"].append(self._note_warnings)
         self._now = {"time": f"{now.timestamp():.3f}"}

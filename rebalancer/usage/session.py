@@ -158,6 +158,12 @@ class _Adapter(HTTPAdapter):
         return super().proxy_manager_for(*args, **{**kwargs, "ssl_context": self._context})
 
 
+def plain(body: bytes) -> str:
+    """Return the first line of a body that is plain text; empty if it is a page or a document."""
+    lines = body.decode(errors="replace").strip().splitlines()
+    return "" if not lines or lines[0].startswith(("<", "{")) else lines[0]
+
+
 def _innermost(error: BaseException) -> str:
     """Return the system's words for what went wrong, without the object names of the layers between."""
     reason = getattr(error.args[0], "reason", None) if error.args else None

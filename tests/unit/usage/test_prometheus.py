@@ -127,7 +127,7 @@ def test_sources_go_by_the_median_and_destinations_by_the_peak(ask):
             {
                 "n3": "cpu: 0 of 30 values in the window",
                 "n4": "no sample of cpu",
-                "n5": "cpu: 4 of 30 values in the window",
+                "n5": "cpu: 5 of 30 values in the window",
                 "n7": "cpu: 0 of 30 values in the window",
             },
         ),

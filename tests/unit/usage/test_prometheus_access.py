@@ -1,0 +1,265 @@
+"""How Prometheus is reached: certificates, credentials, deadlines, and what is said when it is not."""
+
+import base64
+import threading
+import time
+
+import pytest
+
+from rebalancer.errors import StrategyError
+from rebalancer.usage.doubt import SourceError
+from tests.fake_http import Reply
+from tests.fake_servers import FakePrometheus, sample
+from tests.make import NOW, cluster
+from tests.unit.usage.settings import Sources, nodes, prometheus
+
+QUERY = {"query": "up"}
+
+
+@pytest.fixture
+def server():
+    with FakePrometheus([sample("n1", 0.5), sample("n2", 0.25)]) as running:
+        yield running
+
+
+@pytest.fixture
+def secure():
+    with FakePrometheus([sample("n1", 0.5), sample("n2", 0.25)], tls=True) as running:
+        yield running
+
+
+def ask(url, *, secret=None, service_account=None, count=2, min_fresh=80, **fields):
+    given = {} if secret is None else {"secret": secret}
+    sources = Sources(prometheus(url, **fields), service_account=service_account, **given)
+    on = cluster(nodes(count), [])
+    return sources.measure(on, source="Prometheus", minFreshNodes=min_fresh, prometheus=QUERY)
+
+
+def sent(server) -> str | None:
+    return server.requests[-1].headers.get("authorization")
+
+
+@pytest.fixture
+def in_pod(secure, tmp_path):
+    """A pod's service account, in a cluster whose authority is that of the server."""
+    (tmp_path / "token").write_text("the-pods-token\n")
+    (tmp_path / "ca.crt").write_bytes(secure.certificate.read_bytes())
+    return tmp_path
+
+
+def test_queries_are_about_the_time_of_the_cycle(server):
+    """A snapshot from yesterday is compared with yesterday's load; and nothing is sent along unasked."""
+    found = ask(server.url + "/")
+
+    (request,) = server.requests
+    assert (request.path, dict(request.query)) == ("/api/v1/query", {"query": "up", "time": f"{NOW.timestamp():.3f}"})
+    assert sent(server) is None
+    assert found.nodes == {"n1": {"MetricResource": 50}, "n2": {"MetricResource": 25}}
+
+
+def test_one_query_is_asked_once_a_cycle(server):
+    """However many strategies want to know, and also if there was no answer."""
+    sources = Sources(prometheus(server.url))
+    on = cluster(nodes(2), [])
+    for _ in range(2):
+        sources.measure(on, source="Prometheus", prometheus=QUERY)
+    assert len(server.requests) == 1
+
+    server.answers = lambda _: Reply(422, {"status": "error", "error": "too many samples"})
+    for _ in range(2):
+        with pytest.raises(StrategyError, match="HTTP 422, too many samples"):
+            sources.measure(on, source="Prometheus", prometheus={"query": "down"})
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_no_credentials_go_over_plain_http_unless_told_so(server, tmp_path, allowed):
+    """The message names the key that was going to be sent, and the two cures."""
+    (tmp_path / "token").write_text("secret\n")
+    fields = {"tokenFile": str(tmp_path / "token"), "allowTokenOverHTTP": allowed}
+    if not allowed:
+        with pytest.raises(
+            StrategyError, match=r"tokenFile is not sent over plain http .*https, or set allowTokenOver"
+        ):
+            ask(server.url, **fields)
+        assert server.requests == []
+        return
+    ask(server.url, **fields)
+
+    assert sent(server) == "Bearer secret"
+
+
+def test_a_password_is_sent_as_basic_auth(server, tmp_path):
+    """Its file may end with a line end."""
+    (tmp_path / "password").write_text("open\n")
+    basic = {"username": "me", "passwordFile": str(tmp_path / "password")}
+    ask(server.url, basicAuth=basic, allowTokenOverHTTP=True)
+
+    assert sent(server) == "Basic " + base64.b64encode(b"me:open").decode()
+
+
+def test_a_token_may_be_in_a_secret(secure):
+    """Its namespace and name are the policy's."""
+    read = []
+
+    def secret(reference):
+        read.append((reference.namespace, reference.name))
+        return "from-the-secret"
+
+    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
+    ask(secure.url, secret=secret, authToken=token, caFile=str(secure.certificate))
+
+    assert sent(secure) == "Bearer from-the-secret"
+    assert read == [("monitoring", "token")]
+
+
+def test_in_a_pod_its_own_token_and_authority_are_used(secure, in_pod):
+    """The reference's in-cluster mode."""
+    ask(secure.url, service_account=in_pod)
+
+    assert sent(secure) == "Bearer the-pods-token"
+
+
+def test_in_a_pod_its_own_token_stays_at_home_over_plain_http(server, in_pod):
+    """The query is asked without it."""
+    ask(server.url, service_account=in_pod)
+
+    assert sent(server) is None
+
+
+def test_another_authority_is_trusted_by_ca_file_only(secure):
+    """Without it the certificate is not trusted, which is said at once."""
+    with pytest.raises(StrategyError, match=r"is not trusted: .*self-signed certificate.*caFile"):
+        ask(secure.url)
+    assert secure.requests == []
+    ask(secure.url, caFile=str(secure.certificate))
+
+    assert len(secure.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"caFile": "/nowhere/ca.crt"}, r"caFile /nowhere/ca.crt cannot be read"),
+        ({"tokenFile": "/nowhere/token"}, r"/nowhere/token cannot be read: No such file"),
+        ({"basicAuth": {"username": "me", "passwordFile": "/nowhere/word"}}, r"/nowhere/word cannot be read"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named(secure, fields, message):
+    """So is one that may not be read."""
+    with pytest.raises(StrategyError, match=message):
+        ask(secure.url, **fields)
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines", "schlüssel"])
+def test_a_file_without_a_token_is_named(secure, tmp_path, text):
+    """What no header can hold is no token."""
+    (tmp_path / "token").write_text(text)
+
+    with pytest.raises(StrategyError, match="holds no token"):
+        ask(secure.url, tokenFile=str(tmp_path / "token"))
+
+
+def test_a_secret_that_cannot_be_read_fails_the_strategy(secure):
+    """With the reader's own words."""
+
+    def secret(_):
+        raise SourceError("the Secret monitoring/token has no key")
+
+    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
+    with pytest.raises(StrategyError, match="has no key"):
+        ask(secure.url, secret=secret, authToken=token)
+
+
+def test_a_server_that_is_down_is_told_within_seconds():
+    """After three tries; the message has the address and the system's reason."""
+    with FakePrometheus() as server:
+        url = server.url
+
+    with pytest.raises(StrategyError, match=rf"Prometheus at {url} does not answer: Connection refused"):
+        ask(url)
+
+
+def test_a_slow_server_is_given_up_at_its_timeout(server):
+    """The policy says how long it may take."""
+    release = threading.Event()
+
+    def stall(_):
+        release.wait(30)
+        return Reply(200, {})
+
+    server.answers = stall
+    begin = time.monotonic()
+    with pytest.raises(StrategyError, match=r"did not answer within 0.2 s \(its timeout in metricsProviders\)"):
+        ask(server.url, timeout="200ms")
+    took = time.monotonic() - begin
+    release.set()
+
+    assert took < 20
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (401, "who are you", r"does not accept the credentials \(HTTP 401, who are you\)"),
+        (403, {"error": "forbidden"}, r"does not accept the credentials \(HTTP 403, forbidden\)"),
+        (404, "404 page not found", r"has nothing at this address \(HTTP 404.*check the url"),
+        (200, "<html>hello</html>", "is no Prometheus"),
+        (200, {"hello": "world"}, "is no Prometheus"),
+        (200, {"data": {"result": 3}}, "gives no instant vector"),
+    ],
+)
+def test_what_is_not_an_answer_is_explained(server, status, body, message):
+    """A login page, a wrong path, another server."""
+    server.answers = lambda _: Reply(status, body)
+
+    with pytest.raises(StrategyError, match=message):
+        ask(server.url)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("trouble", [Reply(503, "busy"), Reply(429, "later"), Reply(0, None, lost=True)])
+def test_trouble_that_passes_is_waited_for(server, trouble):
+    """The same query again, at most three times in all."""
+    server.answers = lambda _: trouble if len(server.requests) < 3 else server.answer(server.requests[-1])
+    assert ask(server.url).nodes["n1"] == {"MetricResource": 50}
+
+    server.answers = lambda _: trouble
+    with pytest.raises(StrategyError, match=r"refuses: HTTP|does not answer"):
+        ask(server.url)
+    assert len(server.requests) == 6
+
+
+def test_the_servers_warnings_are_passed_on(server):
+    """A partial answer of a federation looks like a whole one otherwise."""
+    server.warnings = ["store gateway down: results may be partial"]
+
+    assert ask(server.url).warnings == ("Prometheus says: store gateway down: results may be partial",)
+
+
+def test_figures_of_the_form_of_the_reference(server):
+    """Percent are cut off, not rounded; a node without a sample is missing; others are counted."""
+    server.result = [sample("n1", 0.509), sample("n2", 0.29), sample("n9", 1), sample("n2", 0.3), sample("n3", "1")]
+    found = ask(server.url, count=4, min_fresh=75)
+
+    assert found.nodes == {name: {"MetricResource": each} for name, each in {"n1": 50, "n2": 30, "n3": 100}.items()}
+    assert found.missing == {"n4": "no sample"}
+    assert found.pods is None
+    assert found.warnings[0] == "1 series are about no node of the cluster, the first has instance 'n9'"
+
+
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [
+        (sample("n1", "NaN"), "has the value nan, which is not between 0 and 1"),
+        (sample("n1", 1.0001), "has the value 1.0001, which"),
+        (sample("n1", -0.1), "has the value -0.1, which"),
+        (sample("n1", 0.5, label="node"), r'\{node="n1"\} has no label instance'),
+    ],
+)
+def test_a_series_that_breaks_the_form_of_the_reference_fails_the_strategy(server, series, message):
+    """As in the reference, and NaN too, of which it makes a number by chance."""
+    server.result = [series, sample("n2", 0.5)]
+
+    with pytest.raises(StrategyError, match=message):
+        ask(server.url)
