@@ -58,26 +58,26 @@ class Workload:
         return replace(self, uses_cpu=round(self.uses_cpu * factor), uses_memory=round(self.uses_memory * factor))
 
 
-def make_load(seed: int, pods: int, *, even: bool = False) -> list[Workload]:
+def make_load(seed: int, pods: int, spread: float = 1.0) -> list[Workload]:
     """Make workloads of so many pods together; the same for the same arguments.
 
     Args:
         seed: Of everything that is drawn.
         pods: How many pods in all.
-        even: Whether all pods use the same.
+        spread: How uneven what pods use is, as a multiple of the spreads above; with 0 all use the same.
     """
     rng = random.Random(seed)
     sizes = list(_sizes(rng, pods))
-    cpu = _usages(rng, sizes, MEAN_CPU, CPU_SPREAD, CPU_CEILING)
-    memory = _usages(rng, sizes, MEAN_MEMORY, MEMORY_SPREAD, MEMORY_CEILING)
+    cpu = _usages(rng, sizes, MEAN_CPU, CPU_SPREAD * spread, CPU_CEILING)
+    memory = _usages(rng, sizes, MEAN_MEMORY, MEMORY_SPREAD * spread, MEMORY_CEILING)
     return [
         Workload(
             name=f"owner-{number:03}",
             replicas=replicas,
             cpu=rng.choice(CPU_REQUESTS),
             memory=rng.choice(MEMORY_REQUESTS),
-            uses_cpu=MEAN_CPU if even else cpu[number],
-            uses_memory=MEAN_MEMORY if even else memory[number],
+            uses_cpu=cpu[number],
+            uses_memory=memory[number],
         )
         for number, replicas in enumerate(sizes)
     ]

@@ -47,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=3, help="how many, each with a load of its own; the median counts")
     parser.add_argument("--seed", type=int, default=1, help="of the first run's load")
     parser.add_argument("--policy", type=Path, help="instead of the scenario's")
+    parser.add_argument(
+        "--spread", type=float, metavar="FACTOR", help="how uneven what pods use is; 0: all use the same"
+    )
     parser.add_argument("--plain", action="store_true", help="give our program its policy in the reference's words too")
     parser.add_argument(
         "--other",
@@ -58,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _scenario(binaries: Path, scenario: Scenario, options: argparse.Namespace) -> bool:
-    if options.policy:
-        scenario = replace(scenario, policy=options.policy)
+    changes = {name: value for name in ("policy", "spread") if (value := getattr(options, name)) is not None}
+    scenario = replace(scenario, **changes)
     programs = [Program("rebalancer", OURS, plain=options.plain)]
     if options.other:
         programs.append(Program("other", options.other, plain=True))

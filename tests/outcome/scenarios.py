@@ -16,7 +16,7 @@ class Scenario:
         policy: The policy of the program.
         pods: How many.
         half: Whether they are placed on half of the nodes, and the other half is opened then.
-        even: Whether all pods use the same.
+        spread: How uneven what pods use is; see `make_load`.
         cycles: How many, unless told otherwise.
         varies: By which share what pods use varies from cycle to cycle.
     """
@@ -26,7 +26,7 @@ class Scenario:
     policy: Path
     pods: int = 600
     half: bool = True
-    even: bool = False
+    spread: float = 1.0
     cycles: int = 6
     varies: float = 0.0
 
@@ -55,7 +55,7 @@ SCENARIOS = {
             "even by requests and by load; 10 points around the mean",
             POLICIES / "deviation.yaml",
             half=False,
-            even=True,
+            spread=0.0,
             cycles=3,
         ),
     )

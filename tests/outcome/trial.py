@@ -69,7 +69,7 @@ def play(
         told: Gets a line about how far it is.
     """
     policy = read_policy(scenario.policy)
-    load = make_load(seed, scenario.pods, even=scenario.even)
+    load = make_load(seed, scenario.pods, scenario.spread)
     with ControlPlane(binaries) as plane:
         plane.start_metrics_server()
         stage = Stage(plane.api)

@@ -38,7 +38,7 @@ def test_a_seed_gives_one_load():
 
 def test_even_load_is_the_same_for_all_pods():
     """All pods use the mean."""
-    load = make_load(1, 600, even=True)
+    load = make_load(1, 600, spread=0)
 
     assert {(workload.uses_cpu, workload.uses_memory) for workload in load} == {(MEAN_CPU, MEAN_MEMORY)}
 
