@@ -1,6 +1,6 @@
 """What tests of usage share: nodes with addresses, and sources set up as policies do it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +29,7 @@ class Sources:
         self,
         *given: Mapping[str, Any],
         metrics: Metrics | None = None,
+        read_metrics: Callable[[], Metrics] = unread,
         secret: Any = unread,
         service_account: Path | None = None,
         collector: bool = False,
@@ -36,7 +37,7 @@ class Sources:
         self._providers = Providers(
             [MetricsProvider.model_validate(each) for each in given],
             collector=collector,
-            read_metrics=unread if metrics is None else lambda: metrics,
+            read_metrics=read_metrics if metrics is None else lambda: metrics,
             read_secret=secret,
             service_account=service_account,
         )

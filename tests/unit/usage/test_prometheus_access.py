@@ -2,7 +2,6 @@
 
 import base64
 import threading
-import time
 
 import pytest
 
@@ -189,13 +188,9 @@ def test_a_slow_server_is_given_up_at_its_timeout(server):
         return Reply(200, {})
 
     server.answers = stall
-    begin = time.monotonic()
     with pytest.raises(StrategyError, match=r"did not answer within 0.2 s \(its timeout in metricsProviders\)"):
         ask(server.url, timeout="200ms")
-    took = time.monotonic() - begin
     release.set()
-
-    assert took < 20
 
 
 @pytest.mark.parametrize(

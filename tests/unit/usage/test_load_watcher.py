@@ -1,0 +1,121 @@
+"""Usage from load-watcher, as it answers over HTTP."""
+
+from datetime import timedelta
+
+import pytest
+
+from rebalancer.errors import StrategyError
+from rebalancer.model.measured import NodeMetrics, PodMetrics
+from rebalancer.usage.metrics_server import Metrics
+from tests.fake_http import Reply
+from tests.fake_servers import FakeLoadWatcher
+from tests.make import NOW, cluster
+from tests.unit.usage.settings import Sources, nodes
+
+GI = 1 << 30
+BUSY = {"CPU": 50, "Memory": 25}
+
+
+def measure(server, count=2, metrics=None, min_fresh=80, others=(), **wanted):
+    provider = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
+    on = cluster(nodes(count), [])
+    return Sources(provider, *others, metrics=metrics).measure(
+        on, source="LoadWatcher", minFreshNodes=min_fresh, **wanted
+    )
+
+
+def test_percent_of_capacity_become_amounts():
+    """Half of four cores are two, of which the node has three allocatable; pods are unknown to it."""
+    with FakeLoadWatcher({"n1": BUSY, "n2": {"CPU": 10.5, "Memory": 0}}, ended=NOW) as server:
+        found = measure(server)
+
+    assert found.nodes == found.peaks == {"n1": {"cpu": 2000, "memory": 4 * GI}, "n2": {"cpu": 420, "memory": 0}}
+    assert found.pods is None
+
+
+@pytest.mark.parametrize("host", ["n1", "10.0.0.1", "10.0.0.1:9100", "h1", "n1:9100"])
+def test_a_host_is_a_node_by_name_or_address(host):
+    """Whatever its Prometheus has for `instance`."""
+    with FakeLoadWatcher({host: BUSY, "n2": BUSY, "stranger": BUSY}, ended=NOW) as server:
+        assert measure(server).nodes.keys() == {"n1", "n2"}
+
+
+def test_the_average_counts_before_the_latest():
+    """Spreads are no averages, whatever their place in the list."""
+    metrics = [
+        {"type": "CPU", "operator": "STD", "value": 99},
+        {"type": "CPU", "operator": "AVG", "value": 20},
+        {"type": "CPU", "operator": "Latest", "value": 70},
+        {"type": "cpu", "operator": "Unknown", "value": 80},
+        {"type": "Memory", "operator": "Latest", "value": 30},
+        {"type": "memory", "operator": "", "value": 90},
+        {"type": "Bandwidth", "operator": "AVG", "value": 1e12},
+    ]
+    window = {"duration": "15m", "start": 0, "end": int(NOW.timestamp())}
+    answer = {"window": window, "data": {"NodeMetricsMap": {"n1": {"metrics": metrics, "new": 1}}}, "more": []}
+    with FakeLoadWatcher({}, ended=NOW) as server:
+        server.answers = lambda _: Reply(200, answer)
+        found = measure(server, count=1)
+
+    assert found.nodes["n1"] == {"cpu": 800, "memory": round(0.3 * 16 * GI)}
+
+
+def test_figures_of_a_window_that_ended_long_ago_are_refused():
+    """It serves its last figures for ever when it gets no new ones."""
+    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW - timedelta(seconds=301)) as server:
+        with pytest.raises(StrategyError, match=r"window of load-watcher ended 5m1s ago, more than 5m"):
+            measure(server)
+        assert measure(server, maxSampleAge="10m").nodes
+    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW - timedelta(minutes=5)) as server:
+        assert measure(server).nodes
+
+
+def test_a_node_without_figures_is_missing_and_not_idle():
+    """Nor is one of which only half is known."""
+    with FakeLoadWatcher({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, ended=NOW) as server:
+        found = measure(server, count=4, min_fresh=0)
+
+    assert found.missing == {"n2": "no sample of memory", "n3": "cpu is -1", "n4": "load-watcher does not know it"}
+
+
+def test_pods_come_from_metrics_server_where_there_is_one():
+    """Its figures for nodes do not count."""
+    metrics = Metrics(
+        [NodeMetrics("n1", {"cpu": 1, "memory": 1})], [PodMetrics("default", "a", {"cpu": 7, "memory": 8}, NOW)]
+    )
+    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW) as server:
+        found = measure(server, metrics=metrics, others=[{"source": "KubernetesMetrics"}])
+        without = measure(server, others=[{"source": "KubernetesMetrics"}])
+
+    assert found.pods == {("default", "a"): {"cpu": 7, "memory": 8}}
+    assert found.nodes["n1"]["cpu"] == 2000
+    assert without.pods is None
+    assert without.warnings == ("what pods use is unknown: it was not meant to be read",)
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Reply(500, ""), "refuses: HTTP 500"),
+        (Reply(404, "No metrics found"), "has nothing at this address .*No metrics found"),
+        (Reply(200, "hello"), "is no load-watcher"),
+        (Reply(200, {"data": {"NodeMetricsMap": 3}}), "is no load-watcher"),
+        (Reply(200, {}), "ended .* ago"),
+    ],
+)
+def test_what_is_not_an_answer_is_explained(reply, message):
+    """It has no data yet, or something else answers at its address."""
+    with FakeLoadWatcher({}, ended=NOW) as server:
+        server.answers = lambda _: reply
+        with pytest.raises(StrategyError, match=rf"{message}"):
+            measure(server)
+
+
+def test_it_is_asked_once():
+    """For all strategies of a cycle."""
+    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW) as server:
+        sources = Sources({"source": "LoadWatcher", "loadWatcher": {"url": server.url + "/"}})
+        for _ in range(2):
+            sources.measure(cluster(nodes(2), []), source="LoadWatcher")
+
+        assert [each.path for each in server.requests] == ["/watcher"]

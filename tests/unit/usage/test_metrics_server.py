@@ -1,0 +1,173 @@
+"""Usage from metrics-server's objects: what counts as a sample, and what becomes of nodes and pods without one."""
+
+from datetime import timedelta
+
+import pytest
+
+from rebalancer.errors import StrategyError
+from rebalancer.model.measured import NodeMetrics, PodMetrics
+from rebalancer.usage.doubt import SourceError
+from rebalancer.usage.metrics_server import Metrics
+from tests.make import NOW, cluster, pod
+from tests.unit.usage.settings import Sources, nodes
+
+PROVIDER = {"source": "KubernetesMetrics"}
+USED = {"cpu": 1000, "memory": 2048}
+
+
+def metrics(*of_nodes, pods=()):
+    return Metrics(of_nodes, pods)
+
+
+def all_of(count, **ages):
+    """Samples of n1 ... n<count>; `ages` in seconds by node, None for no time."""
+    return [NodeMetrics(f"n{number}", USED, taken(ages.get(f"n{number}", 0))) for number in range(1, count + 1)]
+
+
+def taken(age):
+    return None if age is None else NOW - timedelta(seconds=age)
+
+
+def measure(found, count=2, pods=(), provider=PROVIDER, collector=False, **wanted):
+    given = [provider] if provider else []
+    sources = Sources(*given, metrics=found, collector=collector)
+    return sources.measure(cluster(nodes(count), pods), **{"source": "KubernetesMetrics", **wanted})
+
+
+def test_cpu_and_memory_of_nodes_and_pods():
+    """Whatever else is in the objects."""
+    of_pod = PodMetrics("default", "a", {"cpu": 10, "memory": 20, "storage": 5}, NOW)
+    found = measure(metrics(*all_of(2), pods=[of_pod]))
+
+    assert found.nodes == found.peaks == {"n1": USED, "n2": USED}
+    assert found.pods == {("default", "a"): {"cpu": 10, "memory": 20}}
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "missing"),
+    [
+        ({}, {"n3": "its sample is 3m1s old, more than 3m"}),
+        ({"maxSampleAge": "1h"}, {}),
+        ({"maxSampleAge": "150s"}, dict.fromkeys(("n2",), "its sample is 3m old, more than 2m30s")),
+    ],
+)
+def test_an_old_sample_does_not_count(wanted, missing):
+    """Three minutes unless the policy says otherwise; a sample without a time counts as fresh."""
+    found = measure(metrics(*all_of(5, n2=180, n3=181, n4=None)), 5, minFreshNodes=50, **wanted)
+
+    assert missing.items() <= found.missing.items()
+    assert "n4" in found.nodes
+    assert found.nodes.keys() | found.missing.keys() == {"n1", "n2", "n3", "n4", "n5"}
+
+
+def test_a_node_that_appears_after_the_list_is_missing():
+    """So is one whose sample is incomplete; nodes of no interest do not count."""
+    found = measure(
+        metrics(*all_of(1), NodeMetrics("n2", {"cpu": 1}, NOW), NodeMetrics("gone", USED)), 3, minFreshNodes=0
+    )
+
+    assert found.missing == {"n2": "its sample has no memory", "n3": "metrics-server does not know it"}
+    assert found.nodes.keys() == {"n1"}
+
+
+@pytest.mark.parametrize(("known", "fails"), [(10, False), (9, False), (8, False), (7, True), (5, True)])
+def test_a_tenth_missing_is_a_warning_and_half_an_error(known, fails):
+    """80 % of the nodes have to be fresh unless the policy says otherwise, 80 % itself is enough."""
+    found = metrics(*all_of(known))
+    if fails:
+        with pytest.raises(
+            StrategyError, match=rf"only {known} of 10 nodes have fresh usage, and minFreshNodes is 80 %"
+        ):
+            measure(found, 10)
+        return
+    result = measure(found, 10)
+
+    assert len(result.nodes) == known
+    assert len(result.warnings) == (known < 10)
+
+
+def test_the_policy_chooses_how_many_nodes_must_be_fresh():
+    """All of them, or hardly any."""
+    found = metrics(*all_of(9))
+    with pytest.raises(StrategyError, match=r"9 of 10 .* 100 %: n10 \(metrics-server does not know it\)"):
+        measure(found, 10, minFreshNodes=100)
+    assert len(measure(metrics(*all_of(1)), 10, minFreshNodes=10).nodes) == 1
+
+
+def test_only_the_first_missing_nodes_are_named():
+    """A cluster may have thousands."""
+    (warning,) = measure(metrics(*all_of(16)), 20).warnings
+
+    assert warning.endswith("n19 (metrics-server does not know it) and 1 more")
+
+
+def test_pods_without_a_fresh_sample_are_unknown():
+    """An empty one is no sample; nothing is zero by itself."""
+    old = PodMetrics("default", "old", USED, taken(200))
+    empty = PodMetrics("default", "empty", {}, NOW)
+    found = measure(metrics(*all_of(2), pods=[old, empty]))
+
+    assert found.pods == {("default", "empty"): {}}
+
+
+def test_requests_stand_in_where_the_policy_says_so():
+    """For the nodes that are missing and for their pods, with a warning; however many they are."""
+    pods = [pod("a", node="n1", cpu="200m"), pod("b", node="n2", cpu="300m", memory="1Gi"), pod("c", node="n2")]
+    of_pod = PodMetrics("default", "a", USED, NOW)
+    found = measure(metrics(*all_of(1), pods=[of_pod]), 3, pods, whenMissing="requests")
+
+    assert found.nodes["n1"] == USED
+    assert found.nodes["n2"] == found.peaks["n2"] == {"cpu": 400, "memory": 1 << 30}
+    assert found.nodes["n3"] == {"cpu": 0, "memory": 0}
+    assert found.pods[("default", "a")] == USED
+    assert found.pods[("default", "b")] == {"cpu": 300, "memory": 1 << 30}
+    assert found.missing == {}
+    assert found.warnings[0].startswith("requests stand in for missing usage: n2 (metrics-server does not know it)")
+
+
+def test_requests_stand_in_for_a_source_that_is_down():
+    """Only where the policy says so; else the strategy fails with the reason."""
+    sources = Sources(PROVIDER)  # reading fails
+    on = cluster(nodes(2), [pod("a", cpu="200m")])
+    with pytest.raises(StrategyError, match="not meant to be read"):
+        sources.measure(on, source="KubernetesMetrics")
+    found = sources.measure(on, source="KubernetesMetrics", whenMissing="requests")
+
+    assert found.nodes["n1"] == {"cpu": 200, "memory": 0}
+    assert found.pods == {("default", "a"): {"cpu": 200, "memory": 0}}
+    assert "not meant to be read" in found.warnings[0]
+
+
+@pytest.mark.parametrize("wanted", [{"source": "KubernetesMetrics"}, {"source": "", "metricsServer": True}])
+def test_a_source_has_to_be_set_up(wanted):
+    """By a provider or the deprecated switch, as in the reference; requests do not stand in for it."""
+    found = metrics(*all_of(2))
+    with pytest.raises(StrategyError, match=r"KubernetesMetrics is not set up: add `- source: KubernetesMetrics` to"):
+        measure(found, provider=None, whenMissing="requests", **wanted)
+
+    assert measure(found, provider=None, collector=True, **wanted).nodes
+    assert measure(found, **wanted).nodes
+
+
+@pytest.mark.parametrize("source", ["Prometheus", "LoadWatcher"])
+def test_one_source_does_not_stand_in_for_another(source):
+    """Each has its own provider."""
+    prometheus = {"prometheus": {"query": "up"}} if source == "Prometheus" else {}
+    with pytest.raises(StrategyError, match=f"{source} is not set up"):
+        measure(metrics(*all_of(2)), source=source, **prometheus)
+
+
+def test_a_failure_is_not_repeated():
+    """Two strategies that want the same hear the same, and the source is asked once."""
+    asked = []
+
+    def read():
+        asked.append(1)
+        raise SourceError("it is down")
+
+    sources = Sources(PROVIDER, read_metrics=read)
+    for _ in range(2):
+        with pytest.raises(StrategyError, match="it is down"):
+            sources.measure(cluster(nodes(2), []), source="KubernetesMetrics")
+    assert asked == [1]
