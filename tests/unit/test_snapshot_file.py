@@ -81,13 +81,14 @@ def test_every_form_of_a_cluster_is_read(tmp_path: Path, content: bytes | str) -
 
 
 def test_texts_in_yaml_stay_texts(tmp_path: Path) -> None:
-    """Times are not turned into something that no label or timestamp is."""
-    text = yaml.safe_dump(NODE) + "---\nkind: Pod\nmetadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}\n"
+    """Times are not turned into something that no label or timestamp is, and no date has to be a good one."""
+    metadata = "{name: a, creationTimestamp: 2026-01-01T00:00:00Z, labels: {release: 2026-02-30}}"
+    text = yaml.safe_dump(NODE) + f"---\nkind: Pod\nmetadata: {metadata}\n"
 
     (pod,) = read(tmp_path, text).collection.snapshot(NOW).pods
 
     assert pod.created == datetime(2026, 1, 1, tzinfo=UTC)
-    assert not pod.problem
+    assert pod.labels == {"release": "2026-02-30"}
 
 
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:

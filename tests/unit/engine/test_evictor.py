@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.model.cluster import Cluster
 from tests.make import cluster as make_cluster
-from tests.make import decide, evicted, node, owner, pod, refused
+from tests.make import decide, evicted, node, owner, pod, refused, selector, snapshot
 from tests.unit.engine.stand_ins import Greedy, Polite, by, first_cause
 
 FIT = {"nodeFit": True}
@@ -30,6 +33,14 @@ FIT = {"nodeFit": True}
 def test_a_pod_needs_another_node_to_go_to(nodes: list[Any], args: dict[str, Any], cause: str) -> None:
     """Its own is no place to go, and the evictor's own selector counts."""
     assert by(first_cause(pod("a"), args, nodes=[node("n1"), *nodes])) == cause
+
+
+def test_nodes_that_the_policy_does_not_select_are_destinations_too() -> None:
+    """The policy's selector says whose pods are looked at; the evictor has one of its own."""
+    nodes = [node("n1", labels={"pool": "x"}), node("n2", labels={"pool": "x"}, unschedulable=True), node("n3")]
+    on = Cluster(snapshot(nodes, [candidate := pod("a")]), selector(pool="x"))
+
+    assert not Evictor(on, DefaultEvictorArgs(node_fit=True)).refusal(candidate)
 
 
 def test_the_reasons_are_summed_up_by_their_number() -> None:
