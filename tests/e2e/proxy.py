@@ -54,10 +54,15 @@ class Hold:
 
 
 class Proxy:
-    """Forwards every request as it is, on a port of its own, with the API server's certificate."""
+    """Forwards every request as it is, on a port of its own, with the API server's certificate.
+
+    Attributes:
+        answers: Path and status of every request that the API server has answered.
+    """
 
     def __init__(self, controlplane: ControlPlane, hold: Hold) -> None:
         self._directory = controlplane.directory
+        self.answers: list[tuple[str, int]] = []
         self._hold = hold
         self._upstream = urlsplit(controlplane.server)
         self._trust = ssl.create_default_context(cafile=self._directory / "ca.crt")
@@ -124,6 +129,7 @@ class Proxy:
             return
         finally:
             upstream.close()
+        self.answers.append((request.path, answer.status))
         request.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in HOP_BY_HOP:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.e2e.api import Object
+from tests.e2e.acts import cordon, uids
 from tests.e2e.builders import deployment, node
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
@@ -20,8 +20,7 @@ def test_run_goes_on_when_the_apiserver_is_back(
     # Two nodes that are full: no replacement starts, so what is left of the first pods is easy to tell.
     namespace.create(*(node(name, pods=REPLICAS // 2) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
     before = uids(namespace.wait_ready(REPLICAS, "web"))
-    for name in ("a", "b"):
-        controlplane.api.patch("Node", name, "", {"spec": {"unschedulable": True}})
+    cordon(controlplane.api, "a", "b")
 
     with program.start(everything_in(namespace.name)) as running:
         wait_for(lambda: before - uids(namespace.pods("web")) or not running.runs(), "the first pod to go")
@@ -46,7 +45,3 @@ def stopped(controlplane: ControlPlane) -> Iterator[None]:
         yield
     finally:
         controlplane.start_apiserver()
-
-
-def uids(pods: list[Object]) -> set[str]:
-    return {pod["metadata"]["uid"] for pod in pods}

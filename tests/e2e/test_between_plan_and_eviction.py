@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.e2e.acts import cordon
 from tests.e2e.api import Object
 from tests.e2e.builders import deployment, node, pdb, statefulset
 from tests.e2e.harness import ControlPlane
@@ -91,8 +92,7 @@ def test_budget_used_up_by_others(controlplane: ControlPlane, settled: Namespace
     settled.wait_budget("web", allowed=1)
 
     def evict_another(name: str) -> None:
-        for each in ("a", "b"):  # no replacement can start, so the budget stays used up
-            controlplane.api.patch("Node", each, "", {"spec": {"unschedulable": True}})
+        cordon(controlplane.api, "a", "b")  # no replacement can start, so the budget stays used up
         other = next(pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"] != name)
         controlplane.api.evict(other, settled.name)
         settled.wait_budget("web", allowed=0)

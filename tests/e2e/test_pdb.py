@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.api import Object
+from tests.e2e.acts import uids
 from tests.e2e.builders import deployment, pdb
 from tests.e2e.conftest import Cluster
 from tests.e2e.namespace import Namespace
@@ -11,10 +11,6 @@ from tests.e2e.waiting import wait_for
 from tests.e2e.watching import ReadyWatch
 
 pytestmark = pytest.mark.usefixtures("two_nodes")
-
-
-def uids(pods: list[Object]) -> set[str]:
-    return {pod["metadata"]["uid"] for pod in pods}
 
 
 def test_never_fewer_ready_than_the_pdb_asks_for(cluster: Cluster, namespace: Namespace, program: Program) -> None:

@@ -1,0 +1,71 @@
+"""What scenarios do to pods and nodes, and what they read off them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from tests.e2e.api import Api, Object
+from tests.e2e.namespace import Namespace
+from tests.e2e.waiting import wait_for
+
+
+def names(pods: Iterable[Object]) -> set[str]:
+    """The pods' names."""
+    return {pod["metadata"]["name"] for pod in pods}
+
+
+def uids(pods: Iterable[Object]) -> set[str]:
+    """The pods' UIDs: which pods they are, whatever their names."""
+    return {pod["metadata"]["uid"] for pod in pods}
+
+
+def by_node(pods: Iterable[Object]) -> Counter[str]:
+    """How many of the pods are on each node."""
+    return Counter(pod["spec"]["nodeName"] for pod in pods)
+
+
+def cordon(api: Api, *nodes: str, on: bool = True) -> None:
+    """Have the scheduler leave nodes out, or with ``on=False`` take them again."""
+    for name in nodes:
+        api.patch("Node", name, "", {"spec": {"unschedulable": on}})
+        # A taint follows from that; a test that counts taints would see it come.
+        wait_for(lambda name=name: cordoned(api, name) is on, f"{name} cordoned: {on}")  # type: ignore[misc]  # bound early
+
+
+def cordoned(api: Api, node: str) -> bool:
+    """Whether a node has the taint of cordoned ones."""
+    taints = api.read("Node", node)["spec"].get("taints", ())
+    return any(taint["key"] == "node.kubernetes.io/unschedulable" for taint in taints)
+
+
+def set_taints(api: Api, node: str, *taints: Object) -> None:
+    """Give a node these taints and no other."""
+    api.patch("Node", node, "", {"spec": {"taints": list(taints)}})
+
+
+def set_labels(api: Api, node: str, **labels: str) -> None:
+    """Change labels of a node."""
+    api.patch("Node", node, "", {"metadata": {"labels": labels}})
+
+
+def set_restarts(namespace: Namespace, pods: Iterable[Object], restarts: int) -> None:
+    """Have the first container of each pod look as if it had been restarted so often."""
+    for pod in pods:
+        first, *others = pod["status"]["containerStatuses"]
+        statuses = [{**first, "restartCount": restarts}, *others]
+        namespace.set_pod_status(pod["metadata"]["name"], {"containerStatuses": statuses})
+
+
+def set_failed(namespace: Namespace, pods: Iterable[Object], reason: str = "") -> None:
+    """End pods in phase Failed."""
+    conditions = [{"type": "Ready", "status": "False", "reason": "PodFailed"}]
+    for pod in pods:
+        status = {"phase": "Failed", "reason": reason, "conditions": conditions}
+        namespace.set_pod_status(pod["metadata"]["name"], status)
+
+
+def wait_older(pods: Iterable[Object], seconds: float) -> None:
+    """Wait until all pods have been there for so long."""
+    youngest = max(pod["metadata"]["creationTimestamp"] for pod in pods)
+    born = datetime.fromisoformat(youngest)
+    wait_for(lambda: (datetime.now(UTC) - born).total_seconds() > seconds, f"pods {seconds:g} s old")

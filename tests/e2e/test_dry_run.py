@@ -1,0 +1,99 @@
+"""A dry run changes nothing, and says what a live run does."""
+
+import pytest
+
+from tests.e2e.acts import cordon, names, set_restarts, set_taints, uids
+from tests.e2e.api import RESOURCES, Api, Object
+from tests.e2e.builders import deployment, node, pdb, taint
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Program, policy
+from tests.e2e.waiting import wait_for
+
+#: Leases are renewed, and Events about nodes written, at any time (that the program wrote none is in the audit log);
+#: the metrics API makes its objects up when asked.
+KINDS = sorted(set(RESOURCES) - {"Lease", "Event", "NodeMetrics", "PodMetrics"})
+
+
+@pytest.fixture
+def troubled(controlplane: ControlPlane, namespace: Namespace) -> Object:
+    """A policy of three strategies with limits, and pods that all of them, a PDB and the limits are about."""
+    namespace.create(node("a"), node("b"), node("c"))
+    cordon(controlplane.api, "a", "b")
+    namespace.create(deployment("exposed", replicas=4), pdb("exposed", max_unavailable=2))
+    namespace.wait_ready(4, "exposed")
+    cordon(controlplane.api, "a", "b", on=False)
+    set_taints(controlplane.api, "c", taint("dedicated", "batch"))
+    namespace.create(deployment("unstable", replicas=4), deployment("web", replicas=6), pdb("web", min_available=5))
+    namespace.wait_ready(6, "web")
+    set_restarts(namespace, namespace.wait_ready(4, "unstable")[:3], restarts=9)
+    namespace.wait_budget("exposed", allowed=2)
+    namespace.wait_budget("web", allowed=1)
+    within = {"namespaces": {"include": [namespace.name]}}
+    strategies = {
+        "RemovePodsHavingTooManyRestarts": {"podRestartThreshold": 5, **within},
+        "RemovePodsViolatingNodeTaints": within,
+        "PodLifeTime": {"states": ["Running"], **within},
+    }
+    return policy(strategies, {"nodeFit": True}, maxNoOfPodsToEvictTotal=7, maxNoOfPodsToEvictPerNode=4)
+
+
+def test_dry_run_changes_nothing(controlplane: ControlPlane, program: Program, troubled: Object) -> None:
+    """Every object has the same resourceVersion before and after, and the program has only read."""
+    before = wait_for(lambda: settled(controlplane.api), "objects at rest")
+    start = controlplane.audit_offset()
+
+    outcome = program.dry_run(troubled)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.evicted()
+    assert versions(controlplane.api) == before
+    requests = controlplane.requests_since(start)
+    assert requests
+    assert [request for request in requests if not request.reads_only] == []
+
+
+def test_dry_run_lists_what_the_live_run_evicts(namespace: Namespace, program: Program, troubled: Object) -> None:
+    """The live run right after a dry run evicts exactly the pods that were listed, in that order, for those reasons."""
+    before = uids(namespace.pods())
+
+    plan = program.dry_run(troubled)
+    outcome = program.run(troubled)
+
+    assert (plan.exit_code, outcome.exit_code) == (0, 0), plan.stderr + outcome.stderr
+    assert (plan.report["dryRun"], outcome.report["dryRun"]) == (True, False)
+    assert plan.report["evictions"] == outcome.report["evictions"]
+    assert plan.report["refusals"] == outcome.report["refusals"]
+    assert {each["strategy"] for each in plan.report["evictions"]} == {
+        "RemovePodsHavingTooManyRestarts",
+        "RemovePodsViolatingNodeTaints",
+        "PodLifeTime",
+    }
+    assert before - uids(namespace.pods()) == set(plan.evicted_uids())
+
+
+def settled(api: Api) -> dict[tuple[str, ...], object] | None:
+    """The versions of all objects, once two looks in a row see the same."""
+    seen = versions(api)
+    return seen if seen == versions(api) else None
+
+
+def versions(api: Api) -> dict[tuple[str, ...], object]:
+    """The resourceVersion of every object, but for those in namespaces on their way out.
+
+    Of a node, which its kubelet reports on all the time, it is what the node is told instead.
+    """
+    going = names(each for each in api.list("Namespace") if "deletionTimestamp" in each["metadata"])
+    return {
+        (kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]): version(kind, item)
+        for kind in KINDS
+        for item in api.list(kind)
+        if going.isdisjoint((item["metadata"].get("namespace"), item["metadata"]["name"]))
+    }
+
+
+def version(kind: str, item: Object) -> object:
+    metadata = item["metadata"]
+    if kind != "Node":
+        return metadata["resourceVersion"]
+    return metadata["labels"], metadata["annotations"], item["spec"]
