@@ -1,0 +1,196 @@
+"""Whole runs that decide on real usage, from a live cluster's metrics-server, from a file, and from Prometheus."""
+
+import base64
+import json
+
+import pytest
+
+from tests.e2e.waiting import wait_for
+from tests.fake_http import Reply
+from tests.fake_servers import FakePrometheus, FakeServer, sample
+from tests.functional.objects import OLD, node, pod, policy
+from tests.real_prometheus import RealPrometheus, needed
+
+METRICS = "metrics.k8s.io/v1beta1"
+PROVIDER = {"source": "KubernetesMetrics"}
+
+
+def of_node(name, cpu, **fields):
+    usage = {"cpu": cpu, "memory": "1Gi"}
+    return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage, **fields}
+
+
+def of_pod(name, cpu, **fields):
+    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers, **fields}
+
+
+def low(usage, resource="cpu", **args):
+    args = {"thresholds": {resource: 30}, "targetThresholds": {resource: 50}, "metricsUtilization": usage, **args}
+    return ("LowNodeUtilization", args)
+
+
+def by_usage(*strategies, providers=(PROVIDER,)):
+    return policy(*strategies, balance=True, metricsProviders=list(providers))
+
+
+@pytest.fixture
+def busy(server):
+    """Three pods that request the same on a busy node, one that is empty; the pod `b` uses most."""
+    for each in (node("n1"), node("n2"), pod("a", age=300), pod("b", age=200), pod("c", age=100)):
+        server.add(each)
+    for each in (of_node("n1", "2500m"), of_node("n2", "100m"), of_pod("a", "0"), of_pod("b", "2"), of_pod("c", "1m")):
+        server.add(each)
+    return server
+
+
+def test_metrics_server_decides_and_not_requests(busy, rebalancer):
+    """By one list of nodes and one of pods, however many there are; `b` takes the load away, so `c` stays."""
+    outcome = rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.evicted() == ["default/a", "default/b"]
+    assert outcome.report["evictions"][0]["reason"] == "n1 at cpu 62.5 % > 50 %"
+    assert [each.path for each in busy.sent("GET", f"/apis/{METRICS}/*")] == [
+        f"/apis/{METRICS}/nodes",
+        f"/apis/{METRICS}/pods",
+    ]
+
+
+def test_a_snapshot_holds_usage_too(busy, rebalancer, tmp_path):
+    """Written while there is a metrics-server, a file decides as the cluster does."""
+    path = tmp_path / "cluster.json"
+    written = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    file = rebalancer.policy(by_usage(low({"source": "KubernetesMetrics"})))
+    offline = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
+
+    assert "2 NodeMetrics, 3 PodMetrics" in written.stdout
+    assert offline.evicted() == ["default/a", "default/b"]
+
+
+def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer, tmp_path):
+    """The strategy fails, with the command."""
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"kind": "List", "items": [node("n1"), node("n2")]}))
+    file = rebalancer.policy(by_usage(low({"source": "KubernetesMetrics"})))
+    outcome = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
+
+    assert outcome.exit_code == 1
+    assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in outcome.report["strategies"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"status": 404}, "there is no metrics-server"),
+        ({"status": 403, "message": "nodes.metrics.k8s.io is forbidden"}, "metrics-server cannot be asked"),
+        ({"status": 200, "body": {"items": 3}}, "metrics-server cannot be asked"),
+    ],
+)
+def test_without_an_answer_the_other_strategies_still_run(busy, rebalancer, answer, message):
+    """The strategy fails with the reason and evicts nothing."""
+    both = by_usage(low({"source": "KubernetesMetrics"}))
+    (profile,) = both["profiles"]
+    profile["pluginConfig"].append({"name": OLD[0], "args": OLD[1]})
+    profile["plugins"]["deschedule"] = {"enabled": [OLD[0]]}
+    both["maxNoOfPodsToEvictTotal"] = 1
+    busy.fail("GET", f"/apis/{METRICS}/*", **answer)
+    outcome = rebalancer.run(busy, both)
+
+    old, measured = outcome.report["strategies"]
+    assert (outcome.exit_code, old["evicted"], measured["evicted"]) == (0, 1, 0)
+    assert message in measured["error"]
+
+
+@pytest.mark.parametrize(("known", "error"), [(9, None), (5, "only 5 of 10 nodes have fresh usage")])
+def test_nodes_without_usage(server, rebalancer, known, error):
+    """One of ten is a warning in the report, half of them an error."""
+    for number in range(10):
+        server.add(node(f"n{number}"))
+        if number < known:
+            server.add(of_node(f"n{number}", "3" if number == 0 else "100m"))
+    server.add(pod("a", node="n0"))
+    server.add(of_pod("a", "2"))
+    outcome = rebalancer.run(server, by_usage(low({"source": "KubernetesMetrics"})))
+
+    assert outcome.evicted() == ([] if error else ["default/a"])
+    assert (outcome.report["strategies"][0]["error"] or "")[: len(error or "")] == (error or "")
+    assert any("n9 (metrics-server does not know it)" in each for each in outcome.report["warnings"]) == (not error)
+
+
+def test_malformed_usage_is_a_warning(busy, rebalancer):
+    """A pod whose figures cannot be read stays; so does one without containers, of which nothing is known."""
+    busy.add({**of_pod("a", "lots")})
+    busy.add({**of_pod("c", "1"), "containers": []})
+    outcome = rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
+
+    assert outcome.evicted() == ["default/b"]
+    assert outcome.refused()["a"] == "NoUsage"
+    assert any("PodMetrics default/a is malformed" in each for each in outcome.report["warnings"])
+
+
+def test_a_token_comes_from_a_secret(busy, rebalancer):
+    """Read through the API server, under the reference's key."""
+    busy.add(
+        {
+            "kind": "Secret",
+            "apiVersion": "v1",
+            "metadata": {"name": "token", "namespace": "monitoring"},
+            "data": {"prometheusAuthToken": base64.b64encode(b"hush").decode()},
+        }
+    )
+    secret = {"secretReference": {"namespace": "monitoring", "name": "token"}}
+    with FakePrometheus([sample("n1", 0.9), sample("n2", 0.1)], tls=True) as prometheus:
+        provider = {"url": prometheus.url, "caFile": str(prometheus.certificate), "authToken": secret}
+        usage = {"source": "Prometheus", "prometheus": {"query": "load"}}
+        outcome = rebalancer.run(
+            busy,
+            by_usage(low(usage, "MetricResource"), providers=[{"source": "Prometheus", "prometheus": provider}]),
+        )
+
+        assert outcome.evicted() == ["default/a"]
+        assert [each.headers["authorization"] for each in prometheus.requests] == ["Bearer hush"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "message"),
+    [(None, "the Secret monitoring/token cannot be read"), ({}, "has no key prometheusAuthToken")],
+)
+def test_a_secret_without_a_token_is_named(busy, rebalancer, secret, message):
+    """Missing, or without the key."""
+    if secret is not None:
+        metadata = {"name": "token", "namespace": "monitoring"}
+        busy.add({"kind": "Secret", "apiVersion": "v1", "metadata": metadata, "data": secret})
+    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
+    provider = {"source": "Prometheus", "prometheus": {"url": "https://127.0.0.1:9", "authToken": token}}
+    usage = {"source": "Prometheus", "prometheus": {"query": "load"}}
+    outcome = rebalancer.run(busy, by_usage(low(usage, "MetricResource"), providers=[provider]))
+
+    assert message in outcome.report["strategies"][0]["error"]
+
+
+class Exporter(FakeServer):
+    """Exposes how busy nodes are, as an exporter does."""
+
+    def answer(self, request):
+        return Reply(200, 'busy{instance="n1"} 0.9\nbusy{instance="n2"} 0.1\nbusy{instance="n3"} NaN\n')
+
+
+@needed
+def test_a_real_prometheus_decides(busy, rebalancer, tmp_path):
+    """One that scrapes an exporter right now: of the two busy queries ours leaves out the node that has no number."""
+    busy.add(node("n3"))
+    with Exporter() as exporter, RealPrometheus(tmp_path, targets=(exporter.url.removeprefix("http://"),)) as real:
+        wait_for(lambda: real.query("busy"), "the exporter is scraped")
+        nodes = {"cpu": {"query": "busy", "unit": "ratio", "base": "allocatable"}}
+        ours = {"source": "Prometheus", "maxSampleAge": "1m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
+        theirs = {"source": "Prometheus", "prometheus": {"query": "busy"}}
+        provider = {"source": "Prometheus", "prometheus": {"url": real.url}}
+        lenient = rebalancer.run(busy, by_usage(low(ours), providers=[provider]), "--dry-run")
+        strict = rebalancer.run(busy, by_usage(low(theirs, "MetricResource"), providers=[provider]), "--dry-run")
+
+    assert lenient.evicted() == ["default/a"]
+    assert any("n3 (cpu is nan)" in each for each in lenient.report["warnings"])
+    assert strict.evicted() == []
+    assert "has the value nan, which is not between 0 and 1" in strict.report["strategies"][0]["error"]

@@ -1,0 +1,238 @@
+"""What policies may say about usage: `metricsUtilization` and `metricsProviders`, and what is wrong in them."""
+
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from rebalancer.app.policies import known_plugins
+from rebalancer.errors import PolicyError
+from rebalancer.policy import load_policy
+
+CPU = "nodes: {cpu: {query: q, unit: cores}}"
+BASIC = "basicAuth: {username: a, passwordFile: p}"
+SHARE = "query: q, unit: ratio, base: allocatable"
+
+EXAMPLE = """
+source: Prometheus
+selection: relief
+maxSampleAge: 3m
+minFreshNodes: 80
+whenMissing: fail
+prometheus:
+  window: 15m
+  sourceQuantile: 0.5
+  destinationQuantile: 0.95
+  nodes:
+    cpu: {query: "a", unit: ratio, base: allocatable, node: {label: instance, match: internalIP}}
+    memory: {query: "b", unit: bytes}
+  pods:
+    cpu: {query: "c", unit: cores}
+    memory: {query: "d", unit: bytes}
+"""
+
+
+def load(usage: str, thresholds: str = "cpu: 20", providers: str = "[]"):
+    """Read a policy whose LowNodeUtilization has this `metricsUtilization`."""
+    args = {
+        "thresholds": yaml.safe_load(f"{{{thresholds}}}"),
+        "targetThresholds": yaml.safe_load(f"{{{thresholds}}}"),
+        "metricsUtilization": yaml.safe_load(usage),
+    }
+    document = {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "metricsProviders": yaml.safe_load(providers),
+        "profiles": [
+            {
+                "name": "p",
+                "pluginConfig": [{"name": "LowNodeUtilization", "args": args}],
+                "plugins": {"balance": {"enabled": ["LowNodeUtilization"]}},
+            }
+        ],
+    }
+    return load_policy(yaml.safe_dump(document), known_plugins(), source="test", strict=True)
+
+
+def usage(text: str, thresholds: str = "cpu: 20"):
+    return load(text, thresholds).policy.profiles[0].args["LowNodeUtilization"].metrics_utilization
+
+
+def problem(*given: str) -> str:
+    with pytest.raises(PolicyError) as error:
+        load(*given)
+    (only,) = error.value.problems
+    return f"{only.path.rpartition('.')[2]}: {only.message}"
+
+
+def test_all_keys_are_read():
+    """Spelled as in the documents."""
+    found = usage(EXAMPLE, "cpu: 20, memory: 30, pods: 40")
+
+    assert (found.origin, found.selection, found.when_missing) == ("Prometheus", "relief", "fail")
+    assert (found.max_sample_age, found.min_fresh_nodes) == (timedelta(minutes=3), 80)
+    assert (found.prometheus.window, found.prometheus.source_quantile) == (timedelta(minutes=15), 0.5)
+    assert found.prometheus.nodes["cpu"].node.match == "internalIP"
+    assert found.prometheus.nodes["memory"].node.label == "instance"
+
+
+def test_defaults():
+    """80 % fresh nodes, fail when usage is missing, the reference's rules, no age but the source's own."""
+    found = usage("{source: KubernetesMetrics}")
+
+    assert (found.min_fresh_nodes, found.when_missing, found.selection, found.max_sample_age) == (
+        80,
+        "fail",
+        None,
+        None,
+    )
+    window = usage(f"{{source: Prometheus, prometheus: {{window: 10m, {CPU}}}}}").prometheus
+    assert (window.source_quantile, window.destination_quantile) == (0.5, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{source: Prometeus}", "source: 'Prometeus' is not known here; did you mean 'Prometheus'?"),
+        ("{selection: releif, source: LoadWatcher}", "selection: 'releif' is not known here; did you mean 'relief'?"),
+        ("{source: LoadWatcher, whenMissing: request}", "whenMissing: 'request' is not known here; did you mean 'requ"),
+        ("{source: LoadWatcher, minFreshNodes: 101}", "minFreshNodes: 101 is out of range: at most 100"),
+        ("{source: LoadWatcher, maxSampleAge: 3}", "maxSampleAge: 3 is no duration: a number with a unit, like 90s"),
+        (
+            "{source: LoadWatcher, maxSamplAge: 3m}",
+            "maxSamplAge: unknown key 'maxSamplAge'; did you mean 'maxSampleAge'",
+        ),
+        ("{}", "metricsUtilization: give source: KubernetesMetrics, Prometheus or LoadWatcher"),
+        (
+            "{source: LoadWatcher, metricsServer: true}",
+            "metricsUtilization: give source or the deprecated metricsServer",
+        ),
+        (
+            "{source: LoadWatcher, prometheus: {query: q}}",
+            "metricsUtilization: prometheus goes with the source Prometheus",
+        ),
+        (
+            "{source: Prometheus}",
+            "metricsUtilization: the source Prometheus needs prometheus.query, or prometheus.nodes",
+        ),
+        (
+            "{source: Prometheus, prometheus: {}}",
+            "metricsUtilization: the source Prometheus needs prometheus.query, or",
+        ),
+    ],
+)
+def test_a_wrong_source_is_told(text, message):
+    """With the place, and a suggestion where there is one."""
+    assert problem(text).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("prometheus", "message"),
+    [
+        (f"query: q, {CPU}", "prometheus: give either query (the reference's form) or nodes; nodes goes with nodes"),
+        (
+            "query: q, window: 5m",
+            "prometheus: give either query (the reference's form) or nodes; window goes with nodes",
+        ),
+        (f"window: 59s, {CPU}", "window: a window is at least 1m"),
+        (f"sourceQuantile: 0.4, {CPU}", "prometheus: sourceQuantile and destinationQuantile choose from a window"),
+        (f"window: 5m, sourceQuantile: 0.99, {CPU}", "prometheus: sourceQuantile is above destinationQuantile"),
+        (f"window: 5m, sourceQuantile: 50, {CPU}", "sourceQuantile: 50 is out of range: at most 1"),
+        ("nodes: {cpu: {query: q, unit: ratio}}", "cpu: the unit ratio needs a base: what is it a share of?"),
+        ("nodes: {cpu: {query: q, unit: percent}}", "cpu: the unit percent needs a base"),
+        ("nodes: {cpu: {query: q, unit: cores, base: capacity}}", "cpu: the unit cores has no base: leave it out"),
+        (
+            "nodes: {cpu: {query: q, unit: bytes}}",
+            "nodes: bytes are a unit of memory and ephemeral-storage, not of cpu",
+        ),
+        ("nodes: {cpu: {query: q, unit: core}}", "unit: 'core' is not known here; did you mean 'cores'?"),
+        ("nodes: {cpu: {unit: cores}}", "cpu: 'query' is missing"),
+        ("nodes: {cpu: {query: q}}", "cpu: 'unit' is missing"),
+        (f"nodes: {{cpu: {{{SHARE}, node: {{match: ip}}}}}}", "match: 'ip' is not known here"),
+        (f"nodes: {{cpu: {{{SHARE}}}, pods: {{{SHARE}}}}}", "nodes: pods needs no query"),
+        (
+            f"{CPU}, pods: {{memory: {{query: q, unit: bytes}}}}",
+            "prometheus: nodes and pods must have queries for the same",
+        ),
+        (f"{CPU}, pods: {{cpu: {{query: q, unit: bytes}}}}", "pods: bytes are a unit of memory"),
+    ],
+)
+def test_a_wrong_query_is_told(prometheus, message):
+    """Units and bases are declared, never guessed, and have to go together."""
+    found = problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}")
+
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("prometheus", "thresholds", "message"),
+    [
+        ("query: q", "cpu: 20", "args: with prometheus.query thresholds name MetricResource and nothing else"),
+        (
+            "query: q",
+            "MetricResource: 20, pods: 20",
+            "args: with prometheus.query thresholds name MetricResource and no",
+        ),
+        (CPU, "cpu: 20, memory: 30", "args: thresholds name memory, without a query in prometheus.nodes"),
+        (CPU, "MetricResource: 20", "args: thresholds name MetricResource, without a query in prometheus.nodes"),
+    ],
+)
+def test_thresholds_have_to_be_measured(prometheus, thresholds, message):
+    """As the reference has it for its form, and by our own queries for ours."""
+    assert problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}", thresholds).startswith(message)
+
+
+def test_requests_cannot_stand_in_for_a_share():
+    """There is no request of MetricResource."""
+    text = "{source: Prometheus, whenMissing: requests, prometheus: {query: q}}"
+
+    assert "whenMissing: requests needs prometheus.nodes" in problem(text, "MetricResource: 20")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("source: LoadWatcher", "metricsProviders[0]: the source LoadWatcher needs a block `loadWatcher` with its url"),
+        ("source: LoadWatcher, loadWatcher: {}", "metricsProviders[0].loadWatcher: url is missing: where load-watcher"),
+        (
+            "source: LoadWatcher, loadWatcher: {url: nowhere}",
+            "metricsProviders[0].loadWatcher.url: 'nowhere' can never",
+        ),
+        (
+            "source: LoadWatchr",
+            "metricsProviders[0].source: 'LoadWatchr' is no source of metrics; did you mean 'LoadWat",
+        ),
+        (
+            "source: KubernetesMetrics, loadWatcher: {url: 'http://a'}",
+            "metricsProviders[0].loadWatcher: only the source LoadWatcher makes use of this",
+        ),
+        (
+            f"source: Prometheus, prometheus: {{url: 'https://a', tokenFile: t, {BASIC}}}",
+            "metricsProviders[0].prometheus: there are tokenFile and basicAuth; give one of them",
+        ),
+        (
+            "source: Prometheus, prometheus: {url: 'https://a', basicAuth: {username: a}}",
+            "metricsProviders[0].prometheus.basicAuth: basicAuth needs both username and passwordFile",
+        ),
+        (
+            "source: Prometheus, prometheus: {url: 'https://a', cafile: /c}",
+            "metricsProviders[0].prometheus.cafile: unknown key 'cafile' is ignored; did you mean 'caFile'?",
+        ),
+    ],
+)
+def test_a_wrong_provider_is_told(fields, message):
+    """Our keys are checked like the reference's."""
+    with pytest.raises(PolicyError) as error:
+        load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
+    (only,) = error.value.problems
+
+    assert f"{only.path}: {only.message}".startswith(message)
+
+
+def test_a_token_that_will_not_be_sent_is_a_warning():
+    """Never an error: the reference would send it, and its policies load."""
+    fields = "{source: Prometheus, prometheus: {url: 'http://a', tokenFile: /t%s}}"
+    (warning,) = load("{source: LoadWatcher}", providers=f"[{fields % ''}]").warnings
+
+    assert "will not be sent over plain http" in warning.message
+    assert load("{source: LoadWatcher}", providers=f"[{fields % ', allowTokenOverHTTP: true'}]").warnings == ()
