@@ -17,6 +17,8 @@ from rebalancer.model.resources import CPU, MEMORY, PODS, Resources, add, subtra
 from rebalancer.model.usage import Percentages
 from rebalancer.model.verdict import Refused
 
+_DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
+
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
@@ -110,7 +112,7 @@ class Reservations:
         node = destination.load.node
         free = self._free(node)
         shares = [free(name) / node.allocatable[name] for name in (CPU, MEMORY) if node.allocatable.get(name)]
-        return self._sign * sum(shares) / max(len(shares), 1)
+        return round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS)
 
     def _residents(self, node: Node) -> list[Pod]:
         return [*self._cluster.active_pods_on(node), *self._by_name[node.name].arrivals.values()]

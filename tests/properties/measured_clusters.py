@@ -1,0 +1,125 @@
+"""Random clusters with measured usage, uneven enough that something has to move."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import Node, Pod, PodAffinityTerm
+from tests import make
+from tests.measured import RELIEF
+from tests.models.placement import World
+from tests.models.relief import LowRelief
+from tests.properties import clusters
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, repr=False)
+class Scene:
+    """A cluster, what a source says about it, and the strategy's arguments."""
+
+    nodes: list[Node]
+    pods: list[Pod]
+    measured: Measured
+    args: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Scene({len(self.nodes)} nodes, {len(self.pods)} pods, {self.measured.nodes}, {self.args})"
+
+    def cluster(self) -> Cluster:
+        return Cluster(make.snapshot(self.nodes, self.pods), measure=lambda *_: self.measured)
+
+    def model(self) -> LowRelief:
+        gone: dict[str, dict[str, int]] = {}
+        for key, name in self.measured.pod_nodes.items():
+            for resource, amount in (self.measured.pods or {})[key].items():
+                gone.setdefault(name, {}).setdefault(resource, 0)
+                gone[name][resource] += amount
+        homes = {pod.key for pod in self.pods}
+        usage = self.measured.pods
+        limits = self.args.get("evictionLimits", {})
+        return LowRelief(
+            World(self.nodes, list(self.pods)),
+            make.NOW,
+            self.measured.nodes,
+            self.measured.peaks,
+            None if usage is None else {key: each for key, each in usage.items() if key in homes},
+            gone,
+            self.measured.window,
+            {name: Fraction(each) for name, each in self.args["thresholds"].items()},
+            {name: Fraction(each) for name, each in self.args["targetThresholds"].items()},
+            self.args.get("useDeviationThresholds", False),
+            self.args.get("numberOfNodes", 0),
+            limits.get("node"),
+        )
+
+
+def _template(dice: clusters.Dice) -> Pod:
+    repels = PodAffinityTerm("kubernetes.io/hostname", make.selector(app="x"))
+    return dice.template(anti_affinity=dice.often((), (repels,)))
+
+
+def _dressed(dice: clusters.Dice, pod: Pod) -> Pod:
+    """The same pod of one of many owners, some of them Jobs, young or old."""
+    name = dice.choice("abcdefghij")
+    owner = make.owner(name, kind=dice.often("ReplicaSet", "Job"))
+    age = timedelta(seconds=dice.choice((60, 400, *[2000] * 6)))
+    owners = (owner,) if pod.owners else ()
+    return msgspec.structs.replace(pod, owners=owners, created=make.NOW - age, started=make.NOW - age)
+
+
+def _amounts(dice: clusters.Dice, scale: int) -> dict[str, int]:
+    few = (0, 1, 1, 2, 3, 4, 4, 6)
+    return {"cpu": scale * 25 * dice.choice(few), "memory": scale * 256 * MEBIBYTE * dice.choice(few)}
+
+
+def _measure(dice: clusters.Dice, nodes: list[Node], pods: list[Pod]) -> Measured:
+    usage = {pod.key: _amounts(dice, dice.choice((2, 3, 5))) for pod in pods if dice.often(True, False)}
+    gone = {("gone", f"g{number}"): dice.choice(nodes).name for number in range(dice.randint(0, 3))}
+    figures, peaks = {}, {}
+    for node in nodes:
+        if dice.random() < 1 / 16:
+            continue
+        sums = _amounts(dice, 1)
+        for pod in pods:
+            for name, amount in usage.get(pod.key, {}).items():
+                sums[name] += amount if pod.node == node.name else 0
+        figures[node.name] = sums
+        more = _amounts(dice, 1) if dice.random() < 1 / 4 else {"cpu": 0, "memory": 0}
+        peaks[node.name] = {name: amount + more[name] for name, amount in sums.items()}
+    usage |= {key: _amounts(dice, 2) for key in gone}
+    window = dice.choice((timedelta(0), timedelta(minutes=1), timedelta(minutes=15)))
+    if dice.random() < 1 / 8:
+        return Measured(figures, peaks, None, {}, {}, window)
+    return Measured(figures, peaks, usage, gone, {}, window)
+
+
+def _args(dice: clusters.Dice) -> dict[str, Any]:
+    names = dice.choice((("cpu",), ("cpu", "memory"), ("cpu", "memory"), ("cpu", "memory", "pods")))
+    low, high = dice.choice(((20, 30), (30, 50), (40, 42.5)))
+    args = {"thresholds": dict.fromkeys(names, low), "targetThresholds": dict.fromkeys(names, high)}
+    if dice.random() < 1 / 3:
+        args |= {"useDeviationThresholds": True, "thresholds": dict.fromkeys(names, 5)}
+    if dice.random() < 1 / 8:
+        args |= {"evictionLimits": {"node": dice.randint(0, 2)}, "numberOfNodes": dice.randint(0, 2)}
+    return {**args, "metricsUtilization": RELIEF}
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    """Draw a cluster with two crowded nodes, figures and arguments."""
+    dice = clusters.Dice(draw(st.integers(0, 2**32)))
+    nodes = [dice.node(f"n{number}") for number in range(draw(st.integers(3, 9)))]
+    templates = [_template(dice) for _ in range(3)]
+    pods = []
+    for number in range(draw(st.integers(0, 45))):
+        place = dice.choice(dice.choice((nodes, nodes[:2], nodes[:2])))
+        name, namespace = f"p{number % 15}", clusters.NAMESPACES[number // 15]
+        pods.append(_dressed(dice, dice.replica(dice.choice(templates), name, namespace, place)))
+    return Scene(nodes, pods, _measure(dice, nodes, pods), _args(dice))
