@@ -30,7 +30,7 @@ def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> str:
     if free(PODS) < 1:
         return "no free pod slot"
     for name, request in spec.requests.items():
-        if request > max(free(name), 0):
+        if request > free(name):
             return f"insufficient {name} ({describe(name, request)} requested, {describe(name, free(name))} free)"
     return ""
 
