@@ -50,6 +50,7 @@ class Args(BaseModel):
         frozen=True,
         strict=True,
         arbitrary_types_allowed=True,  # selectors are msgspec values
+        defer_build=True,  # a run pays for the plugins of its policy only
     )
 
     #: Keys that are accepted with any value and mean nothing (the reference tolerates them in arguments).
