@@ -121,9 +121,9 @@ def test_a_pod_of_the_same_name_does_not_repel() -> None:
 
 def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
     """As in the reference: zero is more than less than nothing."""
-    crowd = make.pod("crowd", node="n1", cpu="5")
-    on = make.cluster([make.node("n1", cpu="4"), make.node("n2", cpu="4")], [crowd])
+    crowd = pod("crowd", node="n1", cpu="5")
+    on = cluster([node("n1", cpu="4"), node("n2", cpu="4")], [crowd])
 
-    asks_nothing = make.pod("zero", node="n2", cpu="0")
+    asks_nothing = pod("zero", node="n2", cpu="0")
 
     assert "insufficient cpu" in on.why_not(asks_nothing, on.nodes[0])
