@@ -29,6 +29,7 @@ from rebalancer.model.emptying import Emptying
 from rebalancer.model.evict import Evict
 from rebalancer.model.eviction_order import cheapest_first
 from rebalancer.model.figures import Figures
+from rebalancer.model.homes import Homes
 from rebalancer.model.label_index import LabelIndex
 from rebalancer.model.level import Level
 from rebalancer.model.measured import Measured
@@ -38,7 +39,7 @@ from rebalancer.model.peers import Peers
 from rebalancer.model.relief import Relief
 from rebalancer.model.reservations import Reservations
 from rebalancer.model.selectors import LabelSelector, Requirement
-from rebalancer.model.spread import Destinations, Domain, Spread, Topology, moves, spreads
+from rebalancer.model.spread import Domain, Spread, Topology, below_average, moves, spreads
 from rebalancer.model.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
 from rebalancer.model.takers import Takers
 from rebalancer.model.usage import (
@@ -65,12 +66,12 @@ __all__ = [
     "ContainerStatus",
     "Count",
     "Deschedule",
-    "Destinations",
     "Domain",
     "Emptying",
     "Evict",
     "Field",
     "Figures",
+    "Homes",
     "Int",
     "LabelIndex",
     "LabelSelector",
@@ -107,6 +108,7 @@ __all__ = [
     "UtilizationArgs",
     "Verdict",
     "around_mean",
+    "below_average",
     "cheapest_first",
     "field_validator",
     "hard",

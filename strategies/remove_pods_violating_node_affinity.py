@@ -20,6 +20,7 @@ from rebalancer.api import (
     Deschedule,
     Evict,
     Field,
+    Homes,
     Names,
     Node,
     Pod,
@@ -55,11 +56,12 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, type by type and node by node, the oldest first."""
+        homes = Homes(cluster, cluster.nodes)
         for kind in self.args.node_affinity_type:
             if kind == REQUIRED:
-                self._evict(cluster, evict, partial(_requires_another, cluster))
+                self._evict(cluster, evict, partial(_requires_another, homes))
             elif kind == PREFERRED:
-                self._evict(cluster, evict, partial(_prefers_another, cluster, Preferences(cluster.nodes)))
+                self._evict(cluster, evict, partial(_prefers_another, cluster, homes, Preferences(cluster.nodes)))
             else:
                 evict.warn(f"nodeAffinityType {kind!r} is unknown and skipped; there are {REQUIRED} and {PREFERRED}")
 
@@ -74,17 +76,17 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
                 evict(pod, because)
 
 
-def _requires_another(cluster: Cluster, pod: Pod, node: Node) -> str:
+def _requires_another(homes: Homes, pod: Pod, node: Node) -> str:
     missing = unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
-    better = missing and next((each for each in cluster.nodes if cluster.fits(pod, each)), None)
-    return f"{missing} required, {node.name} does not match, {better.name} would take it" if better else ""
+    better = missing and homes.home(pod)
+    return f"{missing} required, {node.name} does not match, {better} would take it" if better else ""
 
 
-def _prefers_another(cluster: Cluster, preferences: Preferences, pod: Pod, node: Node) -> str:
+def _prefers_another(cluster: Cluster, homes: Homes, preferences: Preferences, pod: Pod, node: Node) -> str:
     if not pod.spec.preferred:
         return ""
     weight = preferred_weight(pod.spec, node)
     best, other = preferences.best(pod.spec)
-    if max(best, 0) <= weight or not (cluster.fits(pod, node) or cluster.fits_any_other(pod, cluster.nodes)):
+    if max(best, 0) <= weight or not (cluster.fits(pod, node) or homes.takes(pod)):
         return ""
     return f"preferred affinity weighs {weight} on {node.name}, {best} on {other.name}"

@@ -25,16 +25,17 @@ from typing import Literal
 from rebalancer.api import (
     Balance,
     Cluster,
-    Destinations,
     Domain,
     Evict,
     Field,
+    Homes,
     LabelIndex,
     Pod,
     PodArgs,
     Refused,
     Spread,
     Topology,
+    below_average,
     field_validator,
     moves,
     spreads,
@@ -106,8 +107,8 @@ def _choose(cluster: Cluster, spread: Spread, domains: Sequence[Domain]) -> Iter
     planned = list(moves([len(domain.pods) for domain in domains], spread.max_skew))
     if not planned:
         return
-    destinations = Destinations.below_average(cluster, domains)
-    leaving = {move.source: _in_order(domains[move.source].pods, destinations) for move in planned}
+    homes = Homes(cluster, below_average(domains))
+    leaving = {move.source: _in_order(domains[move.source].pods, homes) for move in planned}
     for move in planned:
         source, target = domains[move.source], domains[move.target]
         sizes = f"{source.value} has {len(source.pods)}, {target.value} {len(target.pods)}"
@@ -115,11 +116,11 @@ def _choose(cluster: Cluster, spread: Spread, domains: Sequence[Domain]) -> Iter
             yield pod, f"{spread.topology_key}: {sizes}, maxSkew {spread.max_skew}", fits
 
 
-def _in_order(pods: Sequence[Pod], destinations: Destinations) -> Iterator[tuple[Pod, bool]]:
+def _in_order(pods: Sequence[Pod], homes: Homes) -> Iterator[tuple[Pod, bool]]:
     """Yield the pods of a domain in the order in which they should leave, those that fit nowhere at the end."""
     stuck = []
     for pod in sorted(sorted(pods, key=lambda each: each.age_order, reverse=True), key=_cost):
-        if destinations.fit(pod):
+        if homes.takes(pod):
             yield pod, True
         else:
             stuck.append(pod)

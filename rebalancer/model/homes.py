@@ -30,6 +30,10 @@ class _Search:
         self.asked = 0
         self.changes = changes
 
+    def other_than(self, name: str) -> str:
+        """Return the first node found that is not the one of this name, empty if there is none."""
+        return next((each for each in self.found if each != name), "")
+
 
 class Homes:
     """Answers for one cluster and one list of nodes."""
@@ -42,14 +46,19 @@ class Homes:
 
     def takes(self, pod: Pod) -> bool:
         """Tell whether one of the nodes other than the pod's own takes it: `Cluster.fits_any_other`."""
+        return bool(self.home(pod))
+
+    def home(self, pod: Pod) -> str:
+        """Return the name of a node other than the pod's own that takes it, empty if none does."""
         if pod.spec.anti_affinity:  # depends on the pod's name and namespace too
-            return self._cluster.fits_any_other(pod, self._nodes)
+            others = (node for node in self._nodes if node.name != pod.node)
+            return next((node.name for node in others if self._cluster.fits(pod, node)), "")
         search = self._searches.get(id(pod.spec))
         if search is None:
             search = self._searches[id(pod.spec)] = _Search(len(self._cluster.changes))
-        return any(name != pod.node for name in search.found) or self._go_on(search, pod)
+        return search.other_than(pod.node) or self._go_on(search, pod)
 
-    def _go_on(self, search: _Search, pod: Pod) -> bool:
+    def _go_on(self, search: _Search, pod: Pod) -> str:
         changes = self._cluster.changes
         while search.changes < len(changes) and len(search.found) < _ENOUGH:
             self._ask(search, pod, self._by_name.get(changes[search.changes]))
@@ -57,7 +66,7 @@ class Homes:
         while search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
             self._ask(search, pod, self._nodes[search.asked])
             search.asked += 1
-        return any(name != pod.node for name in search.found)
+        return search.other_than(pod.node)
 
     def _ask(self, search: _Search, pod: Pod, node: Node | None) -> None:
         if node is None or node.name in search.found:

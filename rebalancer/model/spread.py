@@ -176,33 +176,13 @@ def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
         now[target] += number
 
 
+def below_average(domains: Sequence[Domain]) -> list[Node]:
+    """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
+    _, high = _average([len(domain.pods) for domain in domains])
+    return [node for domain in domains if len(domain.pods) < high for node in domain.nodes]
+
+
 def _average(sizes: Sequence[int]) -> tuple[int, int]:
     """Return the average size, rounded down and rounded up."""
     total, number = sum(sizes), len(sizes)
     return total // number, -(-total // number)
-
-
-class Destinations:
-    """Nodes to which pods could move, asked while the cluster stays as it is; each spec is tried once."""
-
-    def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
-        self._cluster = cluster
-        self._nodes = nodes
-        self._names = {node.name for node in nodes}
-        self._known: dict[int, bool] = {}
-
-    @classmethod
-    def below_average(cls, cluster: Cluster, domains: Sequence[Domain]) -> "Destinations":
-        """Return the nodes of the domains that have fewer pods than the average domain."""
-        _, high = _average([len(domain.pods) for domain in domains])
-        return cls(cluster, [node for domain in domains if len(domain.pods) < high for node in domain.nodes])
-
-    def fit(self, pod: Pod) -> bool:
-        """Tell whether the pod could run on one of the nodes other than its own."""
-        # Anti-affinity goes by the pod's name and not by its spec alone, and its own node is no destination.
-        if pod.spec.anti_affinity or pod.node in self._names:
-            return self._cluster.fits_any_other(pod, self._nodes)
-        key = id(pod.spec)
-        if key not in self._known:
-            self._known[key] = self._cluster.fits_any_other(pod, self._nodes)
-        return self._known[key]

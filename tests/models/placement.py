@@ -53,7 +53,7 @@ class World:
         needs = {**pod.spec.requests, "pods": 1}
         used = [{**other.spec.requests, "pods": 1} for other in residents]
         free = {name: node.allocatable.get(name, 0) - sum(each.get(name, 0) for each in used) for name in needs}
-        return all(amount == 0 or amount <= free[name] for name, amount in needs.items())
+        return all(amount <= free[name] for name, amount in needs.items())
 
     def _repels(self, pod: Pod, node: Node, other: Pod) -> bool:
         return other.name != pod.name and any(

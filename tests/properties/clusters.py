@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import Node, Pod
+from rebalancer.model.objects import Node, Pod, PodAffinityTerm
 from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from tests import make
 
@@ -62,6 +62,8 @@ class Dice(Random):
 
     def template(self, **fields: Any) -> Pod:
         """A pod whose spec and labels its replicas share; these fields beside the usual ones."""
+        apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="x")),)
+        fields = {"anti_affinity": self.often((), apart), **fields}
         return make.pod(
             "template",
             cpu=self.choice(("100m", "100m", "400m", None)),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.homes import Homes
+from rebalancer.model.objects import PodAffinityTerm
 from tests import make
 
 SPECS = [
@@ -43,7 +44,10 @@ def test_remembered_answers_are_true_after_every_eviction(cluster: Cluster, orde
     order.shuffle(pods)
     for leaving in pods:
         for pod in pods:
-            assert homes.takes(pod) == cluster.fits_any_other(pod, cluster.nodes)
+            home = homes.home(pod)
+            others = {node.name for node in cluster.nodes if node.name != pod.node and cluster.fits(pod, node)}
+            assert home in others or (home == "" and not others)
+            assert homes.takes(pod) == bool(others)
         cluster.remove(leaving)
 
 
@@ -60,3 +64,13 @@ def test_a_spec_is_not_asked_of_every_node_again_and_again() -> None:
 
     assert not any(homes.takes(pod) for pod in pods)
     assert len(asked) == len(nodes)
+
+
+def test_what_a_pod_keeps_apart_from_goes_by_its_name_too() -> None:
+    """Of two replicas only the one that is not called like the resident is repelled by it."""
+    apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector()),)
+    on = make.cluster([make.node("n1"), make.node("n2")], [make.pod("p1", node="n1")])
+    namesake = make.pod("p1", node="n2", anti_affinity=apart)
+    homes = Homes(on, on.nodes)
+
+    assert [homes.home(each) for each in (namesake, msgspec.structs.replace(namesake, name="p2"))] == ["n1", ""]

@@ -1,11 +1,10 @@
 """Constraints as they apply to pods, and their domains."""
 
-import msgspec
 import pytest
 
-from rebalancer.model.objects import PodAffinityTerm, SpreadConstraint
+from rebalancer.model.objects import SpreadConstraint
 from rebalancer.model.selectors import NodeSelectorTerm, Requirement
-from rebalancer.model.spread import Destinations, Topology, spreads
+from rebalancer.model.spread import Domain, Topology, below_average, spreads
 from tests.make import cluster, node, pod, selector
 
 SSD = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
@@ -48,18 +47,13 @@ def test_domains_come_smallest_first_and_equal_ones_by_value():
     assert [(each.value, len(each.pods)) for each in domains] == [("c", 0), ("a", 1), ("d", 1), ("b", 2)]
 
 
-def test_pods_of_one_spec_may_fit_differently():
-    """Their own node is no destination, and a namesake of a repelled pod is not repelled."""
-    here = pod("p1", node="n1")
-    on = cluster([node("n1"), node("n2")], [here])
-    elsewhere = msgspec.structs.replace(here, name="p2", node="n2")
-    assert _fit(on, elsewhere, here) == [True, False]
+def test_pods_should_go_below_the_average():
+    """To the nodes of domains that have fewer pods than two and a half, not of those at the average."""
+    nodes = [node(f"n-{zone}", labels={"zone": zone}) for zone in "abcd"]
+    domains = [
+        Domain(each.labels["zone"], [each], ["pod"] * size) for each, size in zip(nodes, (1, 2, 3, 4), strict=True)
+    ]
+    even = [Domain(each.labels["zone"], [each], ["pod"] * size) for each, size in zip(nodes, (1, 2, 2, 3), strict=True)]
 
-    namesake = pod("p1", node="n2", anti_affinity=(PodAffinityTerm("kubernetes.io/hostname", selector()),))
-    other = msgspec.structs.replace(namesake, name="p2")
-    assert _fit(on, namesake, other) == [True, False]
-
-
-def _fit(on, *pods):
-    destinations = Destinations(on, [each for each in on.nodes if each.name == "n1"])
-    return [destinations.fit(each) for each in pods]
+    assert [each.name for each in below_average(domains)] == ["n-a", "n-b"]
+    assert [each.name for each in below_average(even)] == ["n-a"]
