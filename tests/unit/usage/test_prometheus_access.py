@@ -1,7 +1,9 @@
 """How Prometheus is reached: certificates, credentials, deadlines, and what is said when it is not."""
 
 import base64
+import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -9,7 +11,7 @@ from rebalancer.errors import StrategyError
 from rebalancer.usage.doubt import SourceError
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
-from tests.make import NOW, cluster
+from tests.make import NOW, cluster, pod
 from tests.unit.usage.settings import Sources, nodes, prometheus
 
 QUERY = {"query": "up"}
@@ -179,18 +181,51 @@ def test_a_server_that_is_down_is_told_within_seconds():
         ask(url)
 
 
-def test_a_slow_server_is_given_up_at_its_timeout(server):
-    """The policy says how long it may take."""
+def test_a_slow_server_is_given_up_at_its_timeout():
+    """The policy says how long it may take; nobody waits until it answers."""
     release = threading.Event()
+    released = []
 
     def stall(_):
-        release.wait(30)
+        released.append(release.wait(30))
         return Reply(200, {})
 
-    server.answers = stall
-    with pytest.raises(StrategyError, match=r"did not answer within 0.2 s \(its timeout in metricsProviders\)"):
-        ask(server.url, timeout="200ms")
-    release.set()
+    with FakePrometheus() as server:
+        server.answers = stall
+        with pytest.raises(StrategyError, match=r"did not answer within 0.2 s \(its timeout in metricsProviders\)"):
+            ask(server.url, timeout="200ms")
+        release.set()
+    assert released == [True]
+
+
+class Dripping:
+    """A server that never comes to the end of its answer."""
+
+    def __enter__(self):
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._end.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self):
+        connection, _ = self._socket.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not self._end.wait(0.02):
+                connection.sendall(b" ")
+
+
+def test_an_answer_that_drips_is_given_up_at_the_timeout():
+    """Each byte comes in time, the whole does not."""
+    with Dripping() as server, pytest.raises(StrategyError, match=r"did not answer within 0.3 s"):
+        ask(server.url, timeout="300ms")
 
 
 @pytest.mark.parametrize(
@@ -258,3 +293,21 @@ def test_a_series_that_breaks_the_form_of_the_reference_fails_the_strategy(serve
 
     with pytest.raises(StrategyError, match=message):
         ask(server.url)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_pod_that_moved_its_present_node_counts(order):
+    """In whichever order Prometheus gives the two series that a window knows."""
+    labels = {"namespace": "default", "pod": "a"}
+    both = [sample("n1", 0.2, label="node", **labels), sample("n2", 0.6, label="node", **labels)]
+    with FakePrometheus() as server:
+        server.answers = lambda request: Reply(
+            200, {"data": {"result": both[::order] if "pods" in request.query["query"] else [sample("n1", 1)]}}
+        )
+        pods = {"cpu": {"query": "pods", "unit": "cores", "node": {"label": "node"}}}
+        wanted = {"nodes": {"cpu": {"query": "nodes", "unit": "cores"}}, "pods": pods}
+        on = cluster(nodes(1), [pod("a", node="n1")])
+        found = Sources(prometheus(server.url)).measure(on, source="Prometheus", prometheus=wanted)
+
+    assert found.pods == {("default", "a"): {"cpu": 200}}
+    assert found.pod_nodes == {("default", "a"): "n1"}
