@@ -18,7 +18,10 @@ def prometheus(fields: str) -> str:
             HEAD + "metricsProviders:\n- source: Prometeus",
             f"{PROVIDERS}.source: 'Prometeus' is no source of metrics; did",
         ),
-        (HEAD + "metricsProviders:\n- {}", f"{PROVIDERS}: source is missing: KubernetesMetrics, Prometheus or LoadWatcher"),
+        (
+            HEAD + "metricsProviders:\n- {}",
+            f"{PROVIDERS}: source is missing: KubernetesMetrics, Prometheus or LoadWatcher",
+        ),
         (
             HEAD + "metricsProviders:\n- source: Prometheus",
             f"{PROVIDERS}: the source Prometheus needs a block `prometheus`",
