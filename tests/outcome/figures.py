@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from kubernetes.utils.quantity import parse_quantity
 
 from tests.e2e.api import Object
-from tests.outcome.state import RESOURCES
+from tests.outcome.state import RESOURCES, Shares
+
+Used = Mapping[str, Mapping[str, float]]
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
@@ -32,12 +34,26 @@ def unsettled(metrics: Iterable[Object], names: Iterable[str], since: datetime) 
     return set(names) - settled
 
 
-def shares(nodes: Iterable[Object], metrics: Iterable[Object]) -> dict[str, Mapping[str, float]]:
+def measured(metrics: Iterable[Object]) -> Used:
+    """Return what nodes use by their NodeMetrics, in cores and bytes."""
+    return {item["metadata"]["name"]: {name: _number(item["usage"][name]) for name in RESOURCES} for item in metrics}
+
+
+def told(pods: Iterable[Object]) -> Used:
+    """Return what nodes use by their pods' annotations, in cores and bytes."""
+    used: dict[str, dict[str, float]] = {}
+    for pod in pods:
+        node = used.setdefault(pod["spec"].get("nodeName", ""), dict.fromkeys(RESOURCES, 0.0))
+        for name in RESOURCES:
+            node[name] += _number(pod["metadata"]["annotations"][f"usage.test/{name}"])
+    return used
+
+
+def shares(nodes: Iterable[Object], used: Used) -> Shares:
     """Return what each node uses of each resource, in percent of what it has allocatable."""
-    used = {item["metadata"]["name"]: item["usage"] for item in metrics}
     return {
         node["metadata"]["name"]: {
-            name: 100 * _number(used[node["metadata"]["name"]][name]) / _number(node["status"]["allocatable"][name])
+            name: 100 * used[node["metadata"]["name"]][name] / _number(node["status"]["allocatable"][name])
             for name in RESOURCES
         }
         for node in nodes

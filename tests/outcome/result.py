@@ -24,6 +24,7 @@ class Row:
         memory_deviation: The same of memory.
         highest_cpu: The highest node's, in percent.
         highest_memory: The same of memory.
+        noise: How far off the metrics API's figures are at most, in points.
         pending: Pods without a node.
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
@@ -39,6 +40,7 @@ class Row:
     memory_deviation: float
     highest_cpu: float
     highest_memory: float
+    noise: float
     pending: int
     twice: int
     replacements: int
@@ -144,6 +146,7 @@ def _row(
         memory_deviation=state.deviation("memory"),
         highest_cpu=state.highest("cpu"),
         highest_memory=state.highest("memory"),
+        noise=state.noise,
         pending=state.pending,
         twice=twice,
         replacements=replacements,

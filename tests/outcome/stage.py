@@ -32,6 +32,7 @@ class Stage:
         self.names = [f"node-{number:02}" for number in range(NODES)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
+        self._agents = Namespace(api, "agents")
         self._changed = datetime.now(UTC)
 
     def set_up(self, load: Sequence[Workload], placement: Placement | None, *, half: bool) -> Placement:
@@ -50,7 +51,7 @@ class Stage:
         cpu, memory = f"{NODE_CPU}m", f"{NODE_MEMORY}Mi"
         nodes = [node(name, cpu=cpu, memory=memory, unschedulable=name in closed) for name in self.names]
         self._namespace.create(*nodes)
-        Namespace(self.api, "agents").create(AGENT)
+        self._agents.create(AGENT)
         self._namespace.create(*(pdb(w.name, max_unavailable=ALLOWED) for w in load if w.guarded))
         if placement:
             self._adopted(load, placement)
@@ -102,7 +103,9 @@ class Stage:
             return None if late else nodes
 
         metrics = wait_for(settled, "figures of all nodes and pods after the last change", FIGURES_DEADLINE, INTERVAL)
-        return State(figures.shares(self.api.list("Node"), metrics), places)
+        nodes = self.api.list("Node")
+        told = figures.told([*pods, *self._agents.pods()])
+        return State(figures.shares(nodes, figures.measured(metrics)), figures.shares(nodes, told), places)
 
     def _adopted(self, load: Iterable[Workload], placement: Placement) -> None:
         """Create the pods where they are to be; the ReplicaSets that come then take them for their own."""

@@ -15,17 +15,26 @@ class State:
     """The cluster at one moment.
 
     Attributes:
-        shares: What each node uses of each resource, in percent of what it has allocatable.
+        shares: What each node uses of each resource, in percent of what it has allocatable, by the metrics API.
+        truth: The same by what its pods are said to use, without the jitter of measuring.
         places: The node of each pod, by the pod's name; "" while it is Pending.
     """
 
     shares: Shares
+    truth: Shares
     places: Mapping[str, str]
 
     @property
     def pending(self) -> int:
         """How many pods are Pending."""
         return sum(not node for node in self.places.values())
+
+    @property
+    def noise(self) -> float:
+        """How far off the metrics API's figures are at most, in points."""
+        return max(
+            abs(share[name] - self.truth[node][name]) for node, share in self.shares.items() for name in RESOURCES
+        )
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares, in points."""

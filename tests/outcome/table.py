@@ -14,6 +14,7 @@ COLUMNS = (
     "mem stddev",
     "highest cpu",
     "highest mem",
+    "noise",
     "Pending",
     "moved twice",
     "landed over",
@@ -29,10 +30,11 @@ def table(result: Result) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     moved = (row.evictions, row.refused) if row.cycle else ("", "")
+    points = (row.cpu_deviation, row.memory_deviation, row.highest_cpu, row.highest_memory, row.noise)
     return (
         "start" if row.cycle == 0 else str(row.cycle),
         *map(str, (*moved, row.over, row.below)),
-        *(f"{value:.1f}" for value in (row.cpu_deviation, row.memory_deviation, row.highest_cpu, row.highest_memory)),
+        *(f"{value:.1f}" for value in points),
         *map(str, (row.pending, row.twice, row.landed_over)),
     )
 

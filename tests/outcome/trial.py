@@ -117,6 +117,7 @@ def _states(trial: Trial) -> Iterator[dict[str, object]]:
     for cycle in trial.cycles:
         yield {
             "start": cycle.start.shares,
+            "places": cycle.start.places,
             "end": cycle.end.shares,
             "evicted": {pod: cycle.start.places.get(pod, "") for pod in sorted(cycle.moved.evicted)},
             "replacements": {pod: cycle.end.places[pod] for pod in sorted(cycle.moved.replacements)},

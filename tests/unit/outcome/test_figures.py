@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.outcome.figures import duration, shares, unsettled
+from tests.e2e.builders import pod
+from tests.outcome.figures import duration, measured, shares, told, unsettled
 
 
 def metrics(name, timestamp="2026-01-01T10:00:30Z", window="10.5s", **usage):
@@ -29,6 +30,13 @@ def test_shares_are_of_allocatable():
     """Quantities of any suffix, in percent."""
     node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}}
 
-    assert shares([node], [metrics("a", cpu="1000000000n", memory="2097152Ki")]) == {
-        "a": {"cpu": pytest.approx(25), "memory": pytest.approx(25)}
-    }
+    seen = measured([metrics("a", cpu="1000000000n", memory="2097152Ki")])
+
+    assert shares([node], seen) == {"a": {"cpu": pytest.approx(25), "memory": pytest.approx(25)}}
+
+
+def test_what_pods_are_said_to_use_is_summed_by_node():
+    """From the annotations that the metrics are made from."""
+    made = [pod("web", node=node, usage="500m", memory_usage="1Ki") for node in ("a", "a", "b")]
+
+    assert told(made) == {"a": {"cpu": 1.0, "memory": 2048.0}, "b": {"cpu": 0.5, "memory": 1024.0}}

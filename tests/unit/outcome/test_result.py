@@ -18,7 +18,8 @@ RAN = Ran(0, "", "", 1.0)
 
 
 def state(hot, cold, **places):
-    return State({"hot": {"cpu": hot, "memory": 10}, "cold": {"cpu": cold, "memory": 10}}, places)
+    shares = {"hot": {"cpu": hot, "memory": 10}, "cold": {"cpu": cold, "memory": 10}}
+    return State(shares, shares, places)
 
 
 def trial(ran=RAN):

@@ -16,16 +16,17 @@ BAND = Bounds({"cpu": 10, "memory": 10}, {"cpu": 10, "memory": 10}, deviation=Tr
 
 def test_deviation_is_that_of_all_nodes_not_of_a_sample():
     """Half of the nodes at 60 and half at 0 deviate by 30."""
-    state = State(nodes(60, 0, 60, 0), {})
+    state = State(nodes(60, 0, 60, 0), nodes(60, 0, 57, 0), {})
 
     assert state.deviation("cpu") == pytest.approx(30)
     assert state.deviation("memory") == 0
     assert state.highest("cpu") == 60
+    assert state.noise == 3
 
 
 def test_pods_without_a_node_are_pending():
     """A pod that no node takes is counted."""
-    assert State(nodes(1), {"a": "n0", "b": ""}).pending == 1
+    assert State(nodes(1), nodes(1), {"a": "n0", "b": ""}).pending == 1
 
 
 def test_a_node_is_over_above_the_target_of_any_resource():
