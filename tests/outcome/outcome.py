@@ -7,6 +7,7 @@ With --other a second program works on the same clusters, built anew with every 
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # it is run as a script: `tests` is found from the root of the tree
 
 from tests.e2e.binaries import BinariesError, provide  # noqa: E402  needs the line above
-from tests.outcome.program import OURS, Program  # noqa: E402  the same
+from tests.outcome.program import Program, ours  # noqa: E402  the same
 from tests.outcome.result import Result, result_of  # noqa: E402  the same
 from tests.outcome.scenarios import SCENARIOS, Scenario  # noqa: E402  the same
 from tests.outcome.table import table  # noqa: E402  the same
@@ -33,7 +34,11 @@ def main() -> int:
         _say(str(error))
         return 2
     chosen = options.scenario or list(SCENARIOS)
-    held = [_scenario(binaries, SCENARIOS[name], options) for name in chosen]
+    with tempfile.TemporaryDirectory(prefix="rebalancer-outcome-") as copy:
+        programs = [ours(ROOT, Path(copy), plain=options.plain)]
+        if options.other:
+            programs.append(Program("other", options.other, plain=True))
+        held = [_scenario(binaries, SCENARIOS[name], programs, options) for name in chosen]
     return 0 if all(held) else 1
 
 
@@ -60,12 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _scenario(binaries: Path, scenario: Scenario, options: argparse.Namespace) -> bool:
+def _scenario(binaries: Path, scenario: Scenario, programs: Sequence[Program], options: argparse.Namespace) -> bool:
     changes = {name: value for name in ("policy", "spread") if (value := getattr(options, name)) is not None}
     scenario = replace(scenario, **changes)
-    programs = [Program("rebalancer", OURS, plain=options.plain)]
-    if options.other:
-        programs.append(Program("other", options.other, plain=True))
     results: dict[str, list[Result]] = {program.name: [] for program in programs}
     for run in range(1, options.runs + 1):
         for name, result in _run(binaries, scenario, programs, run, options):

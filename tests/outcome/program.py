@@ -1,6 +1,7 @@
 """A program that rebalances a cluster: a command line, run once a cycle."""
 
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +14,10 @@ from tests.outcome.policies import in_reference_words
 # Seconds until a run that hangs is killed.
 TIMEOUT = 300
 OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --kubeconfig {{kubeconfig}} --policy {{policy}} --output json"
+
+
+# What our program is made of.
+PARTS = ("rebalancer", "strategies", "policies")
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,13 @@ class Program:
         name: In the tables.
         command: A command line; {kubeconfig} and {policy} stand for files.
         plain: Whether it gets its policies in the reference's words.
+        directory: Where it is run; None for the current one.
     """
 
     name: str
     command: str
     plain: bool = False
+    directory: Path | None = None
 
     def policy(self, policy: Object) -> Object:
         """Return a policy as this program gets it."""
@@ -48,6 +55,18 @@ class Program:
         files = {"kubeconfig": shlex.quote(str(kubeconfig)), "policy": shlex.quote(str(policy))}
         started = time.monotonic()
         done = subprocess.run(
-            shlex.split(self.command.format(**files)), capture_output=True, text=True, timeout=TIMEOUT, check=False
+            shlex.split(self.command.format(**files)),
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+
+
+def ours(root: Path, copy: Path, *, plain: bool) -> Program:
+    """Return our program as it is now in a tree: it is copied, so that editing it meanwhile changes nothing."""
+    for part in PARTS:
+        shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return Program("rebalancer", OURS, plain, copy)
