@@ -20,7 +20,8 @@ in points summed over the resources above them.  Of the cheapest pods the one go
 left over, or, if none does, the one that leaves the least; pods of Jobs last among their like; none that takes less
 than a tenth of the first excess without curing it.  And a pod goes only if some underutilized node takes it by
 requests, taints and affinity, and stays within its targets with its usage at the peak; that node is charged with it.
-An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
+An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With useDeviationThresholds, once
+no node is above its targets, nodes above the mean give to those still low, down to the mean.
 
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
@@ -48,9 +49,13 @@ from rebalancer.api import (
     Usage,
     UtilizationArgs,
     around_mean,
+    means,
     model_validator,
     node_loads,
 )
+
+#: How far low nodes are brought towards the mean: at the very edge of the band they would soon be outside again.
+_INTO_THE_BAND = 0.5
 
 
 class EvictionLimits(Part):
@@ -96,14 +101,20 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
     def _relieve(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
         args, loads = self.args, figures.loads()
         low, high = self._bounds(loads)
-        over = [source for load in loads if (source := figures.as_source(load)).above(high).points]
+        sources = [figures.as_source(load) for load in loads]
         peaks = [figures.as_destination(load.node) for load in loads if not load.node.unschedulable]
         under = [peak for peak in peaks if peak.within(low)]
         if len(under) <= max(args.number_of_nodes, 0):
             return
         places = Reservations(cluster, under, high)
         limit = args.eviction_limits.node
-        Relief(cluster, evict.sparing_owners(), figures, places, high, self._wanted, limit).run(over)
+        relief = Relief(cluster, evict.sparing_owners(), figures, places, high, self._wanted, limit)
+        relief.run(sources)
+        if args.use_deviation_thresholds:
+            centre = means(loads, low)
+            relief.fill(
+                sources, {name: low[name] + (centre[name] - low[name]) * _INTO_THE_BAND for name in low}, centre
+            )
 
     def _relocate(self, cluster: Cluster, evict: Evict) -> None:
         args, usage = self.args, self.usage(cluster, evict)

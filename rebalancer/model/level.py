@@ -50,6 +50,11 @@ class Level(NodeLoad):
                 return f"{name} above {number_text(ceiling)} %"
         return ""
 
+    def headroom(self, ceilings: Percentages) -> dict[str, int]:
+        """Return how much more of each resource would pass no ceiling (see `passed`)."""
+        caps = {name: (ceilings.get(name, _WHOLE) + _NOISE) / 100 * self._offered.get(name, 0) for name in self.used}
+        return {name: int(caps[name]) - used for name, used in self.used.items()}
+
     def compare(self, targets: Percentages) -> str:
         """Return what is above its target in words, like `cpu 83 % > 50 %`."""
         return ", ".join(
@@ -74,8 +79,11 @@ class Excess:
 
     def left(self, taken: Points) -> float:
         """Return the sum that is left once a pod has taken its usage along; 0 if that cures it."""
-        remains = (over - taken.get(name, 0.0) for name, over in self.points.items())
-        return sum(points for points in remains if points > _NOISE)
+        left = 0.0
+        for name, over in self.points.items():
+            remains = over - taken.get(name, 0.0)
+            left += remains if remains > _NOISE else 0.0
+        return left
 
     def beyond(self, taken: Points) -> float:
         """Return how much more than the excess a pod takes along that cures it."""

@@ -4,10 +4,14 @@ On each node the pod goes that cures what is above target with the least left ov
 leaves the least; but never a dearer one (see `rebalancer.model.eviction_order`) before a cheaper one that helps, pods
 of Jobs last among their like, and never one that takes less than a tenth of the first excess without curing it.
 Ties go by age, oldest first, then namespace and name.
+
+Where the targets are distances from a mean, a node below its band is as wrong as one above it: once no node is above,
+those above the mean give to those that are still low, none more than down to the mean.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from rebalancer.model.cluster import Cluster
@@ -42,20 +46,18 @@ def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Can
         excess: what is above target now.
         first: the sum that was above target at the beginning.
     """
-    helpful = [each for each in candidates if _helps(each, excess, first)]
-    return min(helpful, key=lambda each: _left_over(each, excess), default=None)
+    least = round(first * _LEAST_SHARE, _DECIMALS)
+    ranked = ((_rank(each, excess, least), each) for each in candidates)
+    helpful = [(rank, each) for rank, each in ranked if rank is not None]
+    return min(helpful, key=lambda each: each[0])[1] if helpful and excess.points else None
 
 
-def _helps(candidate: Candidate, excess: Excess, first: float) -> bool:
+def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, float] | None:
+    """Return whether the candidate leaves anything, and how much of what is left over; None if it takes too little."""
     left = excess.left(candidate.points)
-    taken = round(excess.total - left, _DECIMALS)
-    return taken > 0 and (left == 0 or taken >= round(first * _LEAST_SHARE, _DECIMALS))
-
-
-def _left_over(candidate: Candidate, excess: Excess) -> tuple[bool, float]:
-    left = excess.left(candidate.points)
-    cures = left == 0
-    return (not cures, round(excess.beyond(candidate.points) if cures else left, _DECIMALS))
+    if left == 0:
+        return (False, round(excess.beyond(candidate.points), _DECIMALS))
+    return (True, round(left, _DECIMALS)) if round(excess.total - left, _DECIMALS) >= least else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Relief:
         wanted: tells which pods come into question.
         limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
             nobody could tell when it has lost enough.
+        evicted: how many pods each node has lost.
+        asked_for: whether pods that may not go are recorded.
     """
 
     cluster: Cluster
@@ -76,6 +80,8 @@ class Relief:
     targets: Percentages
     wanted: Callable[[Pod], bool]
     limit: int | None = None
+    evicted: Counter[str] = field(default_factory=Counter)
+    asked_for: bool = True
 
     def run(self, sources: Iterable[Level]) -> None:
         """Cure nodes, the one furthest above its targets first, and warn of those that are not cured.
@@ -83,10 +89,37 @@ class Relief:
         Raises:
             CycleOver: see `Evict`.
         """
-        for source in sorted(sources, key=lambda each: (-each.above(self.targets).total, each.node.name)):
+        for source in self.ordered(sources):
             self.drain(source)
             if self.figures.pods_known and source.above(self.targets).points:
                 self.evict.warn(f"{self._reason(source)}, and nothing more may go that helps")
+
+    def fill(self, sources: Iterable[Level], until: Percentages, down_to: Percentages) -> None:
+        """Bring destinations up to certain percentages, once no node is above its targets.
+
+        Args:
+            sources: all nodes.
+            until: by resource, at which percentage a destination needs no more.
+            down_to: by resource, at which percentage a node stops giving.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        givers = list(sources)
+        if not self.figures.pods_known or any(source.above(self.targets).points for source in givers):
+            return
+        giving = replace(self, targets=down_to, asked_for=False)
+        for source in giving.ordered(givers):
+            for candidate in giving.choices(source):
+                if not self.reservations.keep_below(until):
+                    return
+                if self.evicted[source.node.name] == self.limit or _node_is_spent(giving.move(candidate, source)):
+                    break
+
+    def ordered(self, sources: Iterable[Level]) -> list[Level]:
+        """Return the nodes above their targets, the one furthest above first."""
+        above = [source for source in sources if source.above(self.targets).points]
+        return sorted(above, key=lambda each: (-each.above(self.targets).total, each.node.name))
 
     def drain(self, source: Level) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more.
@@ -94,19 +127,14 @@ class Relief:
         Raises:
             CycleOver: see `Evict`.
         """
-        evicted = 0
         limit = 1 if self.limit is None and not self.figures.pods_known else self.limit
-        for candidate in self._choices(source):
-            if evicted == limit:
+        for candidate in self.choices(source):
+            if self.evicted[source.node.name] == limit:
                 return
-            verdict = self._move(candidate, source)
-            if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+            if _node_is_spent(self.move(candidate, source)):
                 return
-            if verdict.gone:
-                evicted += not isinstance(verdict, Refused)
-                self._release(source, candidate)
 
-    def _choices(self, source: Level) -> Iterator[Candidate]:
+    def choices(self, source: Level) -> Iterator[Candidate]:
         """Yield the best candidate for what is above target at that moment, as long as something is."""
         first = source.above(self.targets)
         if not first.points:
@@ -130,24 +158,37 @@ class Relief:
     def _candidates(self, source: Level) -> Iterator[Pod]:
         reason = self._reason(source)
         for pod in self.cluster.active_pods_on(source.node):
-            if self.wanted(pod) and self.evict.passes_filter(pod, reason):
+            if self.wanted(pod) and self.evict.passes_filter(pod, reason if self.asked_for else None):
                 if stuck := self.figures.why_stuck(pod):
-                    self.evict.refuse(pod, reason, stuck)
+                    self._refuse(pod, reason, stuck)
                 else:
                     yield pod
 
-    def _move(self, candidate: Candidate, source: Level) -> Verdict:
+    def _refuse(self, pod: Pod, reason: str, refusal: Refused) -> None:
+        if self.asked_for:
+            self.evict.refuse(pod, reason, refusal)
+
+    def move(self, candidate: Candidate, source: Level) -> Verdict:
+        """Ask for the eviction of a candidate that has a place to go, and count what it takes along.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
         pod, reason = candidate.pod, self._reason(source)
-        if not self.evict.passes_pre_eviction_filter(pod, reason):
+        if not self.evict.passes_pre_eviction_filter(pod, reason if self.asked_for else None):
             return Refused("NodeFit", reason)
         excess = source.above(self.targets)
         place = self.reservations.reserve(pod, candidate.usage, tuple(excess.points))
         if isinstance(place, Refused):
-            self.evict.refuse(pod, reason, place)
+            self._refuse(pod, reason, place)
             return place
         verdict = self.evict(pod, f"{reason}; {self._move_in_words(candidate, excess)} to {place.text}")
+        if verdict.gone:
+            self._release(source, candidate)
         if not verdict.gone or isinstance(verdict, Refused):
             self.reservations.cancel(place)
+        else:
+            self.evicted[source.node.name] += 1
         return verdict
 
     def _release(self, source: Level, candidate: Candidate) -> None:
@@ -160,8 +201,13 @@ class Relief:
         return f"takes {number_text(excess.total - excess.left(candidate.points))} of them"
 
     def _reason(self, source: Level) -> str:
-        over = number_text(source.above(self.targets).total)
-        return f"{source.node.name} at {source.compare(self.targets)}: {over} points over"
+        points = number_text(source.above(self.targets).total)
+        over = "over" if self.asked_for else "above the mean, and others are low"
+        return f"{source.node.name} at {source.compare(self.targets)}: {points} points {over}"
+
+
+def _node_is_spent(verdict: Verdict) -> bool:
+    return isinstance(verdict, Refused) and verdict.by == "NodeLimit"
 
 
 def _class(pod: Pod) -> tuple[EvictionClass, bool]:

@@ -37,22 +37,33 @@ class Reservation:
 
 
 class _Destination:
-    """One node with what it was charged; `rank` orders it among the others."""
+    """One node with what it was charged; `headroom` is what it can still take, of every resource that counts."""
 
-    def __init__(self, load: Level) -> None:
+    def __init__(self, load: Level, ceilings: Percentages) -> None:
         self.load = load
+        self.node = load.node
+        self.headroom = load.headroom(ceilings)
         self.requests: dict[str, int] = {}
         self.arrivals: dict[tuple[str, str], Pod] = {}
 
     def reserve(self, pod: Pod, usage: Resources) -> None:
         self.load.charge(usage)
+        self._shrink(usage, 1)
         add(self.requests, {**pod.spec.requests, PODS: 1})
         self.arrivals[pod.key] = pod
 
     def cancel(self, pod: Pod, usage: Resources) -> None:
         self.load.release(usage)
+        self._shrink(usage, -1)
         subtract(self.requests, {**pod.spec.requests, PODS: 1})
         del self.arrivals[pod.key]
+
+    def has_room(self, usage: Resources) -> bool:
+        return all(usage.get(name, 0) <= left for name, left in self.headroom.items())
+
+    def _shrink(self, usage: Resources, count: int) -> None:
+        for name in self.headroom:
+            self.headroom[name] -= count * usage.get(name, 0)
 
 
 class Reservations:
@@ -70,9 +81,9 @@ class Reservations:
         self._cluster = cluster
         self._ceilings = ceilings
         self._sign = 1 if packed else -1
-        self._by_name = {load.node.name: _Destination(load) for load in loads}
+        self._by_name = {load.node.name: _Destination(load, ceilings) for load in loads}
         self._fit = Fit(self._residents, self._free)
-        self._order = sorted((self._rank(each), name) for name, each in self._by_name.items())
+        self._order = sorted(map(self._ranked, self._by_name.values()))
 
     def reserve(self, pod: Pod, usage: Resources, names: Iterable[str]) -> Reservation | Refused:
         """Keep a place for the pod, or tell why there is none.
@@ -82,37 +93,40 @@ class Reservations:
             usage: what it takes along.
             names: the resources to tell of in the reservation's text.
         """
-        for index, (_, name) in enumerate(self._order):
-            destination = self._by_name[name]
-            if self._takes(destination, pod, usage):
+        for index, (_, name, destination) in enumerate(self._order):
+            # The usage comes first since it decides most often, and fastest.
+            if destination.has_room(usage) and not self._fit.why_not(pod, destination.node):
                 del self._order[index]
                 destination.reserve(pod, usage)
-                insort(self._order, (self._rank(destination), name))
+                insort(self._order, self._ranked(destination))
                 return Reservation(pod, name, usage, _arrival(destination.load, usage, names))
         causes = (self._why_not(destination, pod, usage) for destination in self._by_name.values())
         return Refused("NoDestination", f"no destination: of {len(self._by_name)} nodes {tally(causes)}")
 
+    def keep_below(self, floors: Percentages) -> bool:
+        """Take no more pods to destinations that have reached all these percentages; tell whether some are left."""
+        self._order = [ranked for ranked in self._order if self._below(ranked[-1], floors)]
+        return bool(self._order)
+
     def cancel(self, reservation: Reservation) -> None:
         """Give a place back."""
         destination = self._by_name[reservation.node]
-        self._order.remove((self._rank(destination), reservation.node))
+        self._order.remove(self._ranked(destination))
         destination.cancel(reservation.pod, reservation.usage)
-        insort(self._order, (self._rank(destination), reservation.node))
+        insort(self._order, self._ranked(destination))
 
-    def _takes(self, destination: _Destination, pod: Pod, usage: Resources) -> bool:
-        # The usage comes first since it decides most often, and fastest.
-        passed = destination.load.passed(usage, self._ceilings)
-        return not passed and not self._fit.why_not(pod, destination.load.node)
+    def _below(self, destination: _Destination, floors: Percentages) -> bool:
+        return any((destination.load.percent(name) or 0.0) < floor for name, floor in floors.items())
 
     def _why_not(self, destination: _Destination, pod: Pod, usage: Resources) -> str:
-        return self._fit.why_not(pod, destination.load.node) or destination.load.passed(usage, self._ceilings)
+        return self._fit.why_not(pod, destination.node) or destination.load.passed(usage, self._ceilings)
 
-    def _rank(self, destination: _Destination) -> float:
-        """Return the place in the order: by the mean share of cpu and memory that nobody requests."""
-        node = destination.load.node
+    def _ranked(self, destination: _Destination) -> tuple[float, str, _Destination]:
+        """Return the destination with its place in the order: by the mean share of cpu and memory nobody requests."""
+        node = destination.node
         free = self._free(node)
         shares = [free(name) / node.allocatable[name] for name in (CPU, MEMORY) if node.allocatable.get(name)]
-        return round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS)
+        return (round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS), node.name, destination)
 
     def _residents(self, node: Node) -> list[Pod]:
         return [*self._cluster.active_pods_on(node), *self._by_name[node.name].arrivals.values()]

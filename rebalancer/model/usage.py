@@ -158,16 +158,19 @@ def node_loads(cluster: Cluster, usage: Usage) -> list[NodeLoad]:
     return [NodeLoad(node, usage.nodes[node.name]) for node in cluster.nodes if node.name in usage.nodes]
 
 
-def around_mean(loads: Iterable[NodeLoad], below: Percentages, above: Percentages) -> tuple[Percentages, Percentages]:
-    """Return thresholds and targets as distances from the mean, kept between 0 and 100.
+def means(loads: Iterable[NodeLoad], names: Iterable[str]) -> Percentages:
+    """Return the mean percentage of each resource over the nodes that offer it; one that no node offers has none."""
+    known = list(loads)
+    percents = {name: [p for load in known if (p := load.percent(name)) is not None] for name in names}
+    return {name: fmean(each) for name, each in percents.items() if each}
 
-    The mean is that of the nodes which offer the resource; one that no node offers has neither.
-    """
-    percents = {name: [p for load in loads if (p := load.percent(name)) is not None] for name in below}
-    means = {name: fmean(known) for name, known in percents.items() if known}
+
+def around_mean(loads: Iterable[NodeLoad], below: Percentages, above: Percentages) -> tuple[Percentages, Percentages]:
+    """Return thresholds and targets as distances from the means, kept between 0 and 100."""
+    centre = means(loads, below)
     return (
-        {name: _clamped(mean - below[name]) for name, mean in means.items()},
-        {name: _clamped(mean + above[name]) for name, mean in means.items()},
+        {name: _clamped(mean - below[name]) for name, mean in centre.items()},
+        {name: _clamped(mean + above[name]) for name, mean in centre.items()},
     )
 
 

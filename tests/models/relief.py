@@ -45,27 +45,55 @@ class LowRelief:
         self.nodes = [node for node in self.world.nodes if node.name in self.figures]
         self.started = list(self.world.pods)
         self.lost: Counter[object] = Counter()
+        self.drained: Counter[str] = Counter()
+        self.until: Percents | None = None
         self.charges: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
         self.low, self.high = self.bounds()
+        self.goal = self.high
         self.under = [node for node in self.nodes if not node.unschedulable and self.is_under(node)]
         over = [node for node in self.nodes if self.excess(node) > 0]
         if len(self.under) > max(self.number_of_nodes, 0):
             for node in sorted(over, key=lambda node: (-self.excess(node), node.name)):
                 self.cure(node)
+            self.fill()
         return self.moves
+
+    def fill(self) -> None:
+        """Once no node is over, those above the mean give to the destinations that are still low."""
+        if not self.deviation or self.usage is None or any(self.excess(node) > 0 for node in self.nodes):
+            return
+        self.goal = self.means()
+        self.until = {name: self.low[name] + (self.goal[name] - self.low[name]) / 2 for name in self.low}
+        givers = [node for node in self.nodes if self.excess(node) > 0]
+        for node in sorted(givers, key=lambda node: (-self.excess(node), node.name)):
+            self.cure(node)
+
+    def is_low(self, node: Node) -> bool:
+        """Always, until the filling begins."""
+        if self.until is None:
+            return True
+        return any(self.percent(node, name, self.at_peak(node, name)) < self.until[name] for name in self.until)
+
+    def means(self) -> Percents:
+        return {
+            name: sum(self.percent(node, name, self.started_with(node, name)) for node in self.nodes) / len(self.nodes)
+            for name in self.thresholds
+        }
+
+    def started_with(self, node: Node, name: str) -> int:
+        if name != "pods":
+            return self.figures[node.name][name]
+        return sum(1 for pod in self.started if pod.node == node.name and pod.active)
 
     # Thresholds, excess, destinations
 
     def bounds(self) -> tuple[Percents, Percents]:
         if not self.deviation or not self.nodes:
             return self.thresholds, self.targets
-        means = {
-            name: sum(self.percent(node, name, self.figure(node, name)) for node in self.nodes) / len(self.nodes)
-            for name in self.thresholds
-        }
+        means = self.means()
         low = {name: within(mean - self.thresholds[name]) for name, mean in means.items()}
         return low, {name: within(mean + self.targets[name]) for name, mean in means.items()}
 
@@ -117,7 +145,7 @@ class LowRelief:
         return min(figure - went, rest + present)
 
     def points_over(self, node: Node) -> dict[str, Fraction]:
-        over = {name: self.percent(node, name, self.level(node, name)) - self.high[name] for name in self.high}
+        over = {name: self.percent(node, name, self.level(node, name)) - self.goal[name] for name in self.goal}
         return {name: points for name, points in over.items() if points > 0}
 
     def excess(self, node: Node) -> Fraction:
@@ -128,14 +156,13 @@ class LowRelief:
     def cure(self, node: Node) -> None:
         first = self.excess(node)
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
-        count = 0
         for dearness in sorted({self.dearness(pod) for pod in candidates}):
             group = [pod for pod in candidates if self.dearness(pod) == dearness]
             while (pod := self.best(group, node, first)) is not None:
                 group.remove(pod)
-                if count == (1 if self.limit is None and self.usage is None else self.limit):
+                if self.drained[node.name] == (1 if self.limit is None and self.usage is None else self.limit):
                     return
-                count += self.move(pod, node)
+                self.drained[node.name] += self.move(pod, node)
 
     def is_candidate(self, pod: Pod) -> bool:
         if not self.world.passes_filter(pod) or (self.window and self.is_young(pod)):
@@ -172,7 +199,7 @@ class LowRelief:
     def move(self, pod: Pod, node: Node) -> bool:
         if not self.world.passes_pre_eviction_filter(pod):
             return False
-        places = [each for each in self.under if self.has_room(pod, each)]
+        places = [each for each in self.under if self.is_low(each) and self.has_room(pod, each)]
         if not places or not self.may_be_lost(pod):
             return False
         place = min(places, key=lambda each: (-self.unrequested(each), each.name))
