@@ -3,7 +3,7 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.e2e.program import Program
 
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
+TOLD = pytest.StashKey[list[str]]()
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,12 @@ def two_nodes(cluster: Cluster, namespace: Namespace) -> None:
         pytest.skip("the cluster of REBALANCER_E2E_KUBECONFIG has fewer than two nodes that are Ready")
 
 
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a line that the test run's summary is to show, such as counts."""
+    return request.config.stash.setdefault(TOLD, []).append
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
@@ -110,7 +117,9 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say where the logs of a run that failed are."""
+    """Say what tests had to tell, and where the logs of a run that failed are."""
+    for line in config.stash.get(TOLD, ()):
+        terminalreporter.write_line(line)
     if KEPT_LOGS in config.stash:
         terminalreporter.write_line(f"the control plane's logs are in {config.stash[KEPT_LOGS]}")
 

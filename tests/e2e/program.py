@@ -14,7 +14,7 @@ from typing import IO, Self
 from tests.e2e.api import Object
 
 # Seconds until a run that hangs is killed; none takes nearly that long.
-TIMEOUT = 180
+TIMEOUT = 600
 
 BALANCE = frozenset(
     {

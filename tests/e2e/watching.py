@@ -2,7 +2,8 @@
 
 import threading
 from collections import Counter
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from tests.e2e.api import Api, Object, path_of
@@ -13,8 +14,9 @@ LABEL = "app"
 
 
 class ReadyWatch:
-    """Follows the pods of a namespace from `with` on, in the order in which the API server stored their changes.
+    """Follows the pods of a namespace that have an app and ``labels``, from `with` on.
 
+    Changes are counted in the order in which the API server stored them.
     A pod counts as ready while it is Ready and not on its way out. Where the watch itself breaks off, the end of
     the `with` block raises, since something may have been missed.
 
@@ -23,14 +25,16 @@ class ReadyWatch:
         gone: How many pods went, by app.
     """
 
-    def __init__(self, api: Api, namespace: str, selector: str = LABEL, seconds: int = 600) -> None:
+    def __init__(
+        self, api: Api, namespace: str, labels: Mapping[str, str] = MappingProxyType({}), seconds: int = 900
+    ) -> None:
         self._api = api
         self._namespace = namespace
-        self._selector = selector
+        self._labels = dict(labels)
+        self._selector = ",".join([LABEL, *(f"{key}={value}" for key, value in labels.items())])
         self._seconds = seconds
         self._ready: dict[str, str] = {}
         self._version = ""
-        self._seen = 0
         self._stop = threading.Event()
         self._problem: Exception | None = None
         self._thread = threading.Thread(target=self._follow, name="ready-watch", daemon=True)
@@ -64,7 +68,7 @@ class ReadyWatch:
         mark = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": "end-of-watch", "labels": {LABEL: "end-of-watch"}},
+            "metadata": {"name": "end-of-watch", "labels": {**self._labels, LABEL: "end-of-watch"}},
             "spec": {"containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"},
         }
         self._api.create(mark, self._namespace)

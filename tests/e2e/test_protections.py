@@ -1,0 +1,136 @@
+"""Pods that stay whatever a strategy says, and the switches that let them go."""
+
+import pytest
+
+from tests.e2e.acts import uids
+from tests.e2e.api import Object
+from tests.e2e.builders import (
+    LOCAL_STORAGE,
+    claim,
+    claim_volume,
+    daemonset,
+    node,
+    pod,
+    priority_class,
+    replicaset,
+    storage_class,
+    volume,
+)
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Program, everything_in
+
+EVICT = {"descheduler.alpha.kubernetes.io/evict": "true"}
+
+
+def test_protected_pods_stay(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
+    """Of one pod of each kind that is protected, and an ordinary one, only the ordinary one goes."""
+    data = f"data-{namespace.name}"
+    namespace.create(
+        *(node("a"), node("b"), storage_class(data), volume(data, data), claim("data", data)),
+        pod("mirror", node="a", annotations={"kubernetes.io/config.mirror": "hash"}),
+        pod("static", node="a", annotations={"kubernetes.io/config.source": "file"}),
+        pod("bare", node="a"),
+        daemonset("agent", on="a"),
+        replicaset("critical", priority_class="system-node-critical"),
+        replicaset("scratch", volumes=[LOCAL_STORAGE]),
+        replicaset("stateful", volumes=[claim_volume("data")]),
+        replicaset("ordinary"),
+    )
+    by_app = {each["metadata"]["labels"]["app"]: each for each in namespace.wait_ready(8)}
+
+    outcome = program.run(everything_in(namespace.name, {"podProtections": {"extraEnabled": ["PodsWithPVC"]}}))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.evicted_uids() == [by_app["ordinary"]["metadata"]["uid"]]
+    refused = outcome.refused()
+    assert {app: refused.get(each["metadata"]["name"]) for app, each in by_app.items()} == {
+        "mirror": "MirrorPods",
+        "static": "StaticPods",
+        "bare": "FailedBarePods",
+        "agent": "DaemonSetPods",
+        "critical": "SystemCriticalPods",
+        "scratch": "PodsWithLocalStorage",
+        "stateful": "PodsWithPVC",
+        "ordinary": None,
+    }
+    assert uids(by_app.values()) - uids(namespace.pods()) == {by_app["ordinary"]["metadata"]["uid"]}
+
+
+def test_mirror_and_static_pods_stay_with_every_protection_off(
+    controlplane: ControlPlane, namespace: Namespace, program: Program
+) -> None:
+    """A mirror and a static pod stay even where they are annotated to go and no protection is left."""
+    namespace.create(node("a"), node("b"))
+    namespace.create(pod("mirror", node="a", annotations={"kubernetes.io/config.mirror": "hash", **EVICT}))
+    namespace.create(pod("static", node="a", annotations={"kubernetes.io/config.source": "file", **EVICT}))
+    before = namespace.wait_ready(2)
+    off = ["PodsWithLocalStorage", "SystemCriticalPods", "FailedBarePods", "DaemonSetPods"]
+
+    outcome = program.run(everything_in(namespace.name, {"podProtections": {"defaultDisabled": off}}))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.refused() == {"mirror": "MirrorPods", "static": "StaticPods"}
+    assert uids(namespace.pods()) == uids(before)
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.usefixtures("two_nodes")
+def test_priority_threshold(namespace: Namespace, program: Program, by_class: bool) -> None:
+    """The 5 pods of the threshold's priority stay, the 5 below go; as a number, or by a PriorityClass."""
+    high, low = f"high-{namespace.name}", f"low-{namespace.name}"
+    namespace.create(priority_class(high, 1000), priority_class(low, 500))
+    namespace.create(replicaset("high", replicas=5, priority_class=high))
+    namespace.create(replicaset("low", replicas=5, priority_class=low))
+    stay, go = uids(namespace.wait_ready(5, "high")), uids(namespace.wait_ready(5, "low"))
+    threshold = {"name": high} if by_class else {"value": 1000}
+
+    outcome = program.run(everything_in(namespace.name, {"priorityThreshold": threshold}))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert set(outcome.evicted_uids()) == go
+    assert set(outcome.refused().values()) == {"PriorityThreshold"}
+    assert uids(namespace.pods("high")) == stay
+
+
+@pytest.mark.usefixtures("two_nodes")
+def test_critical_pods_go_where_told(namespace: Namespace, program: Program) -> None:
+    """With evictSystemCriticalPods all 9 pods go, the critical ones too, and the threshold counts for nothing."""
+    high, low = f"high-{namespace.name}", f"low-{namespace.name}"
+    namespace.create(priority_class(high, 1000), priority_class(low, 500))
+    for name, priority in (("critical", "system-node-critical"), ("high", high), ("low", low)):
+        namespace.create(replicaset(name, replicas=3, priority_class=priority))
+    before = uids(namespace.wait_ready(9))
+    evictor = {"evictSystemCriticalPods": True, "priorityThreshold": {"value": 1000}}
+
+    outcome = program.run(everything_in(namespace.name, evictor))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert set(outcome.evicted_uids()) == before
+    assert uids(namespace.pods()).isdisjoint(before)
+
+
+def test_pods_of_a_daemonset_go_where_told(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
+    """With evictDaemonSetPods the pods of a DaemonSet go, and it makes new ones."""
+    namespace.create(node("a"), node("b"), daemonset("agent"))
+    before = uids(namespace.wait_ready(2, "agent"))
+
+    outcome = program.run(everything_in(namespace.name, {"evictDaemonSetPods": True}))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert set(outcome.evicted_uids()) == before
+    assert uids(namespace.wait_ready(2, "agent")).isdisjoint(before)
+
+
+@pytest.mark.parametrize(("annotations", "goes"), [(EVICT, True), ({}, False)], ids=["annotated", "not annotated"])
+@pytest.mark.usefixtures("two_nodes")
+def test_evict_annotation(namespace: Namespace, program: Program, annotations: Object, goes: bool) -> None:
+    """All 5 pods with local storage go if they carry the annotation that says so; without it they stay."""
+    namespace.create(replicaset("web", replicas=5, volumes=[LOCAL_STORAGE], annotations=annotations))
+    before = uids(namespace.wait_ready(5, "web"))
+
+    outcome = program.run(everything_in(namespace.name))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert set(outcome.evicted_uids()) == (before if goes else set())
+    assert uids(namespace.wait_ready(5, "web")) & before == (set() if goes else before)

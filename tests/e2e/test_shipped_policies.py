@@ -1,0 +1,121 @@
+"""Every policy that is shipped does on a real cluster what its dry run says."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.acts import cordon, names, set_failed, set_restarts, set_taints, uids
+from tests.e2e.api import Object
+from tests.e2e.builders import daemonset, deployment, node, taint
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Program, policy
+from tests.e2e.waiting import wait_for
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+
+
+def shipped() -> Iterator[tuple[str, Object]]:
+    """Each policy in the presets' folder and among the examples, also inside a ConfigMap, with where it is from."""
+    for file in sorted([*Path("policies/presets").glob("*.yaml"), *Path("examples").rglob("*.yaml")]):
+        for document in yaml.safe_load_all(file.read_text()):
+            if document.get("kind") == "DeschedulerPolicy":
+                yield file.name, document
+            elif document.get("kind") == "ConfigMap":
+                yield from ((f"{file.name}:{key}", yaml.safe_load(text)) for key, text in document["data"].items())
+
+
+SHIPPED = dict(shipped())
+SOURCES = {
+    name: {provider["source"] for provider in shipped.get("metricsProviders", ())} for name, shipped in SHIPPED.items()
+}
+BY_REQUESTS = [name for name, sources in SOURCES.items() if not sources]
+BY_METRICS_SERVER = [name for name, sources in SOURCES.items() if sources == {"KubernetesMetrics"}]
+WITHOUT_SOURCE = sorted({*SHIPPED} - {*BY_REQUESTS, *BY_METRICS_SERVER})
+
+
+@pytest.fixture
+def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
+    """A cluster with something for every strategy: crash loops, failures, a new taint, one busy node."""
+    namespace.create(*(node(name, cpu="10", zone=f"zone-{name}") for name in ("a", "b", "c")))
+    namespace.create(daemonset("agent", tolerations=[{"operator": "Exists"}]))
+    cordon(controlplane.api, "b", "c")
+    namespace.create(deployment("crowded", replicas=8, cpu="1", usage="900m"))
+    namespace.wait_ready(8, "crowded")
+    cordon(controlplane.api, "a")
+    cordon(controlplane.api, "c", on=False)
+    namespace.create(deployment("exposed", replicas=2))
+    namespace.wait_ready(2, "exposed")
+    cordon(controlplane.api, "a", "b", on=False)
+    set_taints(controlplane.api, "c", taint("dedicated", "batch"))
+    namespace.create(deployment("looping", replicas=3), deployment("broken", replicas=2))
+    namespace.wait_ready(2, "broken")
+    set_restarts(namespace, namespace.wait_ready(3, "looping"), restarts=150)
+    set_failed(namespace, namespace.pods("broken")[:1], reason="Shutdown")
+    for pod in namespace.pods():  # so that no pod is too young
+        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
+    return namespace
+
+
+@pytest.mark.parametrize("name", BY_REQUESTS)
+def test_policy_by_requests(troubled: Namespace, program: Program, name: str) -> None:
+    """It is taken without a warning, finds something to do, and does exactly what its dry run listed."""
+    before = uids(troubled.pods())
+
+    plan = program.dry_run(SHIPPED[name], "--strict")
+    untouched = uids(troubled.pods())
+    outcome = program.run(SHIPPED[name], "--strict")
+
+    assert (plan.exit_code, outcome.exit_code) == (0, 0), plan.stderr + outcome.stderr
+    assert (plan.errors(), outcome.errors()) == ({}, {})
+    assert (plan.report["warnings"], outcome.report["warnings"]) == ([], [])
+    assert plan.evicted()
+    assert untouched == before
+    assert outcome.report["evictions"] == plan.report["evictions"]
+    assert before - uids(troubled.pods()) == set(plan.evicted_uids())
+
+
+@pytest.mark.parametrize("name", BY_METRICS_SERVER)
+def test_policy_by_metrics_server(metrics: ControlPlane, troubled: Namespace, program: Program, name: str) -> None:
+    """It finds the node that is busy, and does as much as its dry run; which of equal pods may change."""
+    measured = {pod["metadata"]["name"] for pod in troubled.pods(phase="Running")}
+    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", troubled.name)), "figures of all pods", 90)
+    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes", 90)
+    before = uids(troubled.pods())
+
+    plan = program.dry_run(SHIPPED[name], "--strict")
+    untouched = uids(troubled.pods())
+    outcome = program.run(SHIPPED[name], "--strict")
+
+    assert (plan.exit_code, outcome.exit_code) == (0, 0), plan.stderr + outcome.stderr
+    assert (plan.errors(), outcome.errors()) == ({}, {})
+    assert untouched == before
+    counts = [Counter((each["strategy"], each["node"]) for each in run.report["evictions"]) for run in (plan, outcome)]
+    assert counts[0] == counts[1]
+    assert counts[0]["LowNodeUtilization", "a"]
+    assert before - uids(troubled.pods()) == set(outcome.evicted_uids())
+
+
+@pytest.mark.parametrize("name", WITHOUT_SOURCE)
+def test_policy_whose_source_of_usage_is_not_there(troubled: Namespace, program: Program, name: str) -> None:
+    """Where nothing answers at its source's address the strategy says why, and nothing is evicted."""
+    before = uids(troubled.pods())
+
+    plan = program.dry_run(SHIPPED[name], "--strict")
+    outcome = program.run(SHIPPED[name], "--strict")
+
+    assert (plan.exit_code, outcome.exit_code) == (1, 1), plan.stderr + outcome.stderr
+    assert list(outcome.errors()) == list(plan.errors()) == ["LowNodeUtilization"]
+    assert "does not answer" in outcome.errors()["LowNodeUtilization"]
+    assert uids(troubled.pods()) == before
+
+
+def test_policy_without_strategies(troubled: Namespace, program: Program) -> None:
+    """It ends at once, without an error and without an eviction."""
+    outcome = program.run(policy({}))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.evicted() == []
