@@ -22,18 +22,6 @@ from rebalancer.model.verdict import Refused
 _SHORTEST = timedelta(minutes=5)
 
 
-def measured_by_requests(cluster: Cluster) -> Measured:
-    """Return what active pods request as if it had been measured just now."""
-    nodes = {
-        node.name: {name: amount for name, amount in cluster.used(node).items() if name != PODS}
-        for node in cluster.nodes
-    }
-    tracked = {CPU, MEMORY}.union(*nodes.values())
-    whole = {name: {each: amounts.get(each, 0) for each in tracked} for name, amounts in nodes.items()}
-    pods = {pod.key: {each: pod.spec.requests.get(each, 0) for each in tracked} for pod in cluster.pods() if pod.active}
-    return Measured(whole, whole, pods)
-
-
 class Figures:
     """The figures of one source for the nodes of a cycle.
 

@@ -39,6 +39,10 @@ class Level(NodeLoad):
         over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(targets.items())}
         return Excess({name: points for name, points in over.items() if points > _NOISE})
 
+    def within(self, thresholds: Percentages) -> bool:
+        """Tell whether no resource is above its threshold, but for the noise of floating point."""
+        return not self.above(thresholds).points
+
     def passed(self, amounts: Resources, ceilings: Percentages) -> str:
         """Return which ceiling the node would pass with these amounts beside what it uses, empty if none.
 

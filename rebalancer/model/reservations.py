@@ -59,7 +59,10 @@ class _Destination:
         del self.arrivals[pod.key]
 
     def has_room(self, usage: Resources) -> bool:
-        return all(usage.get(name, 0) <= left for name, left in self.headroom.items())
+        for name, left in self.headroom.items():  # noqa: SIM110  all() takes twice as long, and nothing is asked more
+            if usage.get(name, 0) > left:
+                return False
+        return True
 
     def _shrink(self, usage: Resources, count: int) -> None:
         for name in self.headroom:
