@@ -106,6 +106,16 @@ def test_a_trial_leaves_no_trace():
     assert evicted(decide(on, high(), limits=Limits(total=4))) == ["d", "e", "f", "g"]
 
 
+def test_the_total_limit_ends_it():
+    """Nodes with as many pods or more need not be tried: one refusal says so."""
+    fields = {name: {"on": "idle2"} for name in "xyz"}
+    on = scene(dict.fromkeys("abxyz", 1), fields, nodes=(*NODES, node("idle2")))
+    ledger = decide(on, high(), limits=Limits(total=1))
+
+    assert evicted(ledger) == []
+    assert refused(ledger) == {"b": "TotalLimit"}
+
+
 def test_destinations_have_a_ceiling_of_their_own():
     """70 at the peak unless the policy says so: beside 50 there is room for 20, beside 69 for one."""
     usage = {"a": 11, "b": 8}
