@@ -26,6 +26,7 @@ from rebalancer.model.usage import Percentages
 from rebalancer.model.verdict import Refused, Verdict
 
 _LEAST_SHARE = 0.1
+_NAMED = 5  # nodes that stay over and are warned of by name
 _DECIMALS = 9  # what differs by less is equal: sums of the same numbers in another order
 
 
@@ -89,10 +90,15 @@ class Relief:
         Raises:
             CycleOver: see `Evict`.
         """
+        uncured = []
         for source in self.ordered(sources):
             self.drain(source)
             if self.figures.pods_known and source.above(self.targets).points:
-                self.evict.warn(f"{self._reason(source)}, and nothing more may go that helps")
+                uncured.append(f"{self._reason(source)}, and nothing more may go that helps")
+        for text in uncured[:_NAMED]:
+            self.evict.warn(text)
+        if len(uncured) > _NAMED:
+            self.evict.warn(f"{len(uncured) - _NAMED} more nodes stay over, and nothing more may go that helps")
 
     def fill(self, sources: Iterable[Level], until: Percentages, down_to: Percentages) -> None:
         """Bring destinations up to certain percentages, once no node is above its targets.

@@ -99,6 +99,15 @@ def test_a_pod_without_a_destination_gives_way_to_the_next():
     ]
 
 
+def test_of_many_nodes_that_stay_over_some_are_named():
+    """Five, the furthest over first; the others are counted."""
+    nodes = [*(node(f"n{number}") for number in range(7)), node("idle")]
+    pods = [pod(f"p{number}", on=f"n{number}") for number in range(7)]
+    ledger = decide(cluster(nodes, pods, {f"p{number}": 60 + number for number in range(7)}), low())
+
+    assert [text.split()[1] for text in ledger.warnings] == ["n6", "n5", "n4", "n3", "n2", "2"]
+
+
 @pytest.mark.parametrize(
     ("fields", "nodes", "reason"),
     [
