@@ -6,7 +6,7 @@ as a destination it is charged with the pods that came too late to be seen.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import ceil
 
 from rebalancer.errors import StrategyError
@@ -20,6 +20,9 @@ from rebalancer.model.verdict import Refused
 
 #: No window is shorter than this for the question which pods it shows.
 _SHORTEST = timedelta(minutes=5)
+
+#: Pods of one owner that were created within so much time were created together.
+_TOGETHER = timedelta(seconds=15)
 
 
 class Figures:
@@ -45,6 +48,7 @@ class Figures:
         self._youth = max(measured.window, _SHORTEST)
         self._homes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()
+        self._eldest = self._ages()
 
     def loads(self) -> list[Level]:
         """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
@@ -80,12 +84,15 @@ class Figures:
         return {**amounts, PODS: 1}
 
     def why_stuck(self, pod: Pod) -> Refused | None:
-        """Return why a pod is no candidate: too young for the window, or of unknown usage or none."""
+        """Return why a pod is no candidate: it has just come, is too young for the window, or of unknown usage or none."""
         if self._measured.window and self._young(pod):
             age = self._age(pod).total_seconds()
             return Refused(
                 "YoungerThanWindow", f"{age:.0f} s old, and figures sum up {self._youth.total_seconds():.0f} s"
             )
+        if self._newcomer(pod):
+            age = self._age(pod).total_seconds()
+            return Refused("Newcomer", f"started {age:.0f} s ago, after its siblings: it may just have been moved")
         if not self.pods_known:
             return None
         amounts = self._usage(pod)
@@ -126,6 +133,24 @@ class Figures:
 
     def _young(self, pod: Pod) -> bool:
         return self._age(pod) < self._youth
+
+    def _newcomer(self, pod: Pod) -> bool:
+        """Tell whether a pod came lately and after the others of its owner, as the replacement of a moved pod does.
+
+        A run remembers nothing of the one before; this keeps it from moving one pod again and again.
+        """
+        owner = pod.controller
+        if owner is None or not self._young(pod):
+            return False
+        return pod.created - self._eldest[owner.uid] > _TOGETHER
+
+    def _ages(self) -> dict[str, datetime]:
+        """Return when the eldest pod of each owner was created."""
+        eldest: dict[str, datetime] = {}
+        for pod in self._cluster.snapshot.pods:
+            if owner := pod.controller:
+                eldest[owner.uid] = min(pod.created, eldest.get(owner.uid, pod.created))
+        return eldest
 
     def _age(self, pod: Pod) -> timedelta:
         return self._cluster.now - (pod.started or pod.created)

@@ -167,7 +167,14 @@ class LowRelief:
     def is_candidate(self, pod: Pod) -> bool:
         if not self.world.passes_filter(pod) or (self.window and self.is_young(pod)):
             return False
+        if self.is_newcomer(pod):
+            return False
         return self.usage is None or (pod.key in self.usage and any(self.usage[pod.key].values()))
+
+    def is_newcomer(self, pod: Pod) -> bool:
+        siblings = [each for each in self.started if pod.controller and each.controller == pod.controller]
+        later = [each for each in siblings if pod.created - each.created > timedelta(seconds=15)]
+        return self.is_young(pod) and bool(later)
 
     def dearness(self, pod: Pod) -> tuple[object, ...]:
         priority = pod.spec.priority
