@@ -1,4 +1,4 @@
-"""Lists, page by page as bytes, and single objects.
+"""Lists, page by page as bytes.
 
 A list is read without a resourceVersion: its first page is then the newest state, and the continue token keeps
 the later pages on that state, so that all pages together are one consistent picture.  `resourceVersion=0` would
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
-from rebalancer.kube.answers import Expired, NotFound
+from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
 from rebalancer.kube.patience import Deadline
 
@@ -75,15 +75,3 @@ def _read_pages(client: Client, path: str, folder: FolderT, query: Mapping[str, 
     while token:
         token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until))
     return folder
-
-
-def read_object(client: Client, path: str, *, deadline: Deadline | None = None) -> bytes | None:
-    """Read one object; None when there is none.
-
-    Raises:
-        ClusterError: as `Client.get`, but for NotFound.
-    """
-    try:
-        return client.get(path, deadline=deadline)
-    except NotFound:
-        return None

@@ -5,7 +5,7 @@ import pytest
 
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import NotFound
-from rebalancer.kube.lists import read_list, read_object
+from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline
 
 PODS = "/api/v1/pods"
@@ -100,15 +100,3 @@ def test_a_list_that_is_not_served_is_not_found(client, server):
     """Without metrics-server there is no such path."""
     with pytest.raises(NotFound, match=r"404 to GET /apis/metrics\.k8s\.io/v1beta1/nodes"):
         read_list(client, "/apis/metrics.k8s.io/v1beta1/nodes", Names)
-
-
-def test_an_object_is_read_or_is_not_there(client, server):
-    """A missing object is an answer and no error."""
-    server.add(
-        {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 5}
-    )
-
-    read = read_object(client, "/apis/scheduling.k8s.io/v1/priorityclasses/high")
-
-    assert json.loads(read or b"")["value"] == 5
-    assert read_object(client, "/apis/scheduling.k8s.io/v1/priorityclasses/low") is None
