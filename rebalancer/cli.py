@@ -123,7 +123,7 @@ def run(
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
 @speaking_plainly
 def validate(policy: str, *, lenient: bool) -> None:
-    """Check a policy without a cluster; what the reference would silently ignore is an error."""
+    """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
     from rebalancer.app import policies  # noqa: PLC0415
 
     loaded = policies.read_policy(policy, strict=not lenient)

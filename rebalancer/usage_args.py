@@ -89,10 +89,10 @@ class PodQuery(UsageQuery):
 
 
 class PrometheusUsage(Part):
-    """How usage is read from Prometheus: by one query as in the reference, or by one for each resource."""
+    """How usage is read from Prometheus: by one query as in the descheduler, or by one for each resource."""
 
     query: str = Field(
-        "", description="The reference's form: a value from 0 to 1 for each node, the label instance its name."
+        "", description="The descheduler's form: a value from 0 to 1 for each node, the label instance its name."
     )
     window: Duration | None = Field(
         None, description="Sum up so much time, instead of taking the value of the moment; at least 1m."
@@ -126,7 +126,7 @@ class PrometheusUsage(Part):
     def _one_form(self) -> Self:
         ours = [name for name in ("window", "nodes", "pods") if getattr(self, name)]
         if self.query and ours:
-            raise ValueError(f"give either query (the reference's form) or nodes; {', '.join(ours)} goes with nodes")
+            raise ValueError(f"give either query (the descheduler's form) or nodes; {', '.join(ours)} goes with nodes")
         if self.window is None and {"source_quantile", "destination_quantile"} & self.model_fields_set:
             raise ValueError("sourceQuantile and destinationQuantile choose from a window: give window too")
         if self.source_quantile > self.destination_quantile:
@@ -145,7 +145,7 @@ class MetricsUtilization(Part):
         "", description=f"{KUBERNETES_METRICS}, {PROMETHEUS} or {LOAD_WATCHER}."
     )
     selection: Literal["relief"] | None = Field(
-        None, description="relief: the fewest moves that cure a node's excess; absent: the reference's rules."
+        None, description="relief: the fewest moves that cure a node's excess; absent: the descheduler's rules."
     )
     max_sample_age: Duration | None = Field(
         None,

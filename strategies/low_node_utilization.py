@@ -7,7 +7,7 @@ and above it.
 
 Usage is what active pods request, of cpu, memory, pods and the resources of `thresholds`; with metricsUtilization it
 is what a source has measured, of the resources that the source knows, and the number of pods.  A pod whose usage the
-source does not know stays.  Where it knows nothing of pods (the reference's form of Prometheus), one pod leaves each
+source does not know stays.  Where it knows nothing of pods (the descheduler's form of Prometheus), one pod leaves each
 overutilized node, or as many as `evictionLimits.node` says.
 
 Overutilized nodes lose pods, the fullest node first (by bytes, in effect) and on each node the cheapest pods first,

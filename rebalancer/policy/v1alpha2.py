@@ -46,7 +46,7 @@ class ExtensionPoints(Part):
     balance: PluginSet = Field(PluginSet(), description="Strategies of the second pass.")
     filter: PluginSet = Field(PluginSet(), description="DefaultEvictor, always.")
     pre_eviction_filter: PluginSet = Field(PluginSet(), description="DefaultEvictor, always.")
-    preevictionfilter: PluginSet = Field(PluginSet(), description="The reference's spelling of preEvictionFilter.")
+    preevictionfilter: PluginSet = Field(PluginSet(), description="The descheduler's spelling of preEvictionFilter.")
     presort: PluginSet = Field(PluginSet(), description="Ignored.")
     sort: PluginSet = Field(PluginSet(), description="Ignored.")
 

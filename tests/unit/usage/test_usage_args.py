@@ -129,10 +129,10 @@ def test_a_wrong_source_is_told(text, message):
 @pytest.mark.parametrize(
     ("prometheus", "message"),
     [
-        (f"query: q, {CPU}", "prometheus: give either query (the reference's form) or nodes; nodes goes with nodes"),
+        (f"query: q, {CPU}", "prometheus: give either query (the descheduler's form) or nodes; nodes goes with nodes"),
         (
             "query: q, window: 5m",
-            "prometheus: give either query (the reference's form) or nodes; window goes with nodes",
+            "prometheus: give either query (the descheduler's form) or nodes; window goes with nodes",
         ),
         (f"window: 59s, {CPU}", "window: a window is at least 1m"),
         (f"sourceQuantile: 0.4, {CPU}", "prometheus: sourceQuantile and destinationQuantile choose from a window"),
