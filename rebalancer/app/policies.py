@@ -57,8 +57,10 @@ def _policy_text(name: str) -> str:
         return (preset_directory() / f"{name}.yaml" if name in presets() and not path.exists() else path).read_text()
     except FileNotFoundError:
         raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"policy {name} cannot be read: {error}") from error
+    except OSError as error:
+        raise UsageError(f"policy {name} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"policy {name} cannot be read: it is no text in UTF-8 ({error.reason})") from error
 
 
 def limits(policy: Policy) -> Limits:
