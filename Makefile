@@ -20,7 +20,7 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 test: $(READY) lint ## check style, types and layers, then run the tests
 	@$(VENV)/bin/python -m pytest -q -n auto
 
-lint: $(READY)
+lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/mypy --no-error-summary
