@@ -84,7 +84,7 @@ class Figures:
         return {**amounts, PODS: 1}
 
     def why_stuck(self, pod: Pod) -> Refused | None:
-        """Return why a pod is no candidate: it has just come, is too young for the window, or of unknown usage or none."""
+        """Return why a pod is no candidate: just come, too young for the window, or of unknown usage or none."""
         if self._measured.window and self._young(pod):
             age = self._age(pod).total_seconds()
             return Refused(
