@@ -4,6 +4,7 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 """
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -114,7 +115,7 @@ def run(
         Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
         lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
     )
-    _print(outcome.report, output, everything=verbosity > 0)
+    _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0))
     sys.exit(outcome.exit_code)
 
 
@@ -201,6 +202,19 @@ def _confirm(cluster: dict[str, str | None]) -> None:
         agreed = False
     if not agreed:
         raise UsageError("nothing was done")
+
+
+def _deliver(write: Callable[[], None]) -> None:
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise  # click's: whoever read it has seen enough
+    except OSError as error:
+        click.echo(f"Error: the report cannot be written: {error.strerror}", err=True)
+        # What is left in the buffer would be tried again, and complained of, as Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def _print(report: dict[str, Any], output: str, *, everything: bool) -> None:

@@ -274,3 +274,24 @@ def test_a_terminal_without_unicode_gets_a_table_too(folder: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode("ascii").startswith("Dry run on cluster.json")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_a_report_that_cannot_be_written_is_told_in_a_line(folder: Path, output: str) -> None:
+    """Whatever was decided, its user learns that the report is lost; no traceback says so."""
+    command = [sys.executable, "-m", "rebalancer", "run", "--policy", "policy.yaml", "--snapshot", "cluster.json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "--output", output],
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == ["Error: the report cannot be written: No space left on device"]
