@@ -29,8 +29,8 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Object:
     set_restarts(namespace, namespace.wait_ready(4, "unstable")[:3], restarts=9)
     namespace.wait_budget("exposed", allowed=2)
     namespace.wait_budget("web", allowed=1)
-    within = {"namespaces": {"include": [namespace.name]}}
-    strategies = {
+    within: Object = {"namespaces": {"include": [namespace.name]}}
+    strategies: dict[str, Object] = {
         "RemovePodsHavingTooManyRestarts": {"podRestartThreshold": 5, **within},
         "RemovePodsViolatingNodeTaints": within,
         "PodLifeTime": {"states": ["Running"], **within},

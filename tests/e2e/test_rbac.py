@@ -1,29 +1,55 @@
 """The permissions that examples/kubernetes/rbac.yaml ships are enough, and each one is needed."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
 
+from tests.e2e.acts import names
 from tests.e2e.api import Object
-from tests.e2e.builders import deployment, node
+from tests.e2e.audit import Request
+from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program, everything_in
+from tests.e2e.program import Program, policy
 from tests.e2e.waiting import wait_for
 
 SHIPPED: list[Object] = list(yaml.safe_load_all(Path("examples/kubernetes/rbac.yaml").read_text()))
 ACCOUNT, ROLE, BINDING = SHIPPED
 NAME, HOME = ACCOUNT["metadata"]["name"], ACCOUNT["metadata"]["namespace"]
-# Each permission that a rule gives, as the program names it: "list nodes", "create events.events.k8s.io".
-PERMISSIONS = [
-    (rule, f"{verb} {resource}" + (f".{rule['apiGroups'][0]}" if rule["apiGroups"][0] else ""))
-    for rule in ROLE["rules"]
-    for resource in rule["resources"]
-    for verb in rule["verbs"]
-]
+
+
+class Permission(NamedTuple):
+    """One thing that a rule allows."""
+
+    verb: str
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        """As the program names it: "list nodes", "create events.events.k8s.io"."""
+        return f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
+
+
+def permissions(rules: list[Object]) -> list[Permission]:
+    """All that rules allow."""
+    return [
+        Permission(*each)
+        for rule in rules
+        for each in itertools.product(rule["verbs"], rule["apiGroups"], rule["resources"])
+    ]
+
+
+def rules_for(granted: list[Permission]) -> list[Object]:
+    """Rules that allow this and no more."""
+    return [{"verbs": [verb], "apiGroups": [group], "resources": [resource]} for verb, group, resource in granted]
+
+
+NEEDED = permissions(ROLE["rules"])
 
 #: Puts the shipped objects in place, with these rules, and returns the program with the ServiceAccount's token.
 Granted = Callable[[list[Object]], Program]
@@ -36,8 +62,9 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
 
     def grant(rules: list[Object]) -> Program:
         namespace.create({**ROLE, "rules": rules}, BINDING)
-        for rule in ROLE["rules"]:
-            wait_for(lambda rule=rule: allowed(controlplane, rule) is (rule in rules), f"{rule} in force")  # type: ignore[misc]  # bound early
+        given = permissions(rules)
+        for each in NEEDED:
+            wait_for(lambda each=each: allowed(controlplane, each) is (each in given), f"{each} in force")  # type: ignore[misc]  # bound early
         return Program(controlplane.kubeconfig_for(NAME, controlplane.api.token(NAME, HOME)))
 
     yield grant
@@ -45,9 +72,9 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
 
 
 @pytest.fixture
-def demanding(namespace: Namespace) -> Object:
+def demanding(metrics: ControlPlane, namespace: Namespace) -> Object:
     """A policy that needs every permission, in a namespace with two pods that should go."""
-    namespace.create(node("a"), node("b"), deployment("web", replicas=2))
+    namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"), deployment("web", replicas=2))
     namespace.wait_ready(2, "web")
     gold = {"PodsWithPVC": {"protectedStorageClasses": [{"name": "gold"}]}}
     evictor = {
@@ -55,58 +82,67 @@ def demanding(namespace: Namespace) -> Object:
         "priorityThreshold": {"name": "system-cluster-critical"},
         "podProtections": {"extraEnabled": ["PodsWithPVC"], "config": gold},
     }
-    return everything_in(namespace.name, evictor)
+    strategies: dict[str, Object] = {
+        "PodLifeTime": {"states": ["Running"], "namespaces": {"include": [namespace.name]}},
+        "LowNodeUtilization": {
+            "thresholds": {"cpu": 50},
+            "targetThresholds": {"cpu": 90},
+            "metricsUtilization": {"source": "KubernetesMetrics"},
+        },
+    }
+    return policy(strategies, evictor, metricsProviders=[{"source": "KubernetesMetrics"}])
 
 
 def test_shipped_rules_suffice(
-    controlplane: ControlPlane, namespace: Namespace, granted: Granted, demanding: Object
+    metrics: ControlPlane, namespace: Namespace, granted: Granted, demanding: Object
 ) -> None:
     """Under the shipped ServiceAccount nothing is forbidden, each permission is used, and Events are written."""
     program = granted(ROLE["rules"])
-    start = controlplane.audit_offset()
+    wait_for(lambda: {"a", "b"} <= names(metrics.api.list("NodeMetrics")), "figures of both nodes", 90)
+    start = metrics.audit_offset()
 
     outcome = program.run(demanding)
 
-    requests = controlplane.requests_since(start, user=f"system:serviceaccount:{HOME}:{NAME}")
+    requests = metrics.requests_since(start, user=f"system:serviceaccount:{HOME}:{NAME}")
     assert outcome.exit_code == 0, outcome.stderr
     assert len(outcome.evicted()) == 2
     assert outcome.errors() == {}
     assert not [request for request in requests if request.status >= 400]
-    used = {(request.verb, request.resource, request.subresource) for request in requests}
-    assert used == {
-        (verb, *(resource.split("/") if "/" in resource else (resource, "")))
-        for rule in ROLE["rules"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    events = [each for each in controlplane.api.list("Event", namespace.name) if each["reason"] == "PodLifeTime"]
+    assert {used(request) for request in requests} == set(NEEDED)
+    events = [each for each in metrics.api.list("Event", namespace.name) if each["reason"] == "PodLifeTime"]
     assert {event["involvedObject"]["name"] for event in events} == set(outcome.evicted())
 
 
-@pytest.mark.parametrize(("rule", "permission"), PERMISSIONS, ids=[permission for _, permission in PERMISSIONS])
+@pytest.mark.parametrize("missing", NEEDED, ids=str)
 def test_missing_permission_is_named(
-    namespace: Namespace, granted: Granted, demanding: Object, rule: Object, permission: str
+    namespace: Namespace, granted: Granted, demanding: Object, missing: Permission
 ) -> None:
-    """Without one of the rules the message names verb and resource; only Events can be done without."""
-    program = granted([each for each in ROLE["rules"] if each != rule])
+    """Without one of them the message names verb and resource; Events and usage can be done without."""
+    program = granted(rules_for([each for each in NEEDED if each != missing]))
 
     outcome = program.run(demanding)
 
-    assert f"no permission to {permission}: " in outcome.stderr + json.dumps(outcome.report)
+    assert f"no permission to {missing}: " in outcome.stderr + json.dumps(outcome.report)
     assert "Traceback" not in outcome.stderr
-    if permission.startswith("list"):
-        assert (outcome.exit_code, outcome.report) == (3, {})
-    elif permission == "create pods/eviction":
+    if missing.resource == "pods/eviction":
         assert (outcome.exit_code, outcome.evicted()) == (1, [])
-    else:
+    elif missing.resource == "events" or missing.group == "metrics.k8s.io":
         assert (outcome.exit_code, len(outcome.evicted())) == (0, 2)
+    else:
+        assert (outcome.exit_code, outcome.report) == (3, {})
     assert len(namespace.wait_ready(2, "web")) == 2
 
 
-def allowed(controlplane: ControlPlane, rule: Object) -> bool:
-    """Whether the ServiceAccount has the permissions of a rule, as the API server sees it."""
-    resource, _, subresource = rule["resources"][0].partition("/")
-    asked = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0], "resource": resource, "subresource": subresource}
+def used(request: Request) -> Permission:
+    """The permission that a request took."""
+    group = request.path.split("/")[2] if request.path.startswith("/apis/") else ""
+    return Permission(request.verb, group, "/".join(filter(None, (request.resource, request.subresource))))
+
+
+def allowed(controlplane: ControlPlane, permission: Permission) -> bool:
+    """Whether the ServiceAccount has a permission, as the API server sees it."""
+    resource, _, subresource = permission.resource.partition("/")
+    asked = {"verb": permission.verb, "group": permission.group, "resource": resource, "subresource": subresource}
     user = f"system:serviceaccount:{HOME}:{NAME}"
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
     answer = controlplane.api.request(
