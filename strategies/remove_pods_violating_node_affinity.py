@@ -83,10 +83,8 @@ def _requires_another(homes: Homes, pod: Pod, node: Node) -> str:
 
 
 def _prefers_another(cluster: Cluster, homes: Homes, preferences: Preferences, pod: Pod, node: Node) -> str:
-    if not pod.spec.preferred:
-        return ""
     weight = preferred_weight(pod.spec, node)
     best, other = preferences.best(pod.spec)
-    if max(best, 0) <= weight or not (cluster.fits(pod, node) or homes.takes(pod)):
+    if best <= weight or not (cluster.fits(pod, node) or homes.takes(pod)):
         return ""
     return f"preferred affinity weighs {weight} on {node.name}, {best} on {other.name}"

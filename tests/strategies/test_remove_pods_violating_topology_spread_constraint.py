@@ -13,6 +13,7 @@ from tests.make import cluster, decide, evicted, node, pod, refused, selector
 
 HARD = "DoNotSchedule"
 SOFT = "ScheduleAnyway"
+SSD = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
 
 
 def strategy(**args):
@@ -128,6 +129,15 @@ def test_a_destination_is_below_the_average():
     assert evicted(decide(on, strategy(topologyBalanceNodeFit=False), evictor={"nodeFit": True})) == ["c4"]
 
 
+def test_with_node_fit_some_other_node_must_take_the_pod():
+    """Also where the small domain need not have room."""
+    on = cluster([*zones("a"), *zones("b", cpu="50m")], webs({"a": 2}))
+    ledger = decide(on, strategy(topologyBalanceNodeFit=False), evictor={"nodeFit": True})
+
+    assert evicted(ledger) == []
+    assert refused(ledger) == {"a2": "NodeFit"}
+
+
 @pytest.mark.parametrize(
     ("kinds", "expected"),
     [(None, ["h2"]), ([], ["h2"]), ([HARD], ["h2"]), ([SOFT], ["s2"]), ([HARD, SOFT], ["h2", "s2"])],
@@ -194,11 +204,11 @@ def test_match_label_keys_tell_replica_sets_apart():
     assert evicted(decide(cluster(zones("a", "b"), different), strategy())) == []
 
 
+@pytest.mark.parametrize("only", [{"node_terms": SSD, "node_affinity": True}, {"node_selector": {"disk": "ssd"}}])
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["p1"])])
-def test_node_affinity_policy(policy, expected):
+def test_node_affinity_policy(policy, expected, only):
     """Honor: nodes that the declaring pod cannot use make no domains."""
-    ssd = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
-    declarer = web("p2", spread=over(node_affinity_policy=policy), node_terms=ssd, node_affinity=True)
+    declarer = web("p2", spread=over(node_affinity_policy=policy), **only)
     nodes = [node("n-a", labels={"zone": "a", "disk": "ssd"}), *zones("b")]
 
     assert evicted(decide(cluster(nodes, [web("p1", spread=()), declarer]), strategy())) == expected

@@ -1,5 +1,6 @@
 """Constraints as they apply to pods, and their domains."""
 
+import msgspec
 import pytest
 
 from rebalancer.model.objects import SpreadConstraint
@@ -37,14 +38,22 @@ def test_constraints_that_mean_the_same_are_one(fields, spread, number):
     assert len(spreads(pods, {"DoNotSchedule"})) == number
 
 
+def test_replicas_of_one_spec_may_differ_in_the_labels_that_count():
+    """Equal specs are looked at once only where the labels are equal too."""
+    one = pod("p1", labels={"hash": "1"}, spread=(constraint(match_label_keys=("hash",)),))
+    others = [msgspec.structs.replace(one, name="p2"), msgspec.structs.replace(one, name="p3", labels={"hash": "2"})]
+
+    assert len(spreads([one, *others], {"DoNotSchedule"})) == 2
+
+
 def test_domains_come_smallest_first_and_equal_ones_by_value():
     """Whatever the order of nodes and pods."""
-    nodes = [node(f"n-{zone}", labels={"zone": zone}) for zone in "dcba"]
+    nodes = [node(f"n-{zone}", labels={"zone": zone}) for zone in "edcba"]
     pods = [pod("p1", node="n-d"), pod("p2", node="n-b"), pod("p3", node="n-b"), pod("p4", node="n-a")]
     (spread,) = spreads([pod("p", spread=(constraint(),))], {"DoNotSchedule"})
 
     domains = Topology(cluster(nodes, pods)).domains(spread, pods)
-    assert [(each.value, len(each.pods)) for each in domains] == [("c", 0), ("a", 1), ("d", 1), ("b", 2)]
+    assert [(each.value, len(each.pods)) for each in domains] == [("c", 0), ("e", 0), ("a", 1), ("d", 1), ("b", 2)]
 
 
 def test_pods_should_go_below_the_average():
