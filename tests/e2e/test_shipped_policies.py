@@ -34,6 +34,8 @@ SOURCES = {
 }
 BY_REQUESTS = [name for name, sources in SOURCES.items() if not sources]
 BY_METRICS_SERVER = [name for name, sources in SOURCES.items() if sources == {"KubernetesMetrics"}]
+PACKING = [name for name in BY_METRICS_SERVER if "HighNodeUtilization" in str(SHIPPED[name])]
+RELIEVING = sorted({*BY_METRICS_SERVER} - {*PACKING})
 WITHOUT_SOURCE = sorted({*SHIPPED} - {*BY_REQUESTS, *BY_METRICS_SERVER})
 
 
@@ -60,6 +62,17 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
     return namespace
 
 
+@pytest.fixture
+def sparse(namespace: Namespace) -> Namespace:
+    """A cluster with one node at work, by what its pods use, and two that are nearly idle, whatever is requested."""
+    namespace.create(*(node(name, cpu="10") for name in ("a", "b", "c")))
+    namespace.create(daemonset("agent"))
+    namespace.create(deployment("steady", replicas=5, cpu="100m", usage="900m", node="a"))
+    namespace.create(*(deployment(f"quiet-{on}", cpu="4", usage="100m", node=on) for on in ("b", "c")))
+    namespace.wait_ready(3 + 5 + 2)
+    return namespace
+
+
 @pytest.mark.parametrize("name", BY_REQUESTS)
 def test_policy_by_requests(troubled: Namespace, program: Program, name: str) -> None:
     """It is taken without a warning, finds something to do, and does exactly what its dry run listed."""
@@ -78,25 +91,46 @@ def test_policy_by_requests(troubled: Namespace, program: Program, name: str) ->
     assert before - uids(troubled.pods()) == set(plan.evicted_uids())
 
 
-@pytest.mark.parametrize("name", BY_METRICS_SERVER)
+@pytest.mark.parametrize("name", RELIEVING)
 def test_policy_by_metrics_server(metrics: ControlPlane, troubled: Namespace, program: Program, name: str) -> None:
     """It finds the node that is busy, and does as much as its dry run; which of equal pods may change."""
-    measured = {pod["metadata"]["name"] for pod in troubled.pods(phase="Running")}
-    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", troubled.name)), "figures of all pods", 90)
-    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes", 90)
-    before = uids(troubled.pods())
+    moved = as_planned(metrics, troubled, program, SHIPPED[name])
 
-    plan = program.dry_run(SHIPPED[name], "--strict")
-    untouched = uids(troubled.pods())
-    outcome = program.run(SHIPPED[name], "--strict")
+    assert moved["LowNodeUtilization", "a"]
+
+
+@pytest.mark.parametrize("name", PACKING)
+def test_packing_policy_by_metrics_server(
+    metrics: ControlPlane, sparse: Namespace, program: Program, name: str
+) -> None:
+    """It empties both idle nodes, which have room for each other, onto the one at work, as its dry run said."""
+    moved = as_planned(metrics, sparse, program, SHIPPED[name])
+
+    assert moved == {("HighNodeUtilization", "b"): 1, ("HighNodeUtilization", "c"): 1}
+
+
+def as_planned(
+    metrics: ControlPlane, namespace: Namespace, program: Program, shipped: Object
+) -> Counter[tuple[str, str]]:
+    """Dry run and live run, once all is measured, come to the same; returns how many each strategy took off a node."""
+    measured = {pod["metadata"]["name"] for pod in namespace.pods(phase="Running")}
+    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", namespace.name)), "figures of all pods", 90)
+    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes", 90)
+    before = uids(namespace.pods())
+
+    plan = program.dry_run(shipped, "--strict")
+    untouched = uids(namespace.pods())
+    outcome = program.run(shipped, "--strict")
 
     assert (plan.exit_code, outcome.exit_code) == (0, 0), plan.stderr + outcome.stderr
     assert (plan.errors(), outcome.errors()) == ({}, {})
     assert untouched == before
-    counts = [Counter((each["strategy"], each["node"]) for each in run.report["evictions"]) for run in (plan, outcome)]
-    assert counts[0] == counts[1]
-    assert counts[0]["LowNodeUtilization", "a"]
-    assert before - uids(troubled.pods()) == set(outcome.evicted_uids())
+    assert before - uids(namespace.pods()) == set(outcome.evicted_uids())
+    planned, moved = (
+        Counter((each["strategy"], each["node"]) for each in run.report["evictions"]) for run in (plan, outcome)
+    )
+    assert moved == planned
+    return moved
 
 
 @pytest.mark.parametrize("name", WITHOUT_SOURCE)
