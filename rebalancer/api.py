@@ -22,7 +22,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
+from rebalancer.args import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
 from rebalancer.errors import StrategyError
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.emptying import Emptying
@@ -40,6 +40,7 @@ from rebalancer.model.relief import Relief
 from rebalancer.model.reservations import Reservations
 from rebalancer.model.selectors import LabelSelector, Requirement
 from rebalancer.model.spread import Domain, Spread, Topology, below_average, moves, spreads
+from rebalancer.model.states import POD_STATES
 from rebalancer.model.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
 from rebalancer.model.takers import Takers
 from rebalancer.model.usage import (
@@ -59,6 +60,7 @@ from rebalancer.usage_args import MetricsUtilization
 
 __all__ = [
     "METRIC_RESOURCE",
+    "POD_STATES",
     "PREFER_NO_SCHEDULE",
     "Args",
     "Balance",
@@ -73,6 +75,7 @@ __all__ = [
     "Field",
     "Figures",
     "Homes",
+    "IncludeOrExclude",
     "Int",
     "LabelIndex",
     "LabelSelector",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -72,17 +72,21 @@ class Part(Args):
     ignored_keys = frozenset()
 
 
-class Namespaces(Part):
-    """Namespaces by name: either only some, or all but some."""
+class IncludeOrExclude(Part):
+    """Names of one kind: either only some, or all but some."""
 
-    include: tuple[str, ...] = Field((), strict=False, description="Only pods in these namespaces.")
-    exclude: tuple[str, ...] = Field((), strict=False, description="No pods in these namespaces.")
+    include: tuple[str, ...] = Field((), strict=False, description="Only these.")
+    exclude: tuple[str, ...] = Field((), strict=False, description="All but these.")
 
     @model_validator(mode="after")
-    def _one_side(self) -> "Namespaces":
+    def _one_side(self) -> Self:
         if self.include and self.exclude:
             raise ValueError("give either include or exclude, not both")
         return self
+
+
+class Namespaces(IncludeOrExclude):
+    """Namespaces by name: either only some, or all but some."""
 
     def __contains__(self, namespace: str) -> bool:
         return (not self.include or namespace in self.include) and namespace not in self.exclude

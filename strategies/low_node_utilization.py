@@ -46,7 +46,6 @@ from rebalancer.api import (
     Reservations,
     Room,
     Thresholds,
-    Usage,
     UtilizationArgs,
     around_mean,
     means,
@@ -117,7 +116,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
             )
 
     def _relocate(self, cluster: Cluster, evict: Evict) -> None:
-        args, usage = self.args, self.usage(cluster, evict)
+        args, usage = self.args, self.args.usage(cluster, evict)
         loads = node_loads(cluster, usage)
         low, high = self._bounds(loads)
         peaks = node_loads(cluster, usage.at_peak)
@@ -133,14 +132,6 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
                 wanted=self._wanted,
                 limit=args.eviction_limits.node,
             )
-
-    def usage(self, cluster: Cluster, evict: Evict) -> Usage:
-        """Return what nodes and pods use, by the source that the arguments name.
-
-        Raises:
-            StrategyError: it has no answer.
-        """
-        return self.args.usage(cluster, evict)
 
     def _wanted(self, pod: Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rebalancer.api import (
+    POD_STATES,
     Cluster,
     Condition,
     Count,
     Deschedule,
     Evict,
     Field,
+    IncludeOrExclude,
     Int,
     Names,
     Part,
@@ -26,41 +28,9 @@ from rebalancer.api import (
     model_validator,
 )
 
-PHASES = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
-POD_REASONS = ("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError")
-WAITING_REASONS = (
-    "PodInitializing",
-    "ContainerCreating",
-    "ImagePullBackOff",
-    "CrashLoopBackOff",
-    "CreateContainerConfigError",
-    "ErrImagePull",
-    "CreateContainerError",
-    "InvalidImageName",
-)
-TERMINATED_REASONS = (
-    "OOMKilled",
-    "Error",
-    "Completed",
-    "DeadlineExceeded",
-    "Evicted",
-    "ContainerCannotRun",
-    "StartError",
-)
-STATES = frozenset((*PHASES, *POD_REASONS, *WAITING_REASONS, *TERMINATED_REASONS))
 
-
-class OwnerKinds(Part):
+class OwnerKinds(IncludeOrExclude):
     """Kinds of owners: either at least one of these, or none of those."""
-
-    include: Names = Field((), description="Only pods with an owner of one of these kinds.")
-    exclude: Names = Field((), description="No pods with an owner of one of these kinds.")
-
-    @model_validator(mode="after")
-    def _one_side(self) -> "OwnerKinds":
-        if self.include and self.exclude:
-            raise ValueError("give either include or exclude, not both")
-        return self
 
     def selects(self, pod: Pod) -> bool:
         """Tell whether the pod's owners are of the kinds asked for."""
@@ -111,9 +81,9 @@ class PodLifeTimeArgs(PodArgs):
     @field_validator("states")
     @classmethod
     def _known(cls, states: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = sorted(set(states) - STATES)
+        unknown = sorted(set(states) - POD_STATES)
         if unknown:
-            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(STATES))}")
+            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(POD_STATES))}")
         return states
 
     @model_validator(mode="after")

@@ -115,10 +115,6 @@ class Cluster:
         """Tell whether the pod could run on the node (see `rebalancer.model.fit`)."""
         return not self._fit.why_not(pod, node)
 
-    def fits_any(self, pod: Pod, nodes: Iterable[Node]) -> bool:
-        """Tell whether the pod could run on one of these nodes; its own may be among them."""
-        return any(not self._fit.why_not(pod, node) for node in nodes)
-
     def fits_any_other(self, pod: Pod, nodes: Iterable[Node]) -> bool:
         """Tell whether the pod could run on one of these nodes other than its own."""
         return any(node.name != pod.node and not self._fit.why_not(pod, node) for node in nodes)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from typing import IO, Any
 
 from rich.box import SIMPLE_HEAD
@@ -28,9 +29,16 @@ def print_table(report: Report, stream: IO[str], *, everything: bool = False) ->
         stream: where to.
         everything: list every refused pod instead of naming the first ones of each cause.
     """
-    terminal = stream.isatty()
-    console = Console(file=stream, width=None if terminal else _PLAIN_WIDTH, highlight=False, soft_wrap=not terminal)
     report = _printable(report)
+    if stream.isatty():
+        _print_all(Console(file=stream, highlight=False), report, everything=everything)
+        return
+    plain = StringIO()
+    _print_all(Console(file=plain, width=_PLAIN_WIDTH, highlight=False, soft_wrap=True), report, everything=everything)
+    stream.writelines(f"{line.rstrip()}\n" for line in plain.getvalue().splitlines())
+
+
+def _print_all(console: Console, report: Report, *, everything: bool) -> None:
     _print_head(console, report)
     _print_totals(console, report)
     _print_evictions(console, report["evictions"])

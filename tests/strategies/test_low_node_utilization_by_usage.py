@@ -1,5 +1,7 @@
 """LowNodeUtilization on usage that is not requests, with and without figures for single pods (strategies.md 3.7)."""
 
+from typing import ClassVar
+
 import pytest
 
 from rebalancer.api import METRIC_RESOURCE, Cluster, Evict, Usage
@@ -8,10 +10,10 @@ from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizati
 from tests.make import cluster, decide, evicted, node, pod, refused
 
 
-class Measured(LowNodeUtilization):
-    """The strategy with the usage that the test gives it."""
+class Measured(LowNodeUtilizationArgs):
+    """The strategy's arguments with the usage that the test gives it."""
 
-    given = Usage({})
+    given: ClassVar[Usage] = Usage({})
 
     def usage(self, cluster: Cluster, evict: Evict) -> Usage:
         return self.given
@@ -19,9 +21,8 @@ class Measured(LowNodeUtilization):
 
 def measured(usage, resource=METRIC_RESOURCE, **args):
     whole = {"thresholds": {resource: 30}, "targetThresholds": {resource: 50}, **args}
-    strategy = Measured(LowNodeUtilizationArgs.model_validate(whole))
-    strategy.given = usage
-    return strategy
+    given = type("Given", (Measured,), {"given": usage, "__annotations__": {"given": ClassVar[Usage]}})
+    return LowNodeUtilization(given.model_validate(whole))
 
 
 def shares(**percents):

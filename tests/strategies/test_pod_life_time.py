@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
+from rebalancer.api import POD_STATES
 from rebalancer.engine.budget import Limits
 from rebalancer.model.objects import Condition, ContainerStatus
-from strategies.pod_life_time import STATES, PodLifeTime, PodLifeTimeArgs
+from strategies.pod_life_time import PodLifeTime, PodLifeTimeArgs
 from tests.make import NOW, cluster, decide, evicted, node, owner, pod, refused
 
 
@@ -284,4 +285,4 @@ def test_a_condition_may_ask_for_a_time_of_zero():
 
 def test_every_documented_state_is_known():
     """Five phases, and the reasons of pods and containers."""
-    assert len(STATES) == 5 + 4 + 8 + 7
+    assert len(POD_STATES) == 5 + 4 + 8 + 7

@@ -62,11 +62,10 @@ def test_siblings_count_in_every_phase_and_everywhere() -> None:
 
 
 def test_a_pod_fits_somewhere_else_only_on_another_node() -> None:
-    """Its own node counts for `fits_any` and never for `fits_any_other`."""
+    """Its own node never counts."""
     candidate = pod("a", node="n1")
     on = cluster([node("n1"), node("n2", unschedulable=True)], [candidate])
 
-    assert on.fits_any(candidate, on.nodes)
     assert not on.fits_any_other(candidate, on.nodes)
 
 
