@@ -18,8 +18,9 @@ METRICS = "metrics.k8s.io/v1beta1"
 PRESET = Path(__file__).parents[2] / "policies/presets/usage-load-watcher.yaml"
 PRESET_URL = "http://load-watcher.kube-system:2020"
 
-#: How sources are set up and asked; with Prometheus in the form that has resources.
+#: Under which key a provider says where it is.
 PROVIDERS = {"Prometheus": "prometheus", "LoadWatcher": "loadWatcher", "KubernetesMetrics": None}
+#: How Prometheus is asked, in the form that has resources.
 BUSY = {"nodes": {"cpu": {"query": "busy", "unit": "ratio", "base": "capacity"}}}
 USAGES = {"Prometheus": {"prometheus": BUSY}}
 
@@ -49,7 +50,7 @@ def cluster(server):
 def load_watcher(*, busy=90, ended=timedelta(0)):
     """One whose window ended so long ago."""
     percents = {"n1": {"CPU": busy, "Memory": 20}, "n2": {"CPU": 10, "Memory": 20}}
-    return FakeLoadWatcher(percents, datetime.now(UTC) - ended, operators=("STD", "AVG"))
+    return FakeLoadWatcher(percents, datetime.now(UTC) - ended)
 
 
 def by_preset(rebalancer, cluster, url, *, without=""):
