@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 from urllib.error import URLError
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 import yaml
@@ -68,11 +68,15 @@ class Series:
 
 @dataclass
 class RealPrometheus:
-    """See the module.  `folder` takes its data; `targets` are host:port of exporters, scraped every second."""
+    """See the module.  `folder` takes its data.
+
+    Scraped every second are `targets`, host:port of exporters, and `instances`, full URLs by the label `instance`.
+    """
 
     folder: Path
     past: Iterable[Series] = ()
     targets: tuple[str, ...] = ()
+    instances: Mapping[str, str] = field(default_factory=dict)
     now: datetime = NOW
     port: int = field(default_factory=_free_port)
     _open: ExitStack = field(default_factory=ExitStack)
@@ -101,7 +105,7 @@ class RealPrometheus:
             return json.load(answer)["data"]["result"]
 
     def _command(self) -> list[str]:
-        config = {"scrape_configs": [self._job()]} if self.targets else {}
+        config = {"scrape_configs": [self._job()]} if self.targets or self.instances else {}
         (self.folder / "prometheus.yaml").write_text(yaml.safe_dump({"global": {"scrape_interval": "1s"}, **config}))
         return [
             "prometheus",
@@ -112,7 +116,8 @@ class RealPrometheus:
         ]
 
     def _job(self) -> dict[str, object]:
-        return {"job_name": "nodes", "honor_labels": True, "static_configs": [{"targets": list(self.targets)}]}
+        static = [{"targets": list(self.targets)}, *(_one(*each) for each in self.instances.items())]
+        return {"job_name": "nodes", "honor_labels": True, "static_configs": static}
 
     def _write_past(self) -> None:
         by_name: dict[str, list[str]] = {}
@@ -144,6 +149,11 @@ class RealPrometheus:
 
     def _said(self) -> str:
         return (self.folder / "prometheus.log").read_text()[-2000:]
+
+
+def _one(instance: str, url: str) -> dict[str, object]:
+    parts = urlsplit(url)
+    return {"targets": [parts.netloc], "labels": {"instance": instance, "__metrics_path__": parts.path}}
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
