@@ -49,6 +49,13 @@ def _parser() -> argparse.ArgumentParser:
         "--scenario", action="append", choices=list(SCENARIOS), help=f"all, or: {names}".replace("%", "%%")
     )
     parser.add_argument("--cycles", type=int, help="how many; else the scenario's own number")
+    parser.add_argument(
+        "--interval",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="between cycles, at least; in life they are minutes",
+    )
     parser.add_argument("--runs", type=int, default=3, help="how many, each with a load of its own; the median counts")
     parser.add_argument("--seed", type=int, default=1, help="of the first run's load")
     parser.add_argument("--policy", type=Path, help="instead of the scenario's")
@@ -90,6 +97,7 @@ def _run(
             program,
             seed=options.seed + run - 1,
             cycles=options.cycles or scenario.cycles,
+            interval=options.interval,
             placement=placement,
             told=partial(_say_of, where),
         )

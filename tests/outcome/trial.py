@@ -1,6 +1,7 @@
 """One trial: a cluster is built, and one program works on it for some cycles."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.harness import ControlPlane
+from tests.e2e.waiting import wait_for
 from tests.outcome.load import make_load, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
@@ -54,6 +56,7 @@ def play(
     *,
     seed: int,
     cycles: int,
+    interval: float,
     placement: Placement | None,
     told: Callable[[str], None],
 ) -> Trial:
@@ -65,6 +68,7 @@ def play(
         program: What is measured.
         seed: Of the load.
         cycles: How many.
+        interval: Seconds from the beginning of a cycle to that of the next, at least; pods age meanwhile.
         placement: Where the pods are at the start; else the scheduler decides.
         told: Gets a line about how far it is.
     """
@@ -80,7 +84,10 @@ def play(
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
         state = stage.state()
+        due = time.monotonic()
         for number in range(cycles):
+            _wait_until(due)
+            due = time.monotonic() + interval
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
                 state = stage.state()
@@ -88,6 +95,11 @@ def play(
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
     return Trial(bounds_of(policy), placed, done)
+
+
+def _wait_until(due: float) -> None:
+    left = max(due - time.monotonic(), 0.0)
+    wait_for(lambda: time.monotonic() >= due, "the time of the next cycle", deadline=left + 10, interval=1.0)
 
 
 def _cycle(plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State) -> Cycle:
