@@ -65,6 +65,7 @@ class DisruptionBudgets:
         self._budgets: defaultdict[str, list[DisruptionBudget]] = defaultdict(list)
         for budget in budgets:
             self._budgets[budget.namespace].append(budget)
+        self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
         self._spent: Counter[tuple[str, str]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
@@ -88,7 +89,13 @@ class DisruptionBudgets:
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
         if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating:
             return []
-        return [budget for budget in self._budgets.get(pod.namespace, ()) if covers(budget, pod)]
+        # Replicas share their labels, and the pods keep them alive: an id stands for one set of labels.
+        key = (pod.namespace, id(pod.labels))
+        known = self._selecting.get(key)
+        if known is None:
+            known = [budget for budget in self._budgets.get(pod.namespace, ()) if covers(budget, pod)]
+            self._selecting[key] = known
+        return known
 
     def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
         if _free_of_charge(budget, pod):
