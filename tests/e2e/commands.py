@@ -56,6 +56,8 @@ class Commands:
             *("--service-cluster-ip-range", "10.96.0.0/16", "--endpoint-reconciler-type", "none"),
             *("--audit-policy-file", key("audit-policy.yaml"), "--audit-log-path", key("audit.jsonl")),
             *("--audit-log-maxsize", "10000"),  # MB: never rotated, so that offsets stay true
+            # Each eviction lists the PDBs, and a list from the watch cache waits up to 0.1 s until that is up to date.
+            *("--watch-cache-sizes", "poddisruptionbudgets.policy#0"),
             # Without a front-proxy certificate the aggregated metrics API answers 403.
             *("--requestheader-client-ca-file", key("ca.crt")),
             *("--requestheader-allowed-names", "front-proxy-client"),

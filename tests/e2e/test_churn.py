@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from tests.e2e.acts import uids
+from tests.e2e.api import Object
 from tests.e2e.builders import LOCAL_STORAGE, daemonset, node, pdb, pod, replicaset
 from tests.e2e.churn import Churn
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.program import Outcome, Program, everything_in
+from tests.e2e.program import Outcome, Program, policy
 from tests.e2e.waiting import wait_for
 from tests.e2e.watching import ReadyWatch
 
@@ -24,6 +25,7 @@ GUARDED_REPLICAS = 10
 MIN_AVAILABLE = 7
 GUARDED = [f"guarded-{number}" for number in range(4)]
 GUARD = {"guarded": "yes"}
+HALVES = ("even", "odd")
 
 
 def test_evictions_under_churn(
@@ -62,22 +64,30 @@ def test_evictions_under_churn(
 
 
 def run_until_evicted(program: Program, namespace: Namespace) -> list[Outcome]:
-    """Run again and again until so many pods are evicted; every run must be sound."""
-    policy = everything_in(namespace.name)
+    """Run again and again until so many pods are evicted, two runs at a time; every run must be sound."""
+    policies = [half_of(namespace, half) for half in HALVES]
     outcomes: list[Outcome] = []
     while sum(len(outcome.evicted()) for outcome in outcomes) < EVICTIONS:
         assert len(outcomes) < MOST_RUNS, [len(outcome.evicted()) for outcome in outcomes]
-        outcome = program.run(policy)
-        assert outcome.exit_code == 0, outcome.stderr
-        assert outcome.errors() == {}
-        outcomes.append(outcome)
+        with program.start(policies[0]) as one, program.start(policies[1]) as other:
+            outcomes += [one.finish(), other.finish()]
+        for outcome in outcomes[-2:]:
+            assert outcome.exit_code == 0, outcome.stderr
+            assert outcome.errors() == {}
     return outcomes
+
+
+def half_of(namespace: Namespace, half: str) -> Object:
+    """A policy by which every running pod with a label should go."""
+    selector = {"matchLabels": {"half": half}}
+    within = {"include": [namespace.name]}
+    return policy({"PodLifeTime": {"states": ["Running"], "namespaces": within, "labelSelector": selector}})
 
 
 def settle(namespace: Namespace) -> None:
     """Workloads with a PDB and without, and protected pods of several kinds."""
     namespace.create(*(node(f"n{number}", cpu="64", pods=120) for number in range(10)))
-    safe = {"protected": "yes"}
+    safe = {"protected": "yes", "half": HALVES[0]}
     namespace.create(
         daemonset("agent", labels={"app": "agent", **safe}),
         replicaset(
@@ -88,11 +98,19 @@ def settle(namespace: Namespace) -> None:
         pod("mirror", node="n0", labels={"app": "mirror", **safe}, annotations={"kubernetes.io/config.mirror": "hash"}),
     )
     namespace.create(*(pdb(name, min_available=MIN_AVAILABLE) for name in GUARDED))
-    namespace.create(*(replicaset(name, GUARDED_REPLICAS, labels={"app": name, **GUARD}) for name in GUARDED))
+    namespace.create(*(replicaset(name, GUARDED_REPLICAS, labels=labels_of(name) | GUARD) for name in GUARDED))
     # Bound past the scheduler and gone without grace: that halves what a replacement costs the control plane.
-    free = (replicaset(name, REPLICAS, node=f"n{number}", grace=0) for number, name in enumerate(FREE))
+    free = (
+        replicaset(name, REPLICAS, node=f"n{number}", grace=0, labels=labels_of(name))
+        for number, name in enumerate(FREE)
+    )
     namespace.create(*free)
     total = 24 + GUARDED_REPLICAS * len(GUARDED) + REPLICAS * len(FREE)
     wait_for(lambda: len(namespace.ready()) == total, f"{total} pods Ready", deadline=120)
     for name in GUARDED:
         namespace.wait_budget(name, allowed=GUARDED_REPLICAS - MIN_AVAILABLE)
+
+
+def labels_of(name: str) -> dict[str, str]:
+    """Labels of a workload's pods; those with even numbers are one run's, the others another's."""
+    return {"app": name, "half": HALVES[int(name[-1]) % 2]}

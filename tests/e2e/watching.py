@@ -26,7 +26,7 @@ class ReadyWatch:
     """
 
     def __init__(
-        self, api: Api, namespace: str, labels: Mapping[str, str] = MappingProxyType({}), seconds: int = 900
+        self, api: Api, namespace: str, labels: Mapping[str, str] = MappingProxyType({}), seconds: int = 3600
     ) -> None:
         self._api = api
         self._namespace = namespace
