@@ -29,6 +29,8 @@ from rebalancer.model.emptying import Emptying
 from rebalancer.model.evict import Evict
 from rebalancer.model.eviction_order import cheapest_first
 from rebalancer.model.figures import Figures
+from rebalancer.model.filling import FIRST_CEILING, LAST_CEILING, Band, Filling
+from rebalancer.model.forecast import Forecast
 from rebalancer.model.homes import Homes
 from rebalancer.model.label_index import LabelIndex
 from rebalancer.model.level import Level
@@ -59,11 +61,14 @@ from rebalancer.model.verdict import Failed, Refused, Verdict
 from rebalancer.usage_args import MetricsUtilization
 
 __all__ = [
+    "FIRST_CEILING",
+    "LAST_CEILING",
     "METRIC_RESOURCE",
     "POD_STATES",
     "PREFER_NO_SCHEDULE",
     "Args",
     "Balance",
+    "Band",
     "Cluster",
     "Condition",
     "ContainerStatus",
@@ -74,6 +79,8 @@ __all__ = [
     "Evict",
     "Field",
     "Figures",
+    "Filling",
+    "Forecast",
     "Homes",
     "IncludeOrExclude",
     "Int",
@@ -228,6 +235,11 @@ class UtilizationArgs(Args):
         if self.metrics_utilization is None or self.metrics_utilization.selection is None:
             return None
         return Figures(cluster, self._measured(cluster, evict), self.thresholds)
+
+    def forecast(self, cluster: Cluster) -> Forecast | None:
+        """Return where the scheduler would put pods; None if the arguments say that nobody knows."""
+        known = self.metrics_utilization is None or self.metrics_utilization.scheduler == "default"
+        return Forecast(cluster) if known else None
 
     def _measured(self, cluster: Cluster, evict: Evict) -> Measured:
         figures = cluster.measure(self.metrics_utilization)

@@ -158,6 +158,11 @@ class MetricsUtilization(Part):
     when_missing: Literal["fail", "requests"] = Field(
         "fail", description="requests: what nodes request stands in for usage that is missing, also for all of it."
     )
+    scheduler: Literal["default", "unknown"] = Field(
+        "default",
+        description="For selection: relief. default: pods that would come back, or land on a full node by "
+        "kube-scheduler's default scores, stay; unknown: a destination with room is enough.",
+    )
     prometheus: PrometheusUsage | None = Field(None, description=f"For the source {PROMETHEUS}.")
 
     @property

@@ -19,9 +19,11 @@ With metricsUtilization and `selection: relief` the fewest moves do it.  The nod
 in points summed over the resources above them.  Of the cheapest pods the one goes that cures the excess with the least
 left over, or, if none does, the one that leaves the least; pods of Jobs last among their like; none that takes less
 than a tenth of the first excess without curing it.  And a pod goes only if some underutilized node takes it by
-requests, taints and affinity, and stays within its targets with its usage at the peak; that node is charged with it.
-An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With useDeviationThresholds, once
-no node is above its targets, nodes above the mean give to those still low, down to the mean.
+requests, taints and affinity, and stays within its targets with its usage at the peak; and only if the scheduler would
+likely put it neither back nor on a node that it lifts above target.  The node where it would land is charged with it.
+An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With useDeviationThresholds
+destinations are all nodes below the mean of some resource; and when nodes above the band have given what they may,
+nodes above the mean give to those below the band, a few pods a cycle.
 
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
@@ -31,12 +33,17 @@ from collections.abc import Sequence
 from functools import partial
 
 from rebalancer.api import (
+    FIRST_CEILING,
+    LAST_CEILING,
     Balance,
+    Band,
     Cluster,
     Count,
     Evict,
     Field,
     Figures,
+    Filling,
+    Level,
     NodeLoad,
     Part,
     Percentages,
@@ -52,9 +59,6 @@ from rebalancer.api import (
     model_validator,
     node_loads,
 )
-
-#: How far low nodes are brought towards the mean: at the very edge of the band they would soon be outside again.
-_INTO_THE_BAND = 0.5
 
 
 class EvictionLimits(Part):
@@ -98,22 +102,30 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
             self._relocate(cluster, evict)
 
     def _relieve(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
-        args, loads = self.args, figures.loads()
+        loads = figures.loads()
         low, high = self._bounds(loads)
-        sources = [figures.as_source(load) for load in loads]
+        band = Band(low, means(loads, low), high)
         peaks = [figures.as_destination(load.node) for load in loads if not load.node.unschedulable]
-        under = [peak for peak in peaks if peak.within(low)]
-        if len(under) <= max(args.number_of_nodes, 0):
+        under = [peak for peak in peaks if self._takes(peak, band)]
+        if not under or self._too_few(peaks, low):
             return
-        places = Reservations(cluster, under, high)
-        limit = args.eviction_limits.node
-        relief = Relief(cluster, evict.sparing_owners(), figures, places, high, self._wanted, limit)
+        ceilings = band.above(FIRST_CEILING) if self.args.use_deviation_thresholds else high
+        others = [peak for peak in peaks if peak not in under]
+        places = Reservations(cluster, under, ceilings, others=others, forecast=self.args.forecast(cluster))
+        relief = Relief(
+            cluster, evict.sparing_owners(), figures, places, high, self._wanted, self.args.eviction_limits.node
+        )
+        sources = [figures.as_source(load) for load in loads]
         relief.run(sources)
-        if args.use_deviation_thresholds:
-            centre = means(loads, low)
-            relief.fill(
-                sources, {name: low[name] + (centre[name] - low[name]) * _INTO_THE_BAND for name in low}, centre
-            )
+        if self.args.use_deviation_thresholds:
+            self._even_out(relief, sources, band)
+        relief.warn(sources)
+
+    def _even_out(self, relief: Relief, sources: Sequence[Level], band: Band) -> None:
+        if relief.ordered(sources):
+            relief.reservations.limit(band.above(LAST_CEILING))
+            relief.run(sources)
+        Filling(relief, band).run(sources)
 
     def _relocate(self, cluster: Cluster, evict: Evict) -> None:
         args, usage = self.args, self.args.usage(cluster, evict)
@@ -135,6 +147,14 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     def _wanted(self, pod: Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude
+
+    def _too_few(self, peaks: Sequence[Level], low: Percentages) -> bool:
+        least = self.args.number_of_nodes
+        return least > 0 and sum(peak.within(low) for peak in peaks) <= least
+
+    def _takes(self, peak: Level, band: Band) -> bool:
+        """Tell whether a node is a destination: nearly idle, or, in a band, below the mean of some resource."""
+        return peak.lacks(band.mean) if self.args.use_deviation_thresholds else peak.within(band.low)
 
     def _bounds(self, loads: Sequence[NodeLoad]) -> tuple[Percentages, Percentages]:
         low, high = self.args.thresholds, self.args.target_thresholds

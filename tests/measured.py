@@ -60,6 +60,11 @@ def low(thresholds: float | dict[str, float] = 20, targets: float | dict[str, fl
     return LowNodeUtilization(LowNodeUtilizationArgs.model_validate(given))
 
 
+def low_anywhere(thresholds: float | dict[str, float] = 20, targets: float | dict[str, float] = 50, **args: Any) -> Any:
+    """As `low`, of a scheduler that nobody knows: a destination with room is enough."""
+    return low(thresholds, targets, **{"metricsUtilization": {**RELIEF, "scheduler": "unknown"}, **args})
+
+
 def high(thresholds: float | dict[str, float] = 20, **args: Any) -> Any:
     given = {"thresholds": _both(thresholds), "metricsUtilization": RELIEF, **args}
     return HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))

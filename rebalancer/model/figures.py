@@ -21,6 +21,9 @@ from rebalancer.model.verdict import Refused
 #: No window is shorter than this for the question which pods it shows.
 _SHORTEST = timedelta(minutes=5)
 
+#: A replacement is not moved again for so long: longer than three cycles five minutes apart.
+_REST = timedelta(minutes=20)
+
 #: Pods of one owner that were created within so much time were created together.
 _TOGETHER = timedelta(seconds=15)
 
@@ -137,11 +140,14 @@ class Figures:
     def _newcomer(self, pod: Pod) -> bool:
         """Tell whether a pod came lately and after the others of its owner, as the replacement of a moved pod does.
 
-        A run remembers nothing of the one before; this keeps it from moving one pod again and again.
+        A run remembers nothing of the one before; this keeps it from moving one pod again and again.  Of a pod without
+        siblings nobody can tell, so it is spared while it is young.
         """
         owner = pod.controller
-        if owner is None or not self._young(pod):
+        if owner is None or self._age(pod) >= _REST:
             return False
+        if self._cluster.siblings(owner.uid) == 1 and self._young(pod):
+            return True
         return pod.created - self._eldest[owner.uid] > _TOGETHER
 
     def _ages(self) -> dict[str, datetime]:

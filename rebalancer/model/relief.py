@@ -4,14 +4,11 @@ On each node the pod goes that cures what is above target with the least left ov
 leaves the least; but never a dearer one (see `rebalancer.model.eviction_order`) before a cheaper one that helps, pods
 of Jobs last among their like, and never one that takes less than a tenth of the first excess without curing it.
 Ties go by age, oldest first, then namespace and name.
-
-Where the targets are distances from a mean, a node below its band is as wrong as one above it: once no node is above,
-those above the mean give to those that are still low, none more than down to the mean.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from rebalancer.model.cluster import Cluster
@@ -20,7 +17,7 @@ from rebalancer.model.eviction_order import EvictionClass, eviction_class
 from rebalancer.model.figures import Figures
 from rebalancer.model.level import Excess, Level, Points, number_text
 from rebalancer.model.objects import Pod
-from rebalancer.model.reservations import Reservations
+from rebalancer.model.reservations import Landing, Reservation, Reservations
 from rebalancer.model.resources import Resources
 from rebalancer.model.usage import Percentages
 from rebalancer.model.verdict import Refused, Verdict
@@ -71,6 +68,7 @@ class Relief:
         limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
             nobody could tell when it has lost enough.
         evicted: how many pods each node has lost.
+        firsts: by node, how many points it was above its targets at first.
         asked_for: whether pods that may not go are recorded.
     """
 
@@ -82,45 +80,25 @@ class Relief:
     wanted: Callable[[Pod], bool]
     limit: int | None = None
     evicted: Counter[str] = field(default_factory=Counter)
+    firsts: dict[str, float] = field(default_factory=dict)
     asked_for: bool = True
 
     def run(self, sources: Iterable[Level]) -> None:
-        """Cure nodes, the one furthest above its targets first, and warn of those that are not cured.
+        """Cure nodes, the one furthest above its targets first.
 
         Raises:
             CycleOver: see `Evict`.
         """
-        uncured = []
         for source in self.ordered(sources):
             self.drain(source)
-            if self.figures.pods_known and source.above(self.targets).points:
-                uncured.append(f"{self._reason(source)}, and nothing more may go that helps")
-        for text in uncured[:_NAMED]:
-            self.evict.warn(text)
+
+    def warn(self, sources: Iterable[Level]) -> None:
+        """Tell which nodes stay above their targets, as far as that is known."""
+        uncured = self.ordered(sources) if self.figures.pods_known else []
+        for source in uncured[:_NAMED]:
+            self.evict.warn(f"{self._reason(source)}, and nothing more may go that helps")
         if len(uncured) > _NAMED:
             self.evict.warn(f"{len(uncured) - _NAMED} more nodes stay over, and nothing more may go that helps")
-
-    def fill(self, sources: Iterable[Level], until: Percentages, down_to: Percentages) -> None:
-        """Bring destinations up to certain percentages, once no node is above its targets.
-
-        Args:
-            sources: all nodes.
-            until: by resource, at which percentage a destination needs no more.
-            down_to: by resource, at which percentage a node stops giving.
-
-        Raises:
-            CycleOver: see `Evict`.
-        """
-        givers = list(sources)
-        if not self.figures.pods_known or any(source.above(self.targets).points for source in givers):
-            return
-        giving = replace(self, targets=down_to, asked_for=False)
-        for source in giving.ordered(givers):
-            for candidate in giving.choices(source):
-                if not self.reservations.keep_below(until):
-                    return
-                if self.evicted[source.node.name] == self.limit or _node_is_spent(giving.move(candidate, source)):
-                    break
 
     def ordered(self, sources: Iterable[Level]) -> list[Level]:
         """Return the nodes above their targets, the one furthest above first."""
@@ -137,16 +115,17 @@ class Relief:
         for candidate in self.choices(source):
             if self.evicted[source.node.name] == limit:
                 return
-            if _node_is_spent(self.move(candidate, source)):
+            if node_is_spent(self.move(candidate, source)):
                 return
 
     def choices(self, source: Level) -> Iterator[Candidate]:
         """Yield the best candidate for what is above target at that moment, as long as something is."""
-        first = source.above(self.targets)
-        if not first.points:
+        excess = source.above(self.targets)
+        if not excess.points:
             return
-        for group in self._groups(source):
-            while best := self._best(group, source.above(self.targets), first.total):
+        first = self.firsts.setdefault(source.node.name, excess.total)
+        for group in self.groups(source):
+            while best := self._best(group, source.above(self.targets), first):
                 group.remove(best)
                 yield best
 
@@ -155,7 +134,7 @@ class Relief:
             return next(iter(group), None)
         return choose(group, excess, first)
 
-    def _groups(self, source: Level) -> Iterator[list[Candidate]]:
+    def groups(self, source: Level) -> Iterator[list[Candidate]]:
         """Yield the candidates class by class, each the oldest first."""
         pods = sorted(self._candidates(source), key=lambda pod: (_class(pod), pod.age_order))
         for _, group in groupby(pods, key=_class):
@@ -174,8 +153,13 @@ class Relief:
         if self.asked_for:
             self.evict.refuse(pod, reason, refusal)
 
-    def move(self, candidate: Candidate, source: Level) -> Verdict:
+    def move(self, candidate: Candidate, source: Level, landing: Landing | None = None) -> Verdict:
         """Ask for the eviction of a candidate that has a place to go, and count what it takes along.
+
+        Args:
+            candidate: the pod that would go.
+            source: its node.
+            landing: which of its prospects to charge; by default the first.
 
         Raises:
             CycleOver: see `Evict`.
@@ -184,7 +168,7 @@ class Relief:
         if not self.evict.passes_pre_eviction_filter(pod, reason if self.asked_for else None):
             return Refused("NodeFit", reason)
         excess = source.above(self.targets)
-        place = self.reservations.reserve(pod, candidate.usage, tuple(excess.points))
+        place = self._place(candidate, tuple(excess.points), landing)
         if isinstance(place, Refused):
             self._refuse(pod, reason, place)
             return place
@@ -196,6 +180,11 @@ class Relief:
         else:
             self.evicted[source.node.name] += 1
         return verdict
+
+    def _place(self, candidate: Candidate, names: Sequence[str], landing: Landing | None) -> Reservation | Refused:
+        if landing is None:
+            return self.reservations.reserve(candidate.pod, candidate.usage, names)
+        return self.reservations.keep(candidate.pod, candidate.usage, names, landing)
 
     def _release(self, source: Level, candidate: Candidate) -> None:
         if self.figures.pods_known:
@@ -212,7 +201,8 @@ class Relief:
         return f"{source.node.name} at {source.compare(self.targets)}: {points} points {over}"
 
 
-def _node_is_spent(verdict: Verdict) -> bool:
+def node_is_spent(verdict: Verdict) -> bool:
+    """Tell whether no more may leave the node."""
     return isinstance(verdict, Refused) and verdict.by == "NodeLimit"
 
 

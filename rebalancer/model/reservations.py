@@ -1,16 +1,21 @@
 """Where pods that leave would likely go: each destination is charged with their usage and their requests.
 
 A destination takes a pod if the pod fits by the rules of `rebalancer.model.fit`, with what was reserved before, and
-the usage stays within the destination's ceilings.  Of those that do, the one is charged that the scheduler would likely
-choose: the most free by requests (its LeastAllocated), or the least free where pods are packed; ties by name.
+the usage stays within the destination's ceilings.  Without one no pod goes.
+
+With a forecast the node is charged where the scheduler would likely put the pod, which need not be a destination.  A
+pod that would likely come back to its own node, or land on one that it lifts above its ceilings, has no destination:
+it would have to be moved again.  Without a forecast the destination is charged that is the most free by requests, or
+the least free where pods are packed; ties by name.
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.fit import Fit, tally
+from rebalancer.model.forecast import Forecast
 from rebalancer.model.level import Level, number_text
 from rebalancer.model.objects import Node, Pod
 from rebalancer.model.resources import CPU, MEMORY, PODS, Resources, add, subtract
@@ -36,7 +41,7 @@ class Reservation:
     text: str
 
 
-class _Destination:
+class Landing:
     """One node with what it was charged; `headroom` is what it can still take, of every resource that counts."""
 
     def __init__(self, load: Level, ceilings: Percentages) -> None:
@@ -47,18 +52,21 @@ class _Destination:
         self.arrivals: dict[tuple[str, str], Pod] = {}
 
     def reserve(self, pod: Pod, usage: Resources) -> None:
+        """Charge it with a pod."""
         self.load.charge(usage)
         self._shrink(usage, 1)
         add(self.requests, {**pod.spec.requests, PODS: 1})
         self.arrivals[pod.key] = pod
 
     def cancel(self, pod: Pod, usage: Resources) -> None:
+        """Take the charge back."""
         self.load.release(usage)
         self._shrink(usage, -1)
         subtract(self.requests, {**pod.spec.requests, PODS: 1})
         del self.arrivals[pod.key]
 
     def has_room(self, usage: Resources) -> bool:
+        """Tell whether so much more passes no ceiling."""
         for name, left in self.headroom.items():  # noqa: SIM110  all() takes twice as long, and nothing is asked more
             if usage.get(name, 0) > left:
                 return False
@@ -70,23 +78,40 @@ class _Destination:
 
 
 class Reservations:
-    """The places on all destinations of one strategy.
+    """The places that one strategy keeps.
 
     Args:
         loads: the destinations, with what they use at their peaks of all resources that count.
         ceilings: up to which percentage they may be used; a resource without one up to the whole.
         packed: whether pods go to the fullest that takes them, not the emptiest.
+        others: the nodes of known usage that are no destinations.
+        forecast: tells where pods land; None if nobody knows.
     """
 
     def __init__(
-        self, cluster: Cluster, loads: Iterable[Level], ceilings: Percentages, *, packed: bool = False
+        self,
+        cluster: Cluster,
+        loads: Iterable[Level],
+        ceilings: Percentages,
+        *,
+        packed: bool = False,
+        others: Iterable[Level] = (),
+        forecast: Forecast | None = None,
     ) -> None:
         self._cluster = cluster
         self._ceilings = ceilings
         self._sign = 1 if packed else -1
-        self._by_name = {load.node.name: _Destination(load, ceilings) for load in loads}
+        self._destinations = {load.node.name: Landing(load, ceilings) for load in loads}
+        self._landings = {load.node.name: Landing(load, ceilings) for load in others} | self._destinations
+        self._forecast = forecast
         self._fit = Fit(self._residents, self._free)
-        self._order = sorted(map(self._ranked, self._by_name.values()))
+        self._ranks = {name: self._ranked(landing) for name, landing in self._destinations.items()}
+        self._order = sorted(self._ranks.values())
+
+    @property
+    def landings(self) -> Iterable[Landing]:
+        """All nodes of known usage, with what they were charged."""
+        return self._landings.values()
 
     def reserve(self, pod: Pod, usage: Resources, names: Iterable[str]) -> Reservation | Refused:
         """Keep a place for the pod, or tell why there is none.
@@ -96,35 +121,77 @@ class Reservations:
             usage: what it takes along.
             names: the resources to tell of in the reservation's text.
         """
-        for index, (_, name, destination) in enumerate(self._order):
-            # The usage comes first since it decides most often, and fastest.
-            if destination.has_room(usage) and not self._fit.why_not(pod, destination.node):
-                del self._order[index]
-                destination.reserve(pod, usage)
-                insort(self._order, self._ranked(destination))
-                return Reservation(pod, name, usage, _arrival(destination.load, usage, names))
-        causes = (self._why_not(destination, pod, usage) for destination in self._by_name.values())
-        return Refused("NoDestination", f"no destination: of {len(self._by_name)} nodes {tally(causes)}")
+        prospects = self.prospects(pod, usage)
+        return prospects if isinstance(prospects, Refused) else self.keep(pod, usage, names, prospects[0])
 
-    def keep_below(self, floors: Percentages) -> bool:
-        """Take no more pods to destinations that have reached all these percentages; tell whether some are left."""
-        self._order = [ranked for ranked in self._order if self._below(ranked[-1], floors)]
-        return bool(self._order)
+    def prospects(self, pod: Pod, usage: Resources) -> Sequence[Landing] | Refused:
+        """Return where the pod would land, on one of these as likely as on another, or why it had better stay."""
+        first = self._first(pod, usage)
+        if first is None:
+            causes = (self._why_not(each, pod, usage) for each in self._destinations.values())
+            return Refused("NoDestination", f"no destination: of {len(self._destinations)} nodes {tally(causes)}")
+        if self._forecast is None:
+            return (first,)
+        likely = self._forecast.likely(pod, self._fits)
+        for node in likely:
+            if harm := self._harm(pod, node, usage):
+                reason = f"no destination: the scheduler would likely choose {node.name}, {harm}"
+                return Refused("NoDestination", reason)
+        return [self._landings[node.name] for node in likely] or (first,)
+
+    def keep(self, pod: Pod, usage: Resources, names: Iterable[str], landing: Landing) -> Reservation:
+        """Keep a place on one of a pod's prospects; arguments as for `reserve`."""
+        self._unrank(landing)
+        landing.reserve(pod, usage)
+        self._rank(landing)
+        if self._forecast:
+            self._forecast.move(pod, pod.node, landing.node.name)
+        return Reservation(pod, landing.node.name, usage, _arrival(landing.load, usage, names))
 
     def cancel(self, reservation: Reservation) -> None:
         """Give a place back."""
-        destination = self._by_name[reservation.node]
-        self._order.remove(self._ranked(destination))
-        destination.cancel(reservation.pod, reservation.usage)
-        insort(self._order, self._ranked(destination))
+        landing = self._landings[reservation.node]
+        self._unrank(landing)
+        landing.cancel(reservation.pod, reservation.usage)
+        self._rank(landing)
+        if self._forecast:
+            self._forecast.move(reservation.pod, reservation.node, reservation.pod.node)
 
-    def _below(self, destination: _Destination, floors: Percentages) -> bool:
-        return any((destination.load.percent(name) or 0.0) < floor for name, floor in floors.items())
+    def limit(self, ceilings: Percentages) -> None:
+        """Set other ceilings from now on."""
+        self._ceilings = ceilings
+        for landing in self._landings.values():
+            landing.headroom = landing.load.headroom(ceilings)
 
-    def _why_not(self, destination: _Destination, pod: Pod, usage: Resources) -> str:
+    def _first(self, pod: Pod, usage: Resources) -> Landing | None:
+        for _, name, landing in self._order:
+            # The usage comes first since it decides most often, and fastest.
+            if landing.has_room(usage) and name != pod.node and self._fits(pod, landing.node):
+                return landing
+        return None
+
+    def _fits(self, pod: Pod, node: Node) -> bool:
+        return not self._fit.why_not(pod, node)
+
+    def _harm(self, pod: Pod, node: Node, usage: Resources) -> str:
+        if node.name == pod.node:
+            return "where it is"
+        landing = self._landings.get(node.name)
+        return landing.load.passed(usage, self._ceilings) if landing else "whose usage is unknown"
+
+    def _unrank(self, landing: Landing) -> None:
+        if landing.node.name in self._destinations:
+            self._order.remove(self._ranks[landing.node.name])
+
+    def _rank(self, landing: Landing) -> None:
+        if landing.node.name in self._destinations:
+            rank = self._ranks[landing.node.name] = self._ranked(landing)
+            insort(self._order, rank)
+
+    def _why_not(self, destination: Landing, pod: Pod, usage: Resources) -> str:
         return self._fit.why_not(pod, destination.node) or destination.load.passed(usage, self._ceilings)
 
-    def _ranked(self, destination: _Destination) -> tuple[float, str, _Destination]:
+    def _ranked(self, destination: Landing) -> tuple[float, str, Landing]:
         """Return the destination with its place in the order: by the mean share of cpu and memory nobody requests."""
         node = destination.node
         free = self._free(node)
@@ -132,10 +199,14 @@ class Reservations:
         return (round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS), node.name, destination)
 
     def _residents(self, node: Node) -> list[Pod]:
-        return [*self._cluster.active_pods_on(node), *self._by_name[node.name].arrivals.values()]
+        landing = self._landings.get(node.name)
+        return [*self._cluster.active_pods_on(node), *(landing.arrivals.values() if landing else ())]
 
     def _free(self, node: Node) -> Callable[[str], int]:
-        free, reserved = self._cluster.free(node), self._by_name[node.name].requests
+        landing, free = self._landings.get(node.name), self._cluster.free(node)
+        if landing is None:
+            return free
+        reserved = landing.requests
         return lambda name: free(name) - reserved.get(name, 0)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import log
 
 import msgspec
 
@@ -39,43 +40,107 @@ class LowRelief:
     deviation: bool = False
     number_of_nodes: int = 0
     limit: int | None = None
+    scheduler_known: bool = True
     moves: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.nodes = [node for node in self.world.nodes if node.name in self.figures]
         self.started = list(self.world.pods)
         self.lost: Counter[object] = Counter()
+        self.firsts: dict[str, Fraction] = {}
         self.drained: Counter[str] = Counter()
-        self.until: Percents | None = None
         self.charges: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
         self.low, self.high = self.bounds()
-        self.goal = self.high
+        self.goal = self.ceilings = self.high
+        self.mean = self.means() if self.nodes else {}
+        if self.deviation:
+            self.ceilings = self.above_mean(Fraction(1, 2))
         self.under = [node for node in self.nodes if not node.unschedulable and self.is_under(node)]
-        over = [node for node in self.nodes if self.excess(node) > 0]
-        if len(self.under) > max(self.number_of_nodes, 0):
-            for node in sorted(over, key=lambda node: (-self.excess(node), node.name)):
-                self.cure(node)
+        idle = [node for node in self.nodes if not node.unschedulable and self.is_idle(node)]
+        if not self.under or (self.number_of_nodes > 0 and len(idle) <= self.number_of_nodes):
+            return self.moves
+        self.cure_all()
+        if self.deviation and self.over():
+            self.ceilings = self.above_mean(Fraction(9, 10))
+            self.cure_all()
+        if self.deviation and self.usage is not None:
             self.fill()
         return self.moves
 
-    def fill(self) -> None:
-        """Once no node is over, those above the mean give to the destinations that are still low."""
-        if not self.deviation or self.usage is None or any(self.excess(node) > 0 for node in self.nodes):
-            return
-        self.goal = self.means()
-        self.until = {name: self.low[name] + (self.goal[name] - self.low[name]) / 2 for name in self.low}
-        givers = [node for node in self.nodes if self.excess(node) > 0]
-        for node in sorted(givers, key=lambda node: (-self.excess(node), node.name)):
+    def over(self) -> list[Node]:
+        over = [node for node in self.nodes if self.excess(node) > 0]
+        return sorted(over, key=lambda node: (-self.excess(node), node.name))
+
+    def cure_all(self) -> None:
+        for node in self.over():
             self.cure(node)
 
-    def is_low(self, node: Node) -> bool:
-        """Always, until the filling begins."""
-        if self.until is None:
-            return True
-        return any(self.percent(node, name, self.at_peak(node, name)) < self.until[name] for name in self.until)
+    # Filling
+
+    def fill(self) -> None:
+        """Nodes above the mean give where the expected gain is largest while some node is below its band."""
+        self.goal = self.mean
+        givers = self.over()
+        until, kept = self.mean, self.above_low(Fraction(1, 2))
+        self.moves_left = 2 * self.some_lack(self.low)
+        for share in (Fraction(1, 2), Fraction(9, 10)):
+            for least, wanted in ((Fraction(1), until), (Fraction(3, 10), self.low)):
+                if self.some_lack(self.low):
+                    self.ceilings = self.above_mean(share)
+                    for node in givers:
+                        self.give(node, least, wanted, until, kept)
+
+    def give(self, node: Node, least: Fraction, wanted: Percents, until: Percents, kept: Percents) -> None:
+        candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
+        for dearness in sorted({self.dearness(pod) for pod in candidates}):
+            group = [pod for pod in candidates if self.dearness(pod) == dearness]
+            while self.some_lack(wanted) and self.moves_left > 0:
+                gains = [(self.gain(pod, node, until, kept), pod) for pod in self.by_age(group)]
+                best = max((gain for gain, _ in gains), default=Fraction(0))
+                if round(best, 9) <= least:
+                    break
+                pod = next(pod for gain, pod in gains if gain == best)
+                group.remove(pod)
+                self.moves_left -= 1
+                if self.drained[node.name] == self.limit:
+                    break
+                lifted = [self.lifted(pod, place, until) for place in self.prospects(pod)]
+                place = self.prospects(pod)[lifted.index(max(lifted))]
+                self.drained[node.name] += self.move(pod, place)
+
+    def gain(self, pod: Pod, node: Node, until: Percents, kept: Percents) -> Fraction:
+        places = self.prospects(pod)
+        if not places:
+            return Fraction(0)
+        amounts = {name: self.level(node, name) for name in kept}
+        before = self.lack(node, kept, amounts)
+        after = self.lack(node, kept, {name: amounts[name] - self.of_pod(pod, name) for name in kept})
+        return sum(self.lifted(pod, place, until) for place in places) / len(places) - (after - before)
+
+    def lifted(self, pod: Pod, place: Node, until: Percents) -> Fraction:
+        amounts = {name: self.at_peak(place, name) for name in until}
+        more = {name: amounts[name] + self.of_pod(pod, name) for name in until}
+        return self.lack(place, until, amounts) - self.lack(place, until, more)
+
+    def lack(self, node: Node, floors: Percents, amounts: Amounts) -> Fraction:
+        lacks = (floors[name] - self.percent(node, name, amounts[name]) for name in floors)
+        return sum((lack for lack in lacks if lack > 0), Fraction(0))
+
+    def some_lack(self, floors: Percents) -> int:
+        peaks = [node for node in self.nodes if not node.unschedulable]
+        return sum(self.lack(node, floors, {name: self.at_peak(node, name) for name in floors}) > 0 for node in peaks)
+
+    def of_pod(self, pod: Pod, name: str) -> int:
+        return 1 if name == "pods" else self.takes(pod)[name]
+
+    def above_mean(self, share: Fraction) -> Percents:
+        return {name: self.mean[name] + share * (self.high[name] - self.mean[name]) for name in self.high}
+
+    def above_low(self, share: Fraction) -> Percents:
+        return {name: self.low[name] + share * (self.mean[name] - self.low[name]) for name in self.low}
 
     def means(self) -> Percents:
         return {
@@ -104,6 +169,12 @@ class LowRelief:
         return Fraction(amount * 100, node.allocatable[name])
 
     def is_under(self, node: Node) -> bool:
+        """In a band: below the mean of some resource."""
+        if not self.deviation:
+            return self.is_idle(node)
+        return any(self.percent(node, name, self.at_peak(node, name)) < self.mean[name] for name in self.mean)
+
+    def is_idle(self, node: Node) -> bool:
         return all(self.percent(node, name, self.at_peak(node, name)) <= self.low[name] for name in self.low)
 
     def at_peak(self, node: Node, name: str) -> int:
@@ -154,7 +225,7 @@ class LowRelief:
     # One node
 
     def cure(self, node: Node) -> None:
-        first = self.excess(node)
+        first = self.firsts.setdefault(node.name, self.excess(node))
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
         for dearness in sorted({self.dearness(pod) for pod in candidates}):
             group = [pod for pod in candidates if self.dearness(pod) == dearness]
@@ -162,7 +233,8 @@ class LowRelief:
                 group.remove(pod)
                 if self.drained[node.name] == (1 if self.limit is None and self.usage is None else self.limit):
                     return
-                self.drained[node.name] += self.move(pod, node)
+                if places := self.prospects(pod):
+                    self.drained[node.name] += self.move(pod, places[0])
 
     def is_candidate(self, pod: Pod) -> bool:
         if not self.world.passes_filter(pod) or (self.window and self.is_young(pod)):
@@ -174,7 +246,8 @@ class LowRelief:
     def is_newcomer(self, pod: Pod) -> bool:
         siblings = [each for each in self.started if pod.controller and each.controller == pod.controller]
         later = [each for each in siblings if pod.created - each.created > timedelta(seconds=15)]
-        return self.is_young(pod) and bool(later)
+        alone = len([each for each in self.world.pods if pod.controller and each.controller == pod.controller]) == 1
+        return (self.age(pod) < timedelta(minutes=20) and bool(later)) or (alone and self.is_young(pod))
 
     def dearness(self, pod: Pod) -> tuple[object, ...]:
         priority = pod.spec.priority
@@ -182,9 +255,12 @@ class LowRelief:
         of_job = any(owner.kind == "Job" for owner in pod.owners)
         return (priority is not None, priority or 0, classes.index(pod.qos), pod.prefer_no_eviction, of_job)
 
+    def by_age(self, group: list[Pod]) -> list[Pod]:
+        return sorted(group, key=lambda pod: (pod.created, pod.namespace, pod.name))
+
     def best(self, group: list[Pod], node: Node, first: Fraction) -> Pod | None:
         over = self.points_over(node)
-        by_age = sorted(group, key=lambda pod: (pod.created, pod.namespace, pod.name))
+        by_age = self.by_age(group)
         if self.usage is None:
             return by_age[0] if by_age and over else None
 
@@ -203,13 +279,10 @@ class LowRelief:
         taking = [pod for pod in by_age if over and sum(over.values()) - left(pod) >= first / 10]
         return min(taking, key=left, default=None)
 
-    def move(self, pod: Pod, node: Node) -> bool:
-        if not self.world.passes_pre_eviction_filter(pod):
+    def move(self, pod: Pod, place: Node) -> bool:
+        if not self.may_be_lost(pod):
             return False
-        places = [each for each in self.under if self.is_low(each) and self.has_room(pod, each)]
-        if not places or not self.may_be_lost(pod):
-            return False
-        place = min(places, key=lambda each: (-self.unrequested(each), each.name))
+        node = self.world.node(pod)
         self.lost[pod.namespace, pod.owners] += 1
         self.moves.append((str(pod), place.name))
         self.world.pods.remove(pod)
@@ -220,10 +293,49 @@ class LowRelief:
             self.charges[node.name].subtract(charge)
         return True
 
+    # Where it goes
+
+    def prospects(self, pod: Pod) -> list[Node]:
+        """Where the pod would land, as far as anybody knows; nowhere if that does harm."""
+        if not self.world.passes_pre_eviction_filter(pod):
+            return []
+        places = [each for each in self.under if each.name != pod.node and self.has_room(pod, each)]
+        if not places or not self.scheduler_known:
+            return sorted(places, key=lambda each: (-self.unrequested(each), each.name))[:1]
+        likely = self.likely(pod)
+        harmless = all(node.name != pod.node and node in self.nodes and self.has_room(pod, node) for node in likely)
+        return likely if harmless else []
+
+    def likely(self, pod: Pod) -> list[Node]:
+        """The nodes of the best score, as the scheduler counts."""
+        nodes = [node for node in self.world.nodes if self.world.fits(pod, node)]
+        raw = {node.name: round(self.siblings(pod, node) * log(len(nodes) + 2) + 2) for node in nodes}
+        most, least = max(raw.values()), min(raw.values())
+        scores = {
+            node.name: self.by_requests(pod, node) + 2 * (100 * (most + least - raw[node.name]) // most)
+            for node in nodes
+        }
+        return [node for node in nodes if scores[node.name] == max(scores.values())]
+
+    def siblings(self, pod: Pod, node: Node) -> int:
+        others = [each for each in self.world.active(node) if each is not pod]
+        return len([each for each in others if pod.controller and each.controller == pod.controller])
+
+    def by_requests(self, pod: Pod, node: Node) -> int:
+        """LeastAllocated and BalancedAllocation of the node with the pod on it."""
+        specs = [each.spec for each in self.world.active(node) if each is not pod] + [pod.spec]
+        offered = {name: node.allocatable[name] for name in ("cpu", "memory")}
+        said = {name: sum(spec.requests.get(name, 0) for spec in specs) for name in offered}
+        unsaid = {"cpu": 100, "memory": 200 * 1024 * 1024}
+        assumed = {name: sum(spec.requests.get(name, 0) or unsaid[name] for spec in specs) for name in offered}
+        least = sum(max(offered[name] - assumed[name], 0) * 100 // offered[name] for name in offered) // 2
+        cpu, memory = (min(said[name] / offered[name], 1.0) for name in offered)
+        return least + int((1 - abs(cpu - memory) / 2) * 100)  # in floating point, as the scheduler does
+
     def has_room(self, pod: Pod, node: Node) -> bool:
         for name in {*self.high, *self.measured}:
             amount = self.at_peak(node, name) + (1 if name == "pods" else self.takes(pod)[name])
-            if self.percent(node, name, amount) > self.high.get(name, Fraction(100)):
+            if self.percent(node, name, amount) > self.ceilings.get(name, Fraction(100)):
                 return False
         return self.world.fits(pod, node)
 

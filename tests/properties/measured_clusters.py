@@ -57,6 +57,7 @@ class Scene:
             self.args.get("useDeviationThresholds", False),
             self.args.get("numberOfNodes", 0),
             limits.get("node"),
+            self.args["metricsUtilization"].get("scheduler") != "unknown",
         )
 
 
@@ -108,7 +109,8 @@ def _args(dice: clusters.Dice) -> dict[str, Any]:
         args |= {"useDeviationThresholds": True, "thresholds": dict.fromkeys(names, 5)}
     if dice.random() < 1 / 8:
         args |= {"evictionLimits": {"node": dice.randint(0, 2)}, "numberOfNodes": dice.randint(0, 2)}
-    return {**args, "metricsUtilization": RELIEF}
+    scheduler = {"scheduler": "unknown"} if dice.random() < 1 / 3 else {}
+    return {**args, "metricsUtilization": {**RELIEF, **scheduler}}
 
 
 @st.composite

@@ -6,7 +6,7 @@ from rebalancer.engine.budget import Limits
 from rebalancer.model.objects import PodAffinityTerm
 from rebalancer.model.verdict import GRANTED, Failed, Refused
 from tests.make import decide, evicted, owner, pdb, refused, selector
-from tests.measured import cluster, low, node, pod, points
+from tests.measured import cluster, low, low_anywhere, node, pod, points
 
 NODES = (node("n1"), node("n2"), node("n3"))
 DAEMON = {"owners": [owner("agent", kind="DaemonSet")]}
@@ -67,7 +67,7 @@ def test_reasons_carry_the_figures_of_their_moment():
 def test_cheaper_classes_go_before_dearer_ones():
     """Priority and QoS before relief: 8, 9 and 9 of BestEffort go before the 33 that would cure."""
     fields = {name: {"qos": "BestEffort"} for name in ("x", "y", "z")} | {"b": {"priority": 5}}
-    ledger = decide(one_full({"a": 33, "b": 24, "x": 8, "y": 9, "z": 9}, fields=fields), low())
+    ledger = decide(one_full({"a": 33, "b": 24, "x": 8, "y": 9, "z": 9}, fields=fields), low_anywhere())
 
     assert evicted(ledger) == ["y", "z", "x", "a"]
 
@@ -130,7 +130,7 @@ def test_only_underutilized_nodes_are_destinations():
     """n2 is at 21 and so none; n4 is idle and cordoned."""
     nodes = (node("n1"), node("n2"), node("n3", pods=1), node("n4", unschedulable=True))
     on = one_full({"a": 30, "b": 30, "c": 29}, nodes=nodes, rest={"n2": 21})
-    ledger = decide(on, low())
+    ledger = decide(on, low_anywhere())
 
     assert evicted(ledger) == ["a"]
     assert why(ledger)["b"] == "no destination: of 1 nodes 1 x no free pod slot"
@@ -140,7 +140,7 @@ def test_destinations_are_judged_by_their_peak():
     """n2 has the median 5 and the peak 21, n3 5 and 20: n3 is under and has 30 to give."""
     nodes = {"n1": points(90), "n2": points(5), "n3": points(5)}
     peaks = {"n1": points(95), "n2": points(21), "n3": points(20)}
-    ledger = decide(one_full({"a": 31, "b": 30, "c": 29}, measured={"nodes": nodes, "peaks": peaks}), low())
+    ledger = decide(one_full({"a": 31, "b": 30, "c": 29}, measured={"nodes": nodes, "peaks": peaks}), low_anywhere())
 
     assert because(ledger) == {
         "b": "n1 at cpu 90 % > 50 %: 40 points over; takes 30 of them to n3 (cpu 20 % -> 50 %)",
@@ -154,7 +154,8 @@ def test_destinations_take_the_most_free_by_requests_first():
 
     assert ["n3" in text for text in because(ledger).values()] == [True]
 
-    ledger = decide(cluster(NODES, pods, {"a": 20, "b": 20, "c": 49, "q": 1}), low(targets={"cpu": 48, "memory": 50}))
+    only_room = low_anywhere(targets={"cpu": 48, "memory": 50})
+    ledger = decide(cluster(NODES, pods, {"a": 20, "b": 20, "c": 49, "q": 1}), only_room)
     assert {name: text.partition(" them to ")[2][:2] for name, text in because(ledger).items()} == {
         "a": "n3",
         "b": "n2",
@@ -184,7 +185,7 @@ def test_the_node_furthest_over_goes_first():
     }
     on = cluster(nodes, [pod("a"), pod("b", on="n2"), pod("c", on="n2")], usage)
 
-    assert evicted(decide(on, low())) == ["c"]
+    assert evicted(decide(on, low_anywhere())) == ["c"]
 
 
 @pytest.mark.parametrize("number", [2, 3])

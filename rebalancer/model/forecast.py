@@ -1,0 +1,135 @@
+"""Where the scheduler would put a pod: kube-scheduler's default scores, worked out from requests.
+
+A pod that is evicted comes back where the scheduler wants it, not where there is room by usage.  The scores are those
+of NodeResourcesFit (LeastAllocated), NodeResourcesBalancedAllocation and, for pods with an owner, PodTopologySpread
+with its default constraint over hosts, each with its default weight.  Zones, preferences, images and scheduler
+configurations of one's own are not looked at.  A pod's own node is scored as if the pod had left it: what ends at once
+may come straight back.
+"""
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable
+from math import log
+
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.objects import Node, Pod
+from rebalancer.model.resources import CPU, MEMORY
+
+_WHOLE = 100
+_SPREAD_WEIGHT = 2
+_ALLOWANCE = 2  # the default constraint's maxSkew of 3, less one
+#: What the scheduler takes a pod to need that requests nothing: millicores, and bytes.
+_UNSAID = {CPU: 100, MEMORY: 200 << 20}
+#: So many of the nodes with the least requests are looked at; a large cluster's scheduler looks at some as well.
+_LOOKED_AT = 64
+_DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
+
+
+class _Requests:
+    """What the pods of a node request: as they say, and with what the scheduler assumes for those that do not."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.cpu = self.memory = 0
+        self.assumed_cpu = self.assumed_memory = 0
+
+    def count(self, pod: Pod, sign: int) -> None:
+        """Let a pod come (1) or go (-1)."""
+        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
+        self.cpu += sign * cpu
+        self.memory += sign * memory
+        self.assumed_cpu += sign * (cpu or _UNSAID[CPU])
+        self.assumed_memory += sign * (memory or _UNSAID[MEMORY])
+
+    def share(self) -> float:
+        """Return the sum of the shares of cpu and memory that are requested."""
+        cpu, memory = self._offered()
+        return round(self.assumed_cpu / cpu + self.assumed_memory / memory, _DECIMALS)
+
+    def score(self) -> int:
+        """Return LeastAllocated and BalancedAllocation together, 0 to 200."""
+        cpu, memory = self._offered()
+        least = (_left(self.assumed_cpu, cpu) + _left(self.assumed_memory, memory)) // 2
+        return least + int((1 - abs(min(self.cpu / cpu, 1.0) - min(self.memory / memory, 1.0)) / 2) * _WHOLE)
+
+    def _offered(self) -> tuple[int, int]:
+        offered = self.node.allocatable
+        return offered.get(CPU, 0) or 1, offered.get(MEMORY, 0) or 1
+
+
+def _left(requested: int, offered: int) -> int:
+    return max(offered - requested, 0) * _WHOLE // offered
+
+
+class Forecast:
+    """Tells where pods of one cluster would go, one after the other."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._requests = {node.name: _Requests(node) for node in cluster.ready_nodes}
+        self._siblings: dict[str, Counter[str]] = {}
+        for node in cluster.ready_nodes:
+            for pod in cluster.active_pods_on(node):
+                self._count(pod, node.name, 1)
+        open_nodes = (node for node in cluster.ready_nodes if not node.unschedulable)
+        self._order = sorted((self._requests[node.name].share(), node.name) for node in open_nodes)
+
+    def likely(self, pod: Pod, fits: Callable[[Pod, Node], bool]) -> list[Node]:
+        """Return the nodes of the best score, by name: the scheduler takes one of them, by chance.
+
+        Args:
+            pod: the pod that would go.
+            fits: tells whether it could run on a node.
+        """
+        nodes = self._candidates(pod, fits)
+        spread = self._spread_scores(pod, nodes)
+        scores = {node.name: self._score(pod, node) + spread[node.name] for node in nodes}
+        best = max(scores.values(), default=0)
+        return sorted((node for node in nodes if scores[node.name] == best), key=lambda node: node.name)
+
+    def move(self, pod: Pod, home: str, place: str) -> None:
+        """Count a pod on one node no more, and on another."""
+        for name, sign in ((home, -1), (place, 1)):
+            if name in self._requests:
+                self._reorder(pod, name, sign)
+
+    def _reorder(self, pod: Pod, name: str, sign: int) -> None:
+        before = (self._requests[name].share(), name)
+        self._count(pod, name, sign)
+        if before in self._order:
+            self._order.remove(before)
+            insort(self._order, (self._requests[name].share(), name))
+
+    def _count(self, pod: Pod, name: str, sign: int) -> None:
+        self._requests[name].count(pod, sign)
+        if owner := pod.controller:
+            self._siblings.setdefault(owner.uid, Counter())[name] += sign
+
+    def _candidates(self, pod: Pod, fits: Callable[[Pod, Node], bool]) -> list[Node]:
+        found: list[Node] = []
+        for _, name in self._order:
+            node = self._requests[name].node
+            if fits(pod, node):
+                found.append(node)
+                if len(found) == _LOOKED_AT:
+                    break
+        return found
+
+    def _score(self, pod: Pod, node: Node) -> int:
+        requests = self._requests[node.name]
+        if node.name == pod.node:  # it has left and comes back
+            return requests.score()
+        requests.count(pod, 1)
+        score = requests.score()
+        requests.count(pod, -1)
+        return score
+
+    def _spread_scores(self, pod: Pod, nodes: list[Node]) -> dict[str, int]:
+        """Return the weighted scores by name of the node: the more of its siblings run there, the fewer."""
+        owner = pod.controller
+        siblings = self._siblings.get(owner.uid, Counter()) if owner else Counter[str]()
+        weight = log(len(nodes) + 2)
+        counts = {node.name: siblings[node.name] - (node.name == pod.node) for node in nodes}
+        raw = {name: round(max(count, 0) * weight + _ALLOWANCE) for name, count in counts.items()}
+        most, least = max(raw.values(), default=0), min(raw.values(), default=0)
+        return {name: _SPREAD_WEIGHT * (_WHOLE * (most + least - value) // most) for name, value in raw.items()}

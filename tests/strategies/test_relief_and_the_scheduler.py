@@ -1,0 +1,97 @@
+"""A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
+
+import pytest
+
+from tests.make import decide, evicted, pdb, refused
+from tests.measured import cluster, low, low_anywhere, node, points
+from tests.measured import pod as small_pod
+
+NODES = (node("n1"), node("n2"), node("n3"))
+
+
+def pod(name, on="n1", cpu="1", **fields):
+    """A pod of a tenth of a node, with an owner of its own unless given."""
+    return small_pod(name, on=on, cpu=cpu, **fields)
+
+
+def why(ledger):
+    return {entry.pod.name: entry.verdict.reason for entry in ledger.refusals}
+
+
+def place(ledger):
+    return {entry.pod.name: entry.because.partition(" them to ")[2][:2] for entry in ledger.evictions}
+
+
+def test_a_pod_that_would_come_back_stays():
+    """n2 is idle and has room, but of its requests more are taken than of what n1 has once `a` is gone."""
+    pods = [pod("a"), pod("rest", cpu="100m"), pod("b", on="n2", cpu="2")]
+    on = cluster(NODES[:2], pods, {"a": 30, "rest": 45, "b": 5})
+
+    assert why(decide(on, low()))["a"] == "no destination: the scheduler would likely choose n1, where it is"
+    assert evicted(decide(on, low_anywhere())) == ["a"]
+
+
+def test_a_pod_that_would_lift_another_node_above_target_stays():
+    """n3 requests nothing and is at 40: with the 30 of `a` it would be at 70."""
+    pods = [pod("a"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "b": 5}, rest={"n3": 40}), low())
+
+    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, cpu above 50 %"
+
+
+def test_a_pod_that_would_land_on_a_node_of_unknown_usage_stays():
+    """There is no figure of n3."""
+    pods = [pod("a"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    figures = {"n1": points(75), "n2": points(5)}
+    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "b": 5}, measured={"nodes": figures}), low())
+
+    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, whose usage is unknown"
+
+
+def test_a_node_that_is_no_destination_does_no_harm_within_its_target():
+    """n3 is at 21, no destination, and within its target with the 29 of `a`: it is charged, and full then."""
+    pods = [pod("a", cpu="100m"), pod("a2", cpu="100m"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    ledger = decide(cluster(NODES, pods, {"a": 29, "a2": 28, "rest": 45, "b": 5}, rest={"n3": 21}), low())
+
+    assert place(ledger) == {"a": "n3"}
+    assert why(ledger)["a2"] == "no destination: the scheduler would likely choose n3, cpu above 50 %"
+
+
+def test_it_is_spread_over_hosts():
+    """n2 requests less, and runs two siblings of `a`: n3 it is, and not n2."""
+    pods = [
+        *(pod(name, owners="web", cpu="100m") for name in ("a", "a2")),
+        pod("rest", cpu="3"),
+        *(pod(name, on="n2", owners="web", cpu="100m") for name in ("s1", "s2")),
+        pod("b", on="n3", cpu="500m"),
+    ]
+    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "a2": 1}), low())
+
+    assert place(ledger) == {"a": "n3"}
+
+
+def test_pods_that_request_nothing_count_as_what_the_scheduler_assumes():
+    """A tenth of a core each: n2 counts as 10 % requested, n3 as 4 %."""
+    pods = [pod("a"), pod("rest", cpu="3")]
+    pods += [pod(f"{on}-{number}", on=on, cpu=None) for on, count in (("n2", 10), ("n3", 4)) for number in range(count)]
+
+    assert place(decide(cluster(NODES, pods, {"a": 30, "rest": 45}), low())) == {"a": "n3"}
+
+
+def test_what_is_refused_after_all_leaves_no_trace():
+    """`a` would fill n2 but its PDB says no; so `b` finds n2 as it was."""
+    pods = [pod("a", labels={"app": "a"}, cpu="100m"), pod("b", cpu="100m"), pod("rest", cpu="3")]
+    on = cluster(NODES[:2], pods, {"a": 32, "b": 33, "rest": 15}, snapshot={"budgets": (pdb("a", 0),)})
+    ledger = decide(on, low())
+
+    assert (evicted(ledger), refused(ledger)) == (["b"], {"a": "PDB"})
+
+
+@pytest.mark.parametrize(("scheduler", "count"), [("default", 0), ("unknown", 3)])
+def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, count):
+    """All nodes request the same: what leaves the hot node n1 would come back to it."""
+    pods = [pod(f"{on}-{number}", on=on) for on in ("n1", "n2", "n3") for number in range(4)]
+    usage = {each.name: 20 if each.node == "n1" else 2 for each in pods}
+    decider = low() if scheduler == "default" else low_anywhere()
+
+    assert len(decide(cluster(NODES, pods, usage), decider).evictions) == min(count, 2)
