@@ -1,0 +1,49 @@
+"""Cycle after cycle: relief cures, rests, and moves no pod round.
+
+The scheduler is simulated here, so that a trial takes a second and not minutes and is the same every time; `make
+outcome` plays the same scenarios with the real one.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.outcome.scenarios import SCENARIOS
+from tests.outcome.simulation import play
+from tests.outcome.verdict import REFERENCE_DEVIATION, REFERENCE_HALF, SHARE
+
+MINUTES = 60.0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
+    """No node over target, three fifths of the reference's evictions or hardly more, and no move in the end."""
+    played = play(SCENARIOS["half"], seed, 5 * MINUTES)
+
+    assert played.outside["over"] == 0
+    assert sum(played.evictions) <= SHARE * max(REFERENCE_HALF)
+    assert (played.evictions[-2:], played.twice) == ([0, 0], 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_nodes_come_into_the_band_around_the_mean(seed):
+    """Of thirty nodes outside few stay so, with fewer evictions than the reference's."""
+    played = play(SCENARIOS["deviation"], seed, 5 * MINUTES)
+
+    assert played.outside.total() <= 4
+    assert sum(played.evictions) <= REFERENCE_DEVIATION
+    assert played.twice == 0
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_pods_do_not_go_round_where_requests_are_even(seed):
+    """What the scheduler would put back stays: without the forecast pods come back, and go again an hour later."""
+    hourly = replace(SCENARIOS["open"], cycles=4)
+
+    assert play(hourly, seed, 60 * MINUTES).twice == 0
+    assert play(hourly, seed, 60 * MINUTES, scheduler="unknown").twice > 10
+
+
+def test_a_balanced_cluster_is_left_alone():
+    """Even by requests and by load."""
+    assert sum(play(SCENARIOS["balanced"], 1, 5 * MINUTES).evictions) == 0

@@ -1,0 +1,184 @@
+"""The outcome's cycles with a scheduler of a few lines instead of a real one: a second each, the same every time.
+
+The scheduler scores as kube-scheduler does by default, and takes one of the best by a seed's chance.  What pods use is
+known exactly, a PDB lets a quarter of an owner's pods go, and replacements run at once.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.model.cluster import Cluster
+from rebalancer.model.measured import Measured
+from rebalancer.model.objects import DisruptionBudget, Pod
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests import make
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load
+from tests.outcome.moves import Moved, moved_twice
+from tests.outcome.policies import Bounds, bounds_of, read_policy
+from tests.outcome.scenarios import Scenario
+from tests.outcome.state import Shares, below_band, over
+
+MEBIBYTE = 1 << 20
+NAMES = [f"node-{number:02}" for number in range(NODES)]
+AGENT = {"cpu": 160, "memory": 640 * MEBIBYTE}  # what a node uses beside its pods
+AGENT_REQUESTS = (100, 200)  # what the scheduler assumes of it
+OLD = 3600.0  # seconds that all pods have run at the start
+
+
+@dataclass(frozen=True)
+class Running:
+    """A pod: its name, workload and node, and when it was created, in seconds."""
+
+    name: str
+    workload: Workload
+    node: str
+    born: float
+
+
+@dataclass
+class Simulation:
+    """A cluster and its scheduler."""
+
+    load: Sequence[Workload]
+    dice: random.Random
+    clock: float = 0.0
+    pods: dict[str, Running] = field(default_factory=dict)
+    created: int = 0
+
+    def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
+        """Let the scheduler place a new pod on one of these nodes."""
+        pod = Running(f"{workload.name}-{self.created}", workload, self._choose(workload, nodes), self.clock)
+        self.created += 1
+        self.pods[pod.name] = pod
+        return pod
+
+    def shares(self) -> Shares:
+        """Return what each node uses, in percent."""
+        offered = {"cpu": NODE_CPU, "memory": NODE_MEMORY * MEBIBYTE}
+        return {
+            node: {name: 100 * amount / offered[name] for name, amount in amounts.items()}
+            for node, amounts in self._usage().items()
+        }
+
+    def cluster(self) -> Cluster:
+        """Return the cluster as a strategy gets it."""
+        pods = {pod.name: self._pod(pod) for pod in self.pods.values()}
+        usage = {each.key: _uses(self.pods[name].workload) for name, each in pods.items()}
+        nodes = self._usage()
+        built = [make.node(name, cpu=f"{NODE_CPU}m", memory=f"{NODE_MEMORY}Mi") for name in NAMES]
+        agents = [make.pod(f"agent-{name}", node=name, cpu=None, owners=_AGENT_OWNER, age=OLD) for name in NAMES]
+        usage |= {agent.key: AGENT for agent in agents}
+        snapshot = make.snapshot(built, [*pods.values(), *agents], budgets=tuple(self._budgets()))
+        return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
+
+    def _pod(self, pod: Running) -> Pod:
+        workload = pod.workload
+        return make.pod(
+            pod.name,
+            node=pod.node,
+            cpu=f"{workload.cpu}m",
+            memory=f"{workload.memory}Mi",
+            owners=workload.name,
+            age=self.clock - pod.born,
+            labels={"app": workload.name},
+        )
+
+    def _budgets(self) -> list[DisruptionBudget]:
+        return [make.pdb(each.name, math.ceil(each.replicas / 4)) for each in self.load if each.guarded]
+
+    def _usage(self) -> dict[str, dict[str, int]]:
+        usage = {name: dict(AGENT) for name in NAMES}
+        for pod in self.pods.values():
+            for name, amount in _uses(pod.workload).items():
+                usage[pod.node][name] += amount
+        return usage
+
+    def _choose(self, workload: Workload, nodes: Sequence[str]) -> str:
+        residents: dict[str, list[Workload]] = {name: [] for name in nodes}
+        for pod in self.pods.values():
+            if pod.node in residents:
+                residents[pod.node].append(pod.workload)
+        raw = {name: round(residents[name].count(workload) * math.log(len(nodes) + 2) + 2) for name in nodes}
+        most, least = max(raw.values()), min(raw.values())
+        scores = {
+            name: _score([*residents[name], workload]) + 2 * (100 * (most + least - raw[name]) // most)
+            for name in nodes
+        }
+        return self.dice.choice([name for name in nodes if scores[name] == max(scores.values())])
+
+
+_AGENT_OWNER = [make.owner("agent", kind="DaemonSet")]
+
+
+def _uses(workload: Workload) -> dict[str, int]:
+    return {"cpu": workload.uses_cpu, "memory": workload.uses_memory * MEBIBYTE}
+
+
+def _score(workloads: Sequence[Workload]) -> int:
+    cpu, memory = sum(each.cpu for each in workloads), sum(each.memory for each in workloads)
+    free_cpu, free_memory = NODE_CPU - cpu - AGENT_REQUESTS[0], NODE_MEMORY - memory - AGENT_REQUESTS[1]
+    least = (free_cpu * 100 // NODE_CPU + free_memory * 100 // NODE_MEMORY) // 2
+    return least + int((1 - abs(cpu / NODE_CPU - memory / NODE_MEMORY) / 2) * 100)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the cycles came to."""
+
+    cycles: Sequence[Moved]
+    start: Shares
+    end: Shares
+    bounds: Bounds
+
+    @property
+    def evictions(self) -> list[int]:
+        """Evictions by cycle."""
+        return [len(each.evicted) for each in self.cycles]
+
+    @property
+    def twice(self) -> int:
+        """How many pods were moved twice in three cycles."""
+        return sum(map(len, moved_twice(self.cycles)))
+
+    @property
+    def outside(self) -> Counter[str]:
+        """How many nodes are over target in the end, and how many below their band."""
+        return Counter(over=len(over(self.end, self.bounds)), below=len(below_band(self.end, self.bounds)))
+
+
+def play(scenario: Scenario, seed: int, interval: float, scheduler: str = "default") -> Played:
+    """Play a scenario's cycles.
+
+    Args:
+        scenario: the situation.
+        seed: of the load and of the scheduler's chance.
+        interval: seconds between two cycles.
+        scheduler: what the policy says of the scheduler.
+    """
+    policy = read_policy(scenario.policy)
+    configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
+    args = dict(configured["LowNodeUtilization"])
+    args["metricsUtilization"] = {**args["metricsUtilization"], "scheduler": scheduler}
+    strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args))
+    evictor = DefaultEvictorArgs.model_validate(configured["DefaultEvictor"]).model_dump(by_alias=True)
+
+    load = make_load(seed, scenario.pods, scenario.spread)
+    simulation = Simulation(load, random.Random(seed))
+    for workload in load:
+        for _ in range(workload.replicas):
+            simulation.create(workload, NAMES[1::2] if scenario.half else NAMES)
+    simulation.clock = OLD
+    start, cycles = simulation.shares(), []
+    for _ in range(scenario.cycles):
+        before = frozenset(simulation.pods)
+        ledger = make.decide(simulation.cluster(), strategy, evictor=evictor)
+        evicted = [entry.pod.name for entry in ledger.evictions]
+        for name in evicted:
+            simulation.create(simulation.pods.pop(name).workload, NAMES)
+        cycles.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
+        simulation.clock += interval
+    return Played(cycles, start, simulation.shares(), bounds_of(policy))
