@@ -26,6 +26,8 @@ _KEPT = 0.5
 _GAINS = (1.0, 0.3)
 #: So many moves a cycle for each node that is below its band: the next cycle knows where these landed.
 _MOVES_PER_NODE = 2
+#: So many nodes in a row that have nothing to give end the search: large clusters have thousands.
+_PATIENCE = 20
 _DECIMALS = 9  # what differs by less is equal, but for the noise of floating point
 
 
@@ -77,14 +79,22 @@ class Filling:
 
     def _pour(self, givers: Iterable[Level], least: float) -> None:
         wanted = self._band.mean if least == _GAINS[0] else self._band.low
+        idle = 0
         for source in givers:
-            for group in self._relief.groups(source):
-                while self._moves_left and self._lacking(wanted) and (best := self._best(group, source, least)):
-                    candidate, landing = best
-                    group.remove(candidate)
-                    self._moves_left -= 1
-                    if self._is_spent(source) or node_is_spent(self._relief.move(candidate, source, landing)):
-                        group.clear()
+            if not self._moves_left or idle == _PATIENCE:
+                return
+            before = self._moves_left
+            self._give(source, least, wanted)
+            idle = 0 if self._moves_left < before else idle + 1
+
+    def _give(self, source: Level, least: float, wanted: Percentages) -> None:
+        for group in self._relief.groups(source):
+            while self._moves_left and self._lacking(wanted) and (best := self._best(group, source, least)):
+                candidate, landing = best
+                group.remove(candidate)
+                self._moves_left -= 1
+                if self._is_spent(source) or node_is_spent(self._relief.move(candidate, source, landing)):
+                    return
 
     def _is_spent(self, source: Level) -> bool:
         return self._relief.evicted[source.node.name] == self._relief.limit

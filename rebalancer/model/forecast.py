@@ -5,6 +5,9 @@ of NodeResourcesFit (LeastAllocated), NodeResourcesBalancedAllocation and, for p
 with its default constraint over hosts, each with its default weight.  Zones, preferences, images and scheduler
 configurations of one's own are not looked at.  A pod's own node is scored as if the pod had left it: what ends at once
 may come straight back.
+
+In a cluster of more than a hundred nodes the scheduler scores only some of them, others each time; there any of the
+nodes with the least requests is likely, and not the best one.
 """
 
 from bisect import insort
@@ -21,8 +24,9 @@ _SPREAD_WEIGHT = 2
 _ALLOWANCE = 2  # the default constraint's maxSkew of 3, less one
 #: What the scheduler takes a pod to need that requests nothing: millicores, and bytes.
 _UNSAID = {CPU: 100, MEMORY: 200 << 20}
-#: So many of the nodes with the least requests are looked at; a large cluster's scheduler looks at some as well.
-_LOOKED_AT = 64
+#: So many of the nodes with the least requests are looked at: the best one is among them.
+_LOOKED_AT = 32
+_ALL_SCORED = 100  # nodes, by default; of larger clusters a part
 _DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
 
 
@@ -47,11 +51,22 @@ class _Requests:
         cpu, memory = self._offered()
         return round(self.assumed_cpu / cpu + self.assumed_memory / memory, _DECIMALS)
 
-    def score(self) -> int:
-        """Return LeastAllocated and BalancedAllocation together, 0 to 200."""
-        cpu, memory = self._offered()
-        least = (_left(self.assumed_cpu, cpu) + _left(self.assumed_memory, memory)) // 2
-        return least + int((1 - abs(min(self.cpu / cpu, 1.0) - min(self.memory / memory, 1.0)) / 2) * _WHOLE)
+    def score(self, pod: Pod) -> int:
+        """Return LeastAllocated and BalancedAllocation together, 0 to 200, with one more pod."""
+        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
+        return self._score(cpu, memory, cpu or _UNSAID[CPU], memory or _UNSAID[MEMORY])
+
+    def score_at_home(self) -> int:
+        """Return the same for a pod that is counted already."""
+        return self._score(0, 0, 0, 0)
+
+    def _score(self, cpu: int, memory: int, assumed_cpu: int, assumed_memory: int) -> int:
+        all_cpu, all_memory = self._offered()
+        least = (
+            _left(self.assumed_cpu + assumed_cpu, all_cpu) + _left(self.assumed_memory + assumed_memory, all_memory)
+        ) // 2
+        uneven = abs(min((self.cpu + cpu) / all_cpu, 1.0) - min((self.memory + memory) / all_memory, 1.0))
+        return least + int((1 - uneven / 2) * _WHOLE)
 
     def _offered(self) -> tuple[int, int]:
         offered = self.node.allocatable
@@ -74,18 +89,25 @@ class Forecast:
         open_nodes = (node for node in cluster.ready_nodes if not node.unschedulable)
         self._order = sorted((self._requests[node.name].share(), node.name) for node in open_nodes)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the scheduler scores all nodes; otherwise nobody knows which of the best it takes."""
+        return len(self._order) <= _ALL_SCORED
+
     def likely(self, pod: Pod, fits: Callable[[Pod, Node], bool]) -> list[Node]:
-        """Return the nodes of the best score, by name: the scheduler takes one of them, by chance.
+        """Return the nodes that the scheduler would likely choose, by chance one or another.
 
         Args:
             pod: the pod that would go.
             fits: tells whether it could run on a node.
+
+        Returns:
+            The nodes of the best score, by name; in a large cluster those with the least requests, the best first.
         """
         nodes = self._candidates(pod, fits)
         spread = self._spread_scores(pod, nodes)
-        scores = {node.name: self._score(pod, node) + spread[node.name] for node in nodes}
-        best = max(scores.values(), default=0)
-        return sorted((node for node in nodes if scores[node.name] == best), key=lambda node: node.name)
+        ranked = sorted((-self._score(pod, node) - spread[node.name], node.name, node) for node in nodes)
+        return [node for score, _, node in ranked if score == ranked[0][0] or not self.exact]
 
     def move(self, pod: Pod, home: str, place: str) -> None:
         """Count a pod on one node no more, and on another."""
@@ -117,12 +139,7 @@ class Forecast:
 
     def _score(self, pod: Pod, node: Node) -> int:
         requests = self._requests[node.name]
-        if node.name == pod.node:  # it has left and comes back
-            return requests.score()
-        requests.count(pod, 1)
-        score = requests.score()
-        requests.count(pod, -1)
-        return score
+        return requests.score_at_home() if node.name == pod.node else requests.score(pod)
 
     def _spread_scores(self, pod: Pod, nodes: list[Node]) -> dict[str, int]:
         """Return the weighted scores by name of the node: the more of its siblings run there, the fewer."""

@@ -5,8 +5,8 @@ the usage stays within the destination's ceilings.  Without one no pod goes.
 
 With a forecast the node is charged where the scheduler would likely put the pod, which need not be a destination.  A
 pod that would likely come back to its own node, or land on one that it lifts above its ceilings, has no destination:
-it would have to be moved again.  Without a forecast the destination is charged that is the most free by requests, or
-the least free where pods are packed; ties by name.
+it would have to be moved again.  Where the forecast is not exact, half of the likely nodes must do.  Without a forecast
+the destination is charged that is the most free by requests, or the least free where pods are packed; ties by name.
 """
 
 from bisect import insort
@@ -133,11 +133,12 @@ class Reservations:
         if self._forecast is None:
             return (first,)
         likely = self._forecast.likely(pod, self._fits)
-        for node in likely:
-            if harm := self._harm(pod, node, usage):
-                reason = f"no destination: the scheduler would likely choose {node.name}, {harm}"
-                return Refused("NoDestination", reason)
-        return [self._landings[node.name] for node in likely] or (first,)
+        harms = {node.name: self._harm(pod, node, usage) for node in likely}
+        harmful = [name for name, harm in harms.items() if harm]
+        if harmful and (self._forecast.exact or 2 * len(harmful) > len(likely)):
+            reason = f"no destination: the scheduler would likely choose {harmful[0]}, {harms[harmful[0]]}"
+            return Refused("NoDestination", reason)
+        return [self._landings[node.name] for node in likely if not harms[node.name]] or (first,)
 
     def keep(self, pod: Pod, usage: Resources, names: Iterable[str], landing: Landing) -> Reservation:
         """Keep a place on one of a pod's prospects; arguments as for `reserve`."""

@@ -106,7 +106,7 @@ class LowRelief:
                 group.remove(pod)
                 self.moves_left -= 1
                 if self.drained[node.name] == self.limit:
-                    break
+                    return
                 lifted = [self.lifted(pod, place, until) for place in self.prospects(pod)]
                 place = self.prospects(pod)[lifted.index(max(lifted))]
                 self.drained[node.name] += self.move(pod, place)

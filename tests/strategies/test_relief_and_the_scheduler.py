@@ -95,3 +95,17 @@ def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, coun
     decider = low() if scheduler == "default" else low_anywhere()
 
     assert len(decide(cluster(NODES, pods, usage), decider).evictions) == min(count, 2)
+
+
+@pytest.mark.parametrize(("full", "goes"), [(16, ["a"]), (17, [])])
+def test_in_a_large_cluster_half_of_the_likely_nodes_must_do(full, goes):
+    """Of a hundred nodes and more the scheduler scores some, so any of the 32 with the least requests is likely."""
+    nodes = [node("n1"), *(node(f"x{number:03}") for number in range(100))]
+    pods = [pod("a"), pod("rest", cpu="3")]
+    pods += [pod(f"q{number}", on=f"x{number:03}") for number in range(32, 100)]
+    ledger = decide(
+        cluster(nodes, pods, {"a": 30, "rest": 45}, rest={f"x{number:03}": 40 for number in range(full)}), low()
+    )
+
+    assert evicted(ledger) == goes
+    assert (goes and "to x016" in ledger.evictions[0].because) or "likely choose x000, cpu above" in why(ledger)["a"]
