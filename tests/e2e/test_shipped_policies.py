@@ -103,7 +103,13 @@ def test_policy_by_metrics_server(metrics: ControlPlane, troubled: Namespace, pr
 def test_packing_policy_by_metrics_server(
     metrics: ControlPlane, sparse: Namespace, program: Program, name: str
 ) -> None:
-    """It empties both idle nodes, which have room for each other, onto the one at work, as its dry run said."""
+    """It empties both idle nodes, which have room for each other, onto the one at work, as its dry run said.
+
+    Young pods without siblings would be spared, so all have run for long.
+    """
+    started = {"status": {"startTime": LONG_AGO}}
+    for pod in sparse.pods():
+        metrics.api.patch("Pod", pod["metadata"]["name"], sparse.name, started, "status")
     moved = as_planned(metrics, sparse, program, SHIPPED[name])
 
     assert moved == {("HighNodeUtilization", "b"): 1, ("HighNodeUtilization", "c"): 1}
