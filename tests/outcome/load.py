@@ -64,7 +64,8 @@ def make_load(seed: int, pods: int, spread: float = 1.0) -> list[Workload]:
     Args:
         seed: Of everything that is drawn.
         pods: How many pods in all.
-        spread: How uneven what pods use is, as a multiple of the spreads above; with 0 all use the same.
+        spread: How uneven what pods use is, as a multiple of the spreads above; with 0 all use the same, and
+            request the same, so that nodes are even by both.
     """
     rng = random.Random(seed)
     sizes = list(_sizes(rng, pods))
@@ -74,8 +75,8 @@ def make_load(seed: int, pods: int, spread: float = 1.0) -> list[Workload]:
         Workload(
             name=f"owner-{number:03}",
             replicas=replicas,
-            cpu=rng.choice(CPU_REQUESTS),
-            memory=rng.choice(MEMORY_REQUESTS),
+            cpu=rng.choice(CPU_REQUESTS if spread else CPU_REQUESTS[:1]),
+            memory=rng.choice(MEMORY_REQUESTS if spread else MEMORY_REQUESTS[:1]),
             uses_cpu=cpu[number],
             uses_memory=memory[number],
         )
