@@ -50,6 +50,7 @@ class LowRelief:
         self.firsts: dict[str, Fraction] = {}
         self.drained: Counter[str] = Counter()
         self.charges: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
+        self.arrived: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
@@ -178,12 +179,12 @@ class LowRelief:
         return all(self.percent(node, name, self.at_peak(node, name)) <= self.low[name] for name in self.low)
 
     def at_peak(self, node: Node, name: str) -> int:
-        """The peak, the pods that it cannot show, and what this plan has sent there (no pod, in `charges`)."""
-        residents = [pod for pod in self.world.active(node) if pod.name[0] != "+"]
+        """The peak, the pods that it cannot show, and what this plan has sent there; what it lost is not taken off."""
+        residents = [pod for pod in self.started if pod.node == node.name and pod.active]
         if name == "pods":
-            return len(residents) + self.charges[node.name][name]
+            return len(residents) + self.arrived[node.name][name]
         late = sum(self.takes(pod)[name] for pod in residents if self.is_late(pod))
-        return self.peaks[node.name][name] + late + self.charges[node.name][name]
+        return self.peaks[node.name][name] + late + self.arrived[node.name][name]
 
     def age(self, pod: Pod) -> timedelta:
         return self.now - (pod.started or pod.created)
@@ -289,6 +290,7 @@ class LowRelief:
         self.world.pods.append(msgspec.structs.replace(pod, name=f"+{pod.name}", node=place.name))
         charge = Counter({**self.takes(pod), "pods": 1})
         self.charges[place.name].update(charge)
+        self.arrived[place.name].update(charge)
         if self.usage is not None:
             self.charges[node.name].subtract(charge)
         return True
