@@ -23,7 +23,7 @@ requests, taints and affinity, and stays within its targets with its usage at th
 likely put it neither back nor on a node that it lifts above target.  The node where it would land is charged with it.
 An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With useDeviationThresholds
 destinations are all nodes below the mean of some resource; and when nodes above the band have given what they may,
-nodes above the mean give to those below the band, a few pods a cycle.
+nodes above the mean give to those below the band, what brings most first.
 
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.

@@ -27,6 +27,9 @@ _REST = timedelta(minutes=20)
 #: Pods of one owner that were created within so much time were created together.
 _TOGETHER = timedelta(seconds=15)
 
+#: Such a share of an owner's pods may be moved in one cycle.
+_MOVED_AT_ONCE = 0.25
+
 
 class Figures:
     """The figures of one source for the nodes of a cycle.
@@ -51,7 +54,7 @@ class Figures:
         self._youth = max(measured.window, _SHORTEST)
         self._homes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()
-        self._eldest = self._ages()
+        self._created = self._ages()
 
     def loads(self) -> list[Level]:
         """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
@@ -95,7 +98,7 @@ class Figures:
             )
         if self._newcomer(pod):
             age = self._age(pod).total_seconds()
-            return Refused("Newcomer", f"started {age:.0f} s ago, after its siblings: it may just have been moved")
+            return Refused("Newcomer", f"started {age:.0f} s ago: it may just have been moved")
         if not self.pods_known:
             return None
         amounts = self._usage(pod)
@@ -138,25 +141,25 @@ class Figures:
         return self._age(pod) < self._youth
 
     def _newcomer(self, pod: Pod) -> bool:
-        """Tell whether a pod came lately and after the others of its owner, as the replacement of a moved pod does.
+        """Tell whether a pod came lately, and not with the first of its owner's pods, as replacements do.
 
-        A run remembers nothing of the one before; this keeps it from moving one pod again and again.  Of a pod without
-        siblings nobody can tell, so it is spared while it is young.
+        A run remembers nothing of the one before; this keeps it from moving one pod again and again.  Where few came
+        first nobody can tell: a cycle may have moved so many, and others the rest.
         """
         owner = pod.controller
         if owner is None or self._age(pod) >= _REST:
             return False
-        if self._cluster.siblings(owner.uid) == 1 and self._young(pod):
-            return True
-        return pod.created - self._eldest[owner.uid] > _TOGETHER
+        created = self._created[owner.uid]
+        first = sum(each - created[0] <= _TOGETHER for each in created)
+        return first <= ceil(len(created) * _MOVED_AT_ONCE) or pod.created - created[0] > _TOGETHER
 
-    def _ages(self) -> dict[str, datetime]:
-        """Return when the eldest pod of each owner was created."""
-        eldest: dict[str, datetime] = {}
+    def _ages(self) -> dict[str, list[datetime]]:
+        """Return when the pods of each owner were created, the eldest first."""
+        created: dict[str, list[datetime]] = {}
         for pod in self._cluster.snapshot.pods:
             if owner := pod.controller:
-                eldest[owner.uid] = min(pod.created, eldest.get(owner.uid, pod.created))
-        return eldest
+                created.setdefault(owner.uid, []).append(pod.created)
+        return {uid: sorted(times) for uid, times in created.items()}
 
     def _age(self, pod: Pod) -> timedelta:
         return self._cluster.now - (pod.started or pod.created)

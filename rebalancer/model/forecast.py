@@ -20,6 +20,7 @@ from rebalancer.model.objects import Node, Pod
 from rebalancer.model.resources import CPU, MEMORY
 
 _WHOLE = 100
+_PERCENT = 50  # what a sum of two shares is multiplied with to be their mean in percent
 _SPREAD_WEIGHT = 2
 _ALLOWANCE = 2  # the default constraint's maxSkew of 3, less one
 #: What the scheduler takes a pod to need that requests nothing: millicores, and bytes.
@@ -48,8 +49,12 @@ class _Requests:
 
     def share(self) -> float:
         """Return the sum of the shares of cpu and memory that are requested."""
-        cpu, memory = self._offered()
-        return round(self.assumed_cpu / cpu + self.assumed_memory / memory, _DECIMALS)
+        return self._share(self.assumed_cpu, self.assumed_memory)
+
+    def share_of(self, pod: Pod) -> float:
+        """Return the same of one pod."""
+        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
+        return self._share(cpu or _UNSAID[CPU], memory or _UNSAID[MEMORY])
 
     def score(self, pod: Pod) -> int:
         """Return LeastAllocated and BalancedAllocation together, 0 to 200, with one more pod."""
@@ -67,6 +72,10 @@ class _Requests:
         ) // 2
         uneven = abs(min((self.cpu + cpu) / all_cpu, 1.0) - min((self.memory + memory) / all_memory, 1.0))
         return least + int((1 - uneven / 2) * _WHOLE)
+
+    def _share(self, assumed_cpu: int, assumed_memory: int) -> float:
+        cpu, memory = self._offered()
+        return round(assumed_cpu / cpu + assumed_memory / memory, _DECIMALS)
 
     def _offered(self) -> tuple[int, int]:
         offered = self.node.allocatable
@@ -108,6 +117,14 @@ class Forecast:
         spread = self._spread_scores(pod, nodes)
         ranked = sorted((-self._score(pod, node) - spread[node.name], node.name, node) for node in nodes)
         return [node for score, _, node in ranked if score == ranked[0][0] or not self.exact]
+
+    def requested(self) -> dict[str, float]:
+        """Return what is requested of the nodes that take pods, by name: the mean of cpu and memory, in percent."""
+        return {name: share * _PERCENT for share, name in self._order}
+
+    def points(self, pod: Pod, node: Node) -> float:
+        """Return how much of a node a pod requests; as above."""
+        return self._requests[node.name].share_of(pod) * _PERCENT
 
     def move(self, pod: Pod, home: str, place: str) -> None:
         """Count a pod on one node no more, and on another."""

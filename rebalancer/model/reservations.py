@@ -10,7 +10,7 @@ the destination is charged that is the most free by requests, or the least free 
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rebalancer.model.cluster import Cluster
@@ -103,13 +103,13 @@ class Reservations:
         self._sign = 1 if packed else -1
         self._destinations = {load.node.name: Landing(load, ceilings) for load in loads}
         self._landings = {load.node.name: Landing(load, ceilings) for load in others} | self._destinations
-        self._forecast = forecast
+        self.forecast = forecast
         self._fit = Fit(self._residents, self._free)
         self._ranks = {name: self._ranked(landing) for name, landing in self._destinations.items()}
         self._order = sorted(self._ranks.values())
 
     @property
-    def landings(self) -> Iterable[Landing]:
+    def landings(self) -> Collection[Landing]:
         """All nodes of known usage, with what they were charged."""
         return self._landings.values()
 
@@ -130,12 +130,12 @@ class Reservations:
         if first is None:
             causes = (self._why_not(each, pod, usage) for each in self._destinations.values())
             return Refused("NoDestination", f"no destination: of {len(self._destinations)} nodes {tally(causes)}")
-        if self._forecast is None:
+        if self.forecast is None:
             return (first,)
-        likely = self._forecast.likely(pod, self._fits)
+        likely = self.forecast.likely(pod, self._fits)
         harms = {node.name: self._harm(pod, node, usage) for node in likely}
         harmful = [name for name, harm in harms.items() if harm]
-        if harmful and (self._forecast.exact or 2 * len(harmful) > len(likely)):
+        if harmful and (self.forecast.exact or 2 * len(harmful) > len(likely)):
             reason = f"no destination: the scheduler would likely choose {harmful[0]}, {harms[harmful[0]]}"
             return Refused("NoDestination", reason)
         return [self._landings[node.name] for node in likely if not harms[node.name]] or (first,)
@@ -145,8 +145,8 @@ class Reservations:
         self._unrank(landing)
         landing.reserve(pod, usage)
         self._rank(landing)
-        if self._forecast:
-            self._forecast.move(pod, pod.node, landing.node.name)
+        if self.forecast:
+            self.forecast.move(pod, pod.node, landing.node.name)
         return Reservation(pod, landing.node.name, usage, _arrival(landing.load, usage, names))
 
     def cancel(self, reservation: Reservation) -> None:
@@ -155,8 +155,8 @@ class Reservations:
         self._unrank(landing)
         landing.cancel(reservation.pod, reservation.usage)
         self._rank(landing)
-        if self._forecast:
-            self._forecast.move(reservation.pod, reservation.node, reservation.pod.node)
+        if self.forecast:
+            self.forecast.move(reservation.pod, reservation.node, reservation.pod.node)
 
     def limit(self, ceilings: Percentages) -> None:
         """Set other ceilings from now on."""

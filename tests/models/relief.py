@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import log
+from math import ceil, log
 
 import msgspec
 
@@ -85,54 +85,98 @@ class LowRelief:
         """Nodes above the mean give where the expected gain is largest while some node is below its band."""
         self.goal = self.mean
         givers = self.over()
-        until, kept = self.mean, self.above_low(Fraction(1, 2))
-        self.moves_left = 2 * self.some_lack(self.low)
-        for share in (Fraction(1, 2), Fraction(9, 10)):
-            for least, wanted in ((Fraction(1), until), (Fraction(3, 10), self.low)):
-                if self.some_lack(self.low):
+        self.kept = self.above_low(Fraction(1, 2))
+        schedulable = [node for node in self.nodes if not node.unschedulable]
+        self.moves_left = min(8 * len(self.low_nodes(self.low)), ceil(Fraction(8, 10) * len(schedulable)))
+        for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
+            for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
+                if self.low_nodes(self.low):
                     self.ceilings = self.above_mean(share)
                     for node in givers:
-                        self.give(node, least, wanted, until, kept)
+                        self.give(node, least, self.low if least < 1 else self.mean)
 
-    def give(self, node: Node, least: Fraction, wanted: Percents, until: Percents, kept: Percents) -> None:
+    def give(self, node: Node, least: Fraction, wanted: Percents) -> None:
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
         for dearness in sorted({self.dearness(pod) for pod in candidates}):
-            group = [pod for pod in candidates if self.dearness(pod) == dearness]
-            while self.some_lack(wanted) and self.moves_left > 0:
-                gains = [(self.gain(pod, node, until, kept), pod) for pod in self.by_age(group)]
-                best = max((gain for gain, _ in gains), default=Fraction(0))
-                if round(best, 9) <= least:
-                    break
-                pod = next(pod for gain, pod in gains if gain == best)
+            group = self.by_age([pod for pod in candidates if self.dearness(pod) == dearness])
+            promised = {pod.key: self.gain(pod, node) for pod in group}
+            while self.low_nodes(wanted) and self.moves_left > 0:
+                pod = self.most_promising(group, promised, node)
+                if pod is None:
+                    break  # nobody of this dearness brings anything; dearer ones may
+                if promised[pod.key] <= least:
+                    return
                 group.remove(pod)
                 self.moves_left -= 1
                 if self.drained[node.name] == self.limit:
                     return
-                lifted = [self.lifted(pod, place, until) for place in self.prospects(pod)]
+                lifted = [self.lifted(pod, place) for place in self.prospects(pod)]
                 place = self.prospects(pod)[lifted.index(max(lifted))]
                 self.drained[node.name] += self.move(pod, place)
 
-    def gain(self, pod: Pod, node: Node, until: Percents, kept: Percents) -> Fraction:
+    def most_promising(self, group: list[Pod], promised: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
+        """The pod that promised most and keeps its promise; those that do not, promise less from then on."""
+        while group:
+            pod = max(group, key=lambda each: promised[each.key])
+            before, promised[pod.key] = promised[pod.key], self.gain(pod, node)
+            if promised[pod.key] >= before:
+                return pod if promised[pod.key] > Fraction(3, 10) else None
+        return None
+
+    def gain(self, pod: Pod, node: Node) -> Fraction:
         places = self.prospects(pod)
         if not places:
             return Fraction(0)
-        amounts = {name: self.level(node, name) for name in kept}
-        before = self.lack(node, kept, amounts)
-        after = self.lack(node, kept, {name: amounts[name] - self.of_pod(pod, name) for name in kept})
-        return sum(self.lifted(pod, place, until) for place in places) / len(places) - (after - before)
+        amounts = {name: self.level(node, name) for name in self.kept}
+        before = self.lack(node, self.kept, amounts)
+        after = self.lack(node, self.kept, {name: amounts[name] - self.of_pod(pod, name) for name in self.kept})
+        lifted = sum((self.lifted(pod, place) for place in places), Fraction(0))
+        return round(lifted / len(places) - (after - before), 9)
 
-    def lifted(self, pod: Pod, place: Node, until: Percents) -> Fraction:
-        amounts = {name: self.at_peak(place, name) for name in until}
-        more = {name: amounts[name] + self.of_pod(pod, name) for name in until}
-        return self.lack(place, until, amounts) - self.lack(place, until, more)
+    def lifted(self, pod: Pod, place: Node) -> Fraction:
+        """What a node lacks less, and a fifth of the points by which the rivals of low nodes catch up."""
+        amounts = {name: self.at_peak(place, name) for name in self.mean}
+        more = {name: amounts[name] + self.of_pod(pod, name) for name in self.mean}
+        filled = self.lack(place, self.mean, amounts) - self.lack(place, self.mean, more)
+        return filled + Fraction(1, 5) * self.caught_up(pod, place)
+
+    def caught_up(self, pod: Pod, place: Node) -> Fraction:
+        if not self.scheduler_known:
+            return Fraction(0)
+        nodes = [node for node in self.world.nodes if not node.unschedulable]
+        before = {node.name: self.requested(node) for node in nodes}
+        after = {**before, place.name: before[place.name] + self.requested_by(pod, place)}
+        total = Fraction(0)
+        for node in self.low_nodes(self.low):
+            amounts = {name: self.at_peak(node, name) + self.of_pod(pod, name) for name in self.low}
+            satisfied = node is place and not self.lack(node, self.low, amounts)
+            left = Fraction(0) if satisfied else self.behind(node, after)
+            total += min(self.behind(node, before), Fraction(20)) - min(left, Fraction(20))
+        return total
+
+    def behind(self, node: Node, requested: Percents) -> Fraction:
+        """How many points of requests the others must gain for the scheduler to choose this one."""
+        own = requested[node.name]
+        return sum((own - points for points in requested.values() if points < own), Fraction(0))
+
+    def requested(self, node: Node) -> Fraction:
+        return sum((self.requested_by(pod, node) for pod in self.world.active(node)), Fraction(0))
+
+    def requested_by(self, pod: Pod, node: Node) -> Fraction:
+        """The mean of cpu and memory in percent; the scheduler assumes something of those that say nothing."""
+        unsaid = {"cpu": 100, "memory": 200 * 1024 * 1024}
+        shares = [Fraction(pod.spec.requests.get(name, 0) or unsaid[name], node.allocatable[name]) for name in unsaid]
+        return 100 * sum(shares, Fraction(0)) / 2
 
     def lack(self, node: Node, floors: Percents, amounts: Amounts) -> Fraction:
         lacks = (floors[name] - self.percent(node, name, amounts[name]) for name in floors)
         return sum((lack for lack in lacks if lack > 0), Fraction(0))
 
-    def some_lack(self, floors: Percents) -> int:
+    def low_nodes(self, floors: Percents) -> list[Node]:
         peaks = [node for node in self.nodes if not node.unschedulable]
-        return sum(self.lack(node, floors, {name: self.at_peak(node, name) for name in floors}) > 0 for node in peaks)
+        return [
+            node for node in peaks if self.lack(node, floors, {name: self.at_peak(node, name) for name in floors}) > 0
+        ]
 
     def of_pod(self, pod: Pod, name: str) -> int:
         return 1 if name == "pods" else self.takes(pod)[name]
@@ -245,10 +289,12 @@ class LowRelief:
         return self.usage is None or (pod.key in self.usage and any(self.usage[pod.key].values()))
 
     def is_newcomer(self, pod: Pod) -> bool:
-        siblings = [each for each in self.started if pod.controller and each.controller == pod.controller]
-        later = [each for each in siblings if pod.created - each.created > timedelta(seconds=15)]
-        alone = len([each for each in self.world.pods if pod.controller and each.controller == pod.controller]) == 1
-        return (self.age(pod) < timedelta(minutes=20) and bool(later)) or (alone and self.is_young(pod))
+        """Came after the first of its owner's; or the first are so few that one cycle may have moved them."""
+        if not pod.controller or self.age(pod) >= timedelta(minutes=20):
+            return False
+        created = [each.created for each in self.started if each.controller == pod.controller]
+        first = [each for each in created if each - min(created) <= timedelta(seconds=15)]
+        return pod.created not in first or len(first) <= ceil(Fraction(len(created), 4))
 
     def dearness(self, pod: Pod) -> tuple[object, ...]:
         priority = pod.spec.priority

@@ -67,9 +67,9 @@ def test_what_left_earlier_in_the_cycle_is_gone():
 
 @pytest.mark.parametrize(("age", "goes"), [(899, False), (900, True)])
 def test_pods_younger_than_the_window_stay(age, goes):
-    """Nobody knows yet what they use."""
-    pods = [pod("young", age=age), pod("old")]
-    ledger = decide(cluster(NODES, pods, {"young": 30, "old": 51}, measured=QUARTER), low())
+    """Nobody knows yet what they use; two came together, so neither replaced another."""
+    pods = [pod("young", age=age, owners="web"), pod("twin", age=age, owners="web"), pod("old")]
+    ledger = decide(cluster(NODES, pods, {"young": 30, "twin": 0, "old": 51}, measured=QUARTER), low())
 
     assert evicted(ledger) == (["young"] if goes else [])
     assert goes or refused(ledger)["young"] == "YoungerThanWindow"
@@ -79,9 +79,8 @@ def test_pods_younger_than_the_window_stay(age, goes):
 def test_a_short_window_counts_as_five_minutes(age, goes):
     """Start-up is no sustained load."""
     measured = {"window": timedelta(minutes=1)}
-    ledger = decide(
-        cluster(NODES, [pod("young", age=age), pod("old")], {"young": 30, "old": 51}, measured=measured), low()
-    )
+    pods = [pod("young", age=age, owners="web"), pod("twin", age=age, owners="web"), pod("old")]
+    ledger = decide(cluster(NODES, pods, {"young": 30, "twin": 0, "old": 51}, measured=measured), low())
 
     assert evicted(ledger) == (["young"] if goes else [])
 
