@@ -58,14 +58,21 @@ def run(options: Options, confirm: Confirm) -> Outcome:
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
+    _agree(options)
     loaded = policies.read_policy(options.policy, strict=options.strict)
     plans = policies.plans(loaded.policy)
     warnings = tuple(str(problem) for problem in loaded.warnings)
     if options.snapshot is not None:
         return _run_offline(options, options.snapshot, loaded.policy, plans, warnings)
-    if options.now is not None:
-        raise UsageError("--now goes with --snapshot: a live cluster has its own time")
     return _run_live(options, loaded.policy, plans, warnings, confirm)
+
+
+def _agree(options: Options) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if options.snapshot is None and options.now is not None:
+        raise UsageError("--now goes with --snapshot: a live cluster has its own time")
+    if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
+        raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
 
 
 def _run_offline(

@@ -28,7 +28,7 @@ LAST_CEILING = 0.9
 _CEILINGS = (FIRST_CEILING, LAST_CEILING, 1.0)
 #: How far a node may be brought from the edge towards the mean by what it gives.
 _KEPT = 0.5
-#: The least gain of a move, in points, round by round; up to the first of these only while a node is below its band.
+#: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
 #: What a point of requests is worth by which the rivals of a node below its band catch up.

@@ -136,7 +136,7 @@ def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options
         (("--descheduling-interval", "often"), "--descheduling-interval"),
         (("--output", "xml"), "'xml'"),
         (("--frobnicate",), "--frobnicate"),
-        (("--snapshot", "nowhere.json"), "nowhere.json"),
+        (("--snapshot", "nowhere.json"), "--snapshot"),
     ],
     ids=lambda each: each[0] if isinstance(each, tuple) else "",
 )

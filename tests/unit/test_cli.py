@@ -156,6 +156,14 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
             "--now goes with --snapshot",
             id="a clock for a live cluster",
         ),
+        *(
+            pytest.param(
+                ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", option, "production"],
+                "--kubeconfig and --context name a live cluster",
+                id=f"a file and a live cluster ({option})",
+            )
+            for option in ("--kubeconfig", "--context")
+        ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "noon"],
             "--now 'noon' is no RFC 3339 time",
