@@ -35,7 +35,7 @@ _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
 _WORTH_OF_A_REQUEST = 0.2
 #: So many moves a cycle for each node that is below its band, and for each node that there is: forecasts wear out with
 #: every move, and the next cycle knows where these landed.
-_MOVES_PER_LOW_NODE = 8
+_MOVES_PER_LOW_NODE = 2
 _MOVES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to give end the search: large clusters have thousands.
 _PATIENCE = 20

@@ -87,7 +87,7 @@ class LowRelief:
         givers = self.over()
         self.kept = self.above_low(Fraction(1, 2))
         schedulable = [node for node in self.nodes if not node.unschedulable]
-        self.moves_left = min(8 * len(self.low_nodes(self.low)), ceil(Fraction(8, 10) * len(schedulable)))
+        self.moves_left = min(2 * len(self.low_nodes(self.low)), ceil(Fraction(8, 10) * len(schedulable)))
         for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
                 if self.low_nodes(self.low):
