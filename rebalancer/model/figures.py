@@ -54,7 +54,7 @@ class Figures:
         self._youth = max(measured.window, _SHORTEST)
         self._homes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()
-        self._created = self._ages()
+        self._first_came = self._first_creations()
 
     def loads(self) -> list[Level]:
         """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
@@ -149,17 +149,16 @@ class Figures:
         owner = pod.controller
         if owner is None or self._age(pod) >= _REST:
             return False
-        created = self._created[owner.uid]
-        first = sum(each - created[0] <= _TOGETHER for each in created)
-        return first <= ceil(len(created) * _MOVED_AT_ONCE) or pod.created - created[0] > _TOGETHER
+        first = self._first_came[owner.uid]
+        return first is None or pod.created - first > _TOGETHER
 
-    def _ages(self) -> dict[str, list[datetime]]:
-        """Return when the pods of each owner were created, the eldest first."""
+    def _first_creations(self) -> dict[str, datetime | None]:
+        """Return when the first pods of each owner were created; None where one cycle may have moved so few."""
         created: dict[str, list[datetime]] = {}
         for pod in self._cluster.snapshot.pods:
             if owner := pod.controller:
                 created.setdefault(owner.uid, []).append(pod.created)
-        return {uid: sorted(times) for uid, times in created.items()}
+        return {uid: _first_of(times) for uid, times in created.items()}
 
     def _age(self, pod: Pod) -> timedelta:
         return self._cluster.now - (pod.started or pod.created)
@@ -171,3 +170,9 @@ class Figures:
         offered = (node.allocatable or node.capacity) if node else {}
         shares = [pod.spec.requests.get(each, 0) / offered[each] for each in (CPU, MEMORY) if offered.get(each)]
         return ceil(max(shares, default=0.0) * 100)
+
+
+def _first_of(created: list[datetime]) -> datetime | None:
+    first = min(created)
+    together = sum(each - first <= _TOGETHER for each in created)
+    return first if together > ceil(len(created) * _MOVED_AT_ONCE) else None

@@ -73,7 +73,7 @@ class Filling:
         self._kept = band.below(_KEPT)
         self._low = _Below(band.low, relief.reservations.landings)
         self._wanting = _Below(band.mean, relief.reservations.landings)
-        self._rivals = Rivals(None, ())
+        self._rivals = self._look_around()
         self._moves_left = 0
 
     def run(self, sources: Iterable[Level]) -> None:
@@ -87,7 +87,6 @@ class Filling:
         givers = self._relief.ordered(sources)
         nodes = len(self._relief.reservations.landings)
         self._moves_left = min(_MOVES_PER_LOW_NODE * len(self._low.names), ceil(_MOVES_PER_NODE * nodes))
-        self._look_around()
         for ceilings, least in product(map(self._band.above, _CEILINGS), self._gains()):
             if self._low.names:
                 self._relief.reservations.limit(ceilings)
@@ -127,11 +126,11 @@ class Filling:
         verdict = self._relief.move(offer.candidate, source, offer.landing)
         self._low.look_at(offer.landing)
         self._wanting.look_at(offer.landing)
-        self._look_around()
+        self._rivals = self._look_around()
         return node_is_spent(verdict)
 
-    def _look_around(self) -> None:
-        self._rivals = Rivals(self._relief.reservations.forecast, self._low.names)
+    def _look_around(self) -> Rivals:
+        return Rivals(self._relief.reservations.forecast, self._low.names)
 
     def _best(self, offers: "list[_Offer]", source: Level) -> "_Offer | None":
         """Return the offer that brings most, the oldest pod's of equal ones, if any brings more than a small gain.
