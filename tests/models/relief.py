@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import ceil, log
+from math import ceil
 
 import msgspec
 
 from rebalancer.model.objects import Node, Pod
 from tests.models.placement import World
+from tests.models.scheduler import likely, requested, requested_by
 
 Amounts = Mapping[str, int]
 Percents = Mapping[str, Fraction]
@@ -144,8 +145,8 @@ class LowRelief:
         if not self.scheduler_known:
             return Fraction(0)
         nodes = [node for node in self.world.nodes if not node.unschedulable]
-        before = {node.name: self.requested(node) for node in nodes}
-        after = {**before, place.name: before[place.name] + self.requested_by(pod, place)}
+        before = {node.name: requested(self.world, node) for node in nodes}
+        after = {**before, place.name: before[place.name] + requested_by(pod, place)}
         total = Fraction(0)
         for node in self.low_nodes(self.low):
             amounts = {name: self.at_peak(node, name) + self.of_pod(pod, name) for name in self.low}
@@ -158,15 +159,6 @@ class LowRelief:
         """How many points of requests the others must gain for the scheduler to choose this one."""
         own = requested[node.name]
         return sum((own - points for points in requested.values() if points < own), Fraction(0))
-
-    def requested(self, node: Node) -> Fraction:
-        return sum((self.requested_by(pod, node) for pod in self.world.active(node)), Fraction(0))
-
-    def requested_by(self, pod: Pod, node: Node) -> Fraction:
-        """The mean of cpu and memory in percent; the scheduler assumes something of those that say nothing."""
-        unsaid = {"cpu": 100, "memory": 200 * 1024 * 1024}
-        shares = [Fraction(pod.spec.requests.get(name, 0) or unsaid[name], node.allocatable[name]) for name in unsaid]
-        return 100 * sum(shares, Fraction(0)) / 2
 
     def lack(self, node: Node, floors: Percents, amounts: Amounts) -> Fraction:
         lacks = (floors[name] - self.percent(node, name, amounts[name]) for name in floors)
@@ -350,35 +342,9 @@ class LowRelief:
         places = [each for each in self.under if each.name != pod.node and self.has_room(pod, each)]
         if not places or not self.scheduler_known:
             return sorted(places, key=lambda each: (-self.unrequested(each), each.name))[:1]
-        likely = self.likely(pod)
-        harmless = all(node.name != pod.node and node in self.nodes and self.has_room(pod, node) for node in likely)
-        return likely if harmless else []
-
-    def likely(self, pod: Pod) -> list[Node]:
-        """The nodes of the best score, as the scheduler counts."""
-        nodes = [node for node in self.world.nodes if self.world.fits(pod, node)]
-        raw = {node.name: round(self.siblings(pod, node) * log(len(nodes) + 2) + 2) for node in nodes}
-        most, least = max(raw.values()), min(raw.values())
-        scores = {
-            node.name: self.by_requests(pod, node) + 2 * (100 * (most + least - raw[node.name]) // most)
-            for node in nodes
-        }
-        return [node for node in nodes if scores[node.name] == max(scores.values())]
-
-    def siblings(self, pod: Pod, node: Node) -> int:
-        others = [each for each in self.world.active(node) if each is not pod]
-        return len([each for each in others if pod.controller and each.controller == pod.controller])
-
-    def by_requests(self, pod: Pod, node: Node) -> int:
-        """LeastAllocated and BalancedAllocation of the node with the pod on it."""
-        specs = [each.spec for each in self.world.active(node) if each is not pod] + [pod.spec]
-        offered = {name: node.allocatable[name] for name in ("cpu", "memory")}
-        said = {name: sum(spec.requests.get(name, 0) for spec in specs) for name in offered}
-        unsaid = {"cpu": 100, "memory": 200 * 1024 * 1024}
-        assumed = {name: sum(spec.requests.get(name, 0) or unsaid[name] for spec in specs) for name in offered}
-        least = sum(max(offered[name] - assumed[name], 0) * 100 // offered[name] for name in offered) // 2
-        cpu, memory = (min(said[name] / offered[name], 1.0) for name in offered)
-        return least + int((1 - abs(cpu - memory) / 2) * 100)  # in floating point, as the scheduler does
+        expected = likely(self.world, pod)
+        harmless = all(node.name != pod.node and node in self.nodes and self.has_room(pod, node) for node in expected)
+        return expected if harmless else []
 
     def has_room(self, pod: Pod, node: Node) -> bool:
         for name in {*self.high, *self.measured}:
