@@ -10,8 +10,9 @@ from math import ceil
 import msgspec
 
 from rebalancer.model.objects import Node, Pod
+from tests.models.filling import Filling
 from tests.models.placement import World
-from tests.models.scheduler import likely, requested, requested_by
+from tests.models.scheduler import likely
 
 Amounts = Mapping[str, int]
 Percents = Mapping[str, Fraction]
@@ -69,7 +70,7 @@ class LowRelief:
             self.ceilings = self.above_mean(Fraction(9, 10))
             self.cure_all()
         if self.deviation and self.usage is not None:
-            self.fill()
+            Filling(self).run()
         return self.moves
 
     def over(self) -> list[Node]:
@@ -80,85 +81,7 @@ class LowRelief:
         for node in self.over():
             self.cure(node)
 
-    # Filling
-
-    def fill(self) -> None:
-        """Nodes above the mean give where the expected gain is largest while some node is below its band."""
-        self.goal = self.mean
-        givers = self.over()
-        self.kept = self.above_low(Fraction(1, 2))
-        schedulable = [node for node in self.nodes if not node.unschedulable]
-        self.moves_left = min(2 * len(self.low_nodes(self.low)), ceil(Fraction(8, 10) * len(schedulable)))
-        for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
-            for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
-                if self.low_nodes(self.low):
-                    self.ceilings = self.above_mean(share)
-                    for node in givers:
-                        self.give(node, least, self.low if least < 1 else self.mean)
-
-    def give(self, node: Node, least: Fraction, wanted: Percents) -> None:
-        candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
-        for dearness in sorted({self.dearness(pod) for pod in candidates}):
-            group = self.by_age([pod for pod in candidates if self.dearness(pod) == dearness])
-            promised = {pod.key: self.gain(pod, node) for pod in group}
-            while self.low_nodes(wanted) and self.moves_left > 0:
-                pod = self.most_promising(group, promised, node)
-                if pod is None:
-                    break  # nobody of this dearness brings anything; dearer ones may
-                if promised[pod.key] <= least:
-                    return
-                group.remove(pod)
-                self.moves_left -= 1
-                if self.drained[node.name] == self.limit:
-                    return
-                lifted = [self.lifted(pod, place) for place in self.prospects(pod)]
-                place = self.prospects(pod)[lifted.index(max(lifted))]
-                self.drained[node.name] += self.move(pod, place)
-
-    def most_promising(self, group: list[Pod], promised: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
-        """The pod that promised most and keeps its promise; those that do not, promise less from then on."""
-        while group:
-            pod = max(group, key=lambda each: promised[each.key])
-            before, promised[pod.key] = promised[pod.key], self.gain(pod, node)
-            if promised[pod.key] >= before:
-                return pod if promised[pod.key] > Fraction(3, 10) else None
-        return None
-
-    def gain(self, pod: Pod, node: Node) -> Fraction:
-        places = self.prospects(pod)
-        if not places:
-            return Fraction(0)
-        amounts = {name: self.level(node, name) for name in self.kept}
-        before = self.lack(node, self.kept, amounts)
-        after = self.lack(node, self.kept, {name: amounts[name] - self.of_pod(pod, name) for name in self.kept})
-        lifted = sum((self.lifted(pod, place) for place in places), Fraction(0))
-        return round(lifted / len(places) - (after - before), 9)
-
-    def lifted(self, pod: Pod, place: Node) -> Fraction:
-        """What a node lacks less, and a fifth of the points by which the rivals of low nodes catch up."""
-        amounts = {name: self.at_peak(place, name) for name in self.mean}
-        more = {name: amounts[name] + self.of_pod(pod, name) for name in self.mean}
-        filled = self.lack(place, self.mean, amounts) - self.lack(place, self.mean, more)
-        return filled + Fraction(1, 5) * self.caught_up(pod, place)
-
-    def caught_up(self, pod: Pod, place: Node) -> Fraction:
-        if not self.scheduler_known:
-            return Fraction(0)
-        nodes = [node for node in self.world.nodes if not node.unschedulable]
-        before = {node.name: requested(self.world, node) for node in nodes}
-        after = {**before, place.name: before[place.name] + requested_by(pod, place)}
-        total = Fraction(0)
-        for node in self.low_nodes(self.low):
-            amounts = {name: self.at_peak(node, name) + self.of_pod(pod, name) for name in self.low}
-            satisfied = node is place and not self.lack(node, self.low, amounts)
-            left = Fraction(0) if satisfied else self.behind(node, after)
-            total += min(self.behind(node, before), Fraction(20)) - min(left, Fraction(20))
-        return total
-
-    def behind(self, node: Node, requested: Percents) -> Fraction:
-        """How many points of requests the others must gain for the scheduler to choose this one."""
-        own = requested[node.name]
-        return sum((own - points for points in requested.values() if points < own), Fraction(0))
+    # Levels
 
     def lack(self, node: Node, floors: Percents, amounts: Amounts) -> Fraction:
         lacks = (floors[name] - self.percent(node, name, amounts[name]) for name in floors)
