@@ -87,10 +87,14 @@ class Commands:
         ]
 
     def kwok(self) -> list[str]:
-        """kwok, which plays the kubelet of every node."""
+        """kwok, which plays the kubelet of every node.
+
+        Without node leases: with them it passes over, for good, a pod that is bound to a node before its cache knows
+        the lease of that node.
+        """
         return [
             *(str(self.binaries / "kwok"), "--kubeconfig", str(self.kubeconfig)),
-            *("--config", str(KWOK_CONFIGURATION), "--manage-all-nodes=true", "--node-lease-duration-seconds", "40"),
+            *("--config", str(KWOK_CONFIGURATION), "--manage-all-nodes=true", "--node-lease-duration-seconds", "0"),
             *("--node-ip", "127.0.0.1", "--node-port", str(self.ports.kwok)),
             *("--server-address", f"127.0.0.1:{self.ports.kwok}"),
         ]

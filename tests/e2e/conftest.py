@@ -107,12 +107,12 @@ def pytest_runtest_makereport(
     """Tell with a failure what ran where, and how the logs end."""
     report = yield
     if report.when == "call" and report.failed and isinstance(item, pytest.Function):
-        namespace = item.funcargs.get("namespace")
-        if isinstance(namespace, Namespace):
-            report.sections.append(("pods", described(namespace)))
         running = item.config.stash.get(CONTROLPLANE, None)
         if running:
             report.sections.append(("control plane's logs", running.processes.tails()))
+        namespace = item.funcargs.get("namespace")
+        if isinstance(namespace, Namespace):  # last, as it says most: the end of a long report is what is kept of it
+            report.sections.append(("pods", described(namespace)))
     return report
 
 

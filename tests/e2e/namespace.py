@@ -84,9 +84,6 @@ class Namespace:
         wait_for(self._cleared, f"{self.name} without pods", deadline=90)
         for item in reversed(self._outside):
             self.api.delete(item["kind"], item["metadata"]["name"])
-            if item["kind"] == "Node":
-                # The garbage collector would come for it; until then the next node of that name would not start.
-                self.api.delete("Lease", item["metadata"]["name"], "kube-node-lease")
 
     def _cleared(self) -> bool:
         """Whether no pod is left.

@@ -11,6 +11,7 @@ from tests.e2e.program import Program, everything_in
 from tests.e2e.waiting import wait_for
 
 REPLICAS = 60
+RECOVERY_DEADLINE = 180  # seconds
 
 
 def test_run_goes_on_when_the_apiserver_is_back(
@@ -36,6 +37,19 @@ def test_run_goes_on_when_the_apiserver_is_back(
     assert set(outcome.evicted_uids()) == before
     assert len(outcome.evicted_uids()) == len(before)
     assert not before & uids(namespace.pods("web"))
+    wait_for_components(namespace)
+
+
+def wait_for_components(namespace: Namespace) -> None:
+    """Wait until scheduler and controllers, who look for the API server at ever longer intervals, are back at work."""
+    namespace.create(node("c"))
+    namespace.wait_ready(REPLICAS, "web", RECOVERY_DEADLINE)
+
+    def counted() -> bool:
+        status = namespace.api.read("Deployment", "web", namespace.name)["status"]
+        return status.get("readyReplicas") == REPLICAS
+
+    wait_for(counted, "the controllers to count the pods", RECOVERY_DEADLINE)
 
 
 @contextmanager

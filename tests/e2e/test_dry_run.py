@@ -10,9 +10,9 @@ from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
 from tests.e2e.waiting import wait_for
 
-#: Leases are renewed, and Events about nodes written, at any time (that the program wrote none is in the audit log);
-#: the metrics API makes its objects up when asked.
-KINDS = sorted(set(RESOURCES) - {"Lease", "Event", "NodeMetrics", "PodMetrics"})
+#: Events about nodes are written at any time (that the program wrote none is in the audit log); the metrics API makes
+#: its objects up when asked.
+KINDS = sorted(set(RESOURCES) - {"Event", "NodeMetrics", "PodMetrics"})
 
 
 @pytest.fixture
