@@ -69,12 +69,16 @@ class Commands:
         ]
 
     def controllers(self) -> list[str]:
-        """The controllers, without those that hand out node networks and speak to a cloud."""
+        """The controllers, without those that hand out node networks and speak to a cloud.
+
+        They wait longer for a node's heartbeat than kwok does between two: ten minutes, when it plays no leases.
+        """
         disabled = "*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller"
         return [
             *self._controlplane("kube-controller-manager"),
             *("--kubeconfig", str(self.kubeconfig)),
             *("--leader-elect=false", "--secure-port", "0", "--controllers", disabled, *UNLIMITED),
+            *("--node-monitor-grace-period", "1h"),
             *("--service-account-private-key-file", self.keys.path("sa.key")),
         ]
 
