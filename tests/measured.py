@@ -6,7 +6,7 @@ from typing import Any
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.measured import Measured
 from rebalancer.model.objects import Node, Pod
-from rebalancer.model.resources import add
+from rebalancer.model.resources import add, parse_resources
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
@@ -20,8 +20,10 @@ def node(name: str, **fields: Any) -> Node:
 
 
 def pod(name: str, on: str = "n1", **fields: Any) -> Pod:
-    """A pod that requests one point of cpu, of an owner of its own."""
-    return make.pod(name, node=on, **{"cpu": "100m", "owners": f"of-{name}", **fields})
+    """A pod that requests one point of cpu, or as told, and as many of memory, of an owner of its own."""
+    cpu = fields.setdefault("cpu", "100m")
+    memory = f"{parse_resources({'cpu': cpu})['cpu'] * GIB // 100}" if cpu else None
+    return make.pod(name, node=on, **{"memory": memory, "owners": f"of-{name}", **fields})
 
 
 def points(cpu: float = 0, memory: float = 0) -> dict[str, int]:

@@ -2,24 +2,28 @@
 
 A pod that is evicted comes back where the scheduler wants it, not where there is room by usage.  The scores are those
 of NodeResourcesFit (LeastAllocated), NodeResourcesBalancedAllocation and, for pods with an owner, PodTopologySpread
-with its default constraint over hosts, each with its default weight.  Zones, preferences, images and scheduler
-configurations of one's own are not looked at.  A pod's own node is scored as if the pod had left it: what ends at once
-may come straight back.
+with its default constraint over hosts, each with its default weight, as the version of Kubernetes has them that the
+newest kubelet tells (kubelets may lag behind the scheduler, but are never ahead of the API server).  Zones,
+preferences, images and scheduler configurations of one's own are not looked at.  A pod's own node is scored as if the
+pod had left it: what ends at once may come straight back.
 
 In a cluster of more than a hundred nodes the scheduler scores only some of them, others each time; there any of the
 nodes with the least requests is likely, and not the best one.
 """
 
+import re
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import log
+from typing import NamedTuple
 
 from rebalancer.model.cluster import Cluster
 from rebalancer.model.objects import Node, Pod
 from rebalancer.model.resources import CPU, MEMORY
 
 _WHOLE = 100
+_HALF = 50
 _PERCENT = 50  # what a sum of two shares is multiplied with to be their mean in percent
 _SPREAD_WEIGHT = 2
 _ALLOWANCE = 2  # the default constraint's maxSkew of 3, less one
@@ -29,57 +33,64 @@ _UNSAID = {CPU: 100, MEMORY: 200 << 20}
 _LOOKED_AT = 32
 _ALL_SCORED = 100  # nodes, by default; of larger clusters a part
 _DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
+#: BalancedAllocation passes over pods that request nothing since Kubernetes 1.33 (kubernetes/kubernetes#130260), and
+#: scores by how much a pod changes the balance since 1.36 (#135573).
+_NOTHING_IS_NOT_BALANCED = 33
+_BALANCED_BY_CHANGE = 36
+_KUBERNETES = re.compile(r"v?1\.(\d+)\b")
+
+
+class _Request(NamedTuple):
+    """What a pod requests, in millicores and bytes, and what the scheduler assumes of it where it says nothing."""
+
+    cpu: int
+    memory: int
+    assumed_cpu: int
+    assumed_memory: int
+
+    @classmethod
+    def of(cls, pod: Pod) -> "_Request":
+        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
+        return cls(cpu, memory, cpu or _UNSAID[CPU], memory or _UNSAID[MEMORY])
 
 
 class _Requests:
-    """What the pods of a node request: as they say, and with what the scheduler assumes for those that do not."""
+    """What the pods of a node request."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.cpu = self.memory = 0
-        self.assumed_cpu = self.assumed_memory = 0
+        self._cpu = self._memory = 0
+        self._assumed_cpu = self._assumed_memory = 0
+        self._all_cpu, self._all_memory = node.allocatable.get(CPU, 0) or 1, node.allocatable.get(MEMORY, 0) or 1
 
-    def count(self, pod: Pod, sign: int) -> None:
+    def count(self, request: _Request, sign: int) -> None:
         """Let a pod come (1) or go (-1)."""
-        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
-        self.cpu += sign * cpu
-        self.memory += sign * memory
-        self.assumed_cpu += sign * (cpu or _UNSAID[CPU])
-        self.assumed_memory += sign * (memory or _UNSAID[MEMORY])
+        self._cpu += sign * request.cpu
+        self._memory += sign * request.memory
+        self._assumed_cpu += sign * request.assumed_cpu
+        self._assumed_memory += sign * request.assumed_memory
 
     def share(self) -> float:
         """Return the sum of the shares of cpu and memory that are requested."""
-        return self._share(self.assumed_cpu, self.assumed_memory)
+        return self._share(self._assumed_cpu, self._assumed_memory)
 
-    def share_of(self, pod: Pod) -> float:
+    def share_of(self, request: _Request) -> float:
         """Return the same of one pod."""
-        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
-        return self._share(cpu or _UNSAID[CPU], memory or _UNSAID[MEMORY])
+        return self._share(request.assumed_cpu, request.assumed_memory)
 
-    def score(self, pod: Pod) -> int:
-        """Return LeastAllocated and BalancedAllocation together, 0 to 200, with one more pod."""
-        cpu, memory = pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)
-        return self._score(cpu, memory, cpu or _UNSAID[CPU], memory or _UNSAID[MEMORY])
+    def least_allocated(self, request: _Request, times: int) -> int:
+        """Return the score of NodeResourcesFit, 0 to 100, with so many more pods of a kind."""
+        cpu = _left(self._assumed_cpu + times * request.assumed_cpu, self._all_cpu)
+        return (cpu + _left(self._assumed_memory + times * request.assumed_memory, self._all_memory)) // 2
 
-    def score_at_home(self) -> int:
-        """Return the same for a pod that is counted already."""
-        return self._score(0, 0, 0, 0)
-
-    def _score(self, cpu: int, memory: int, assumed_cpu: int, assumed_memory: int) -> int:
-        all_cpu, all_memory = self._offered()
-        least = (
-            _left(self.assumed_cpu + assumed_cpu, all_cpu) + _left(self.assumed_memory + assumed_memory, all_memory)
-        ) // 2
-        uneven = abs(min((self.cpu + cpu) / all_cpu, 1.0) - min((self.memory + memory) / all_memory, 1.0))
-        return least + int((1 - uneven / 2) * _WHOLE)
+    def balance(self, request: _Request, times: int) -> int:
+        """Return how even the shares of cpu and memory are with so many more pods of a kind: 50 to 100."""
+        cpu = min((self._cpu + times * request.cpu) / self._all_cpu, 1.0)
+        memory = min((self._memory + times * request.memory) / self._all_memory, 1.0)
+        return int((1 - abs(cpu - memory) / 2) * _WHOLE)
 
     def _share(self, assumed_cpu: int, assumed_memory: int) -> float:
-        cpu, memory = self._offered()
-        return round(assumed_cpu / cpu + assumed_memory / memory, _DECIMALS)
-
-    def _offered(self) -> tuple[int, int]:
-        offered = self.node.allocatable
-        return offered.get(CPU, 0) or 1, offered.get(MEMORY, 0) or 1
+        return round(assumed_cpu / self._all_cpu + assumed_memory / self._all_memory, _DECIMALS)
 
 
 def _left(requested: int, offered: int) -> int:
@@ -95,6 +106,7 @@ class Forecast:
         for node in cluster.ready_nodes:
             for pod in cluster.active_pods_on(node):
                 self._count(pod, node.name, 1)
+        self._minor = _newest_minor(cluster.ready_nodes)
         open_nodes = (node for node in cluster.ready_nodes if not node.unschedulable)
         self._order = sorted((self._requests[node.name].share(), node.name) for node in open_nodes)
 
@@ -124,7 +136,7 @@ class Forecast:
 
     def points(self, pod: Pod, node: Node) -> float:
         """Return how much of a node a pod requests; as above."""
-        return self._requests[node.name].share_of(pod) * _PERCENT
+        return self._requests[node.name].share_of(_Request.of(pod)) * _PERCENT
 
     def move(self, pod: Pod, home: str, place: str) -> None:
         """Count a pod on one node no more, and on another."""
@@ -140,7 +152,7 @@ class Forecast:
             insort(self._order, (self._requests[name].share(), name))
 
     def _count(self, pod: Pod, name: str, sign: int) -> None:
-        self._requests[name].count(pod, sign)
+        self._requests[name].count(_Request.of(pod), sign)
         if owner := pod.controller:
             self._siblings.setdefault(owner.uid, Counter())[name] += sign
 
@@ -155,8 +167,16 @@ class Forecast:
         return found
 
     def _score(self, pod: Pod, node: Node) -> int:
-        requests = self._requests[node.name]
-        return requests.score_at_home() if node.name == pod.node else requests.score(pod)
+        """Return LeastAllocated and BalancedAllocation together for a pod that comes, or comes back."""
+        requests, request = self._requests[node.name], _Request.of(pod)
+        before, after = (-1, 0) if node.name == pod.node else (0, 1)
+        score = requests.least_allocated(request, after)
+        if self._minor >= _NOTHING_IS_NOT_BALANCED and not request.cpu and not request.memory:
+            return score
+        balance = requests.balance(request, after)
+        if self._minor < _BALANCED_BY_CHANGE:
+            return score + balance
+        return score + _HALF + (_HALF + balance - requests.balance(request, before)) // 2
 
     def _spread_scores(self, pod: Pod, nodes: list[Node]) -> dict[str, int]:
         """Return the weighted scores by name of the node: the more of its siblings run there, the fewer."""
@@ -167,3 +187,9 @@ class Forecast:
         raw = {name: round(max(count, 0) * weight + _ALLOWANCE) for name, count in counts.items()}
         most, least = max(raw.values(), default=0), min(raw.values(), default=0)
         return {name: _SPREAD_WEIGHT * (_WHOLE * (most + least - value) // most) for name, value in raw.items()}
+
+
+def _newest_minor(nodes: Iterable[Node]) -> int:
+    """Return the minor version of Kubernetes 1 that the newest kubelet is of; the newest known if none tells."""
+    versions = (_KUBERNETES.match(node.kubelet_version) for node in nodes)
+    return max((int(version[1]) for version in versions if version), default=_BALANCED_BY_CHANGE)

@@ -181,6 +181,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         allocatable: what pods may request; empty where the status does not say.
         addresses: address by type, like InternalIP.
         seen: the newest time in its status, a heartbeat as a rule.
+        kubelet_version: as in its status; empty where that does not say.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     capacity: Resources = {}
     addresses: Mapping[str, str] = {}
     seen: datetime | None = None
+    kubelet_version: str = ""
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):

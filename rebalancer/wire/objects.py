@@ -44,11 +44,16 @@ class _Address(msgspec.Struct):
     address: str = ""
 
 
-class _NodeStatus(msgspec.Struct):
+class _NodeInfo(msgspec.Struct, rename="camel"):
+    kubelet_version: str | None = None
+
+
+class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
     conditions: list[_NodeCondition] | None = None
     addresses: list[_Address] | None = None
+    node_info: _NodeInfo | None = None
 
 
 class NodeWire(msgspec.Struct):
@@ -77,6 +82,7 @@ def node(wire: NodeWire) -> Node:
         capacity=parse_resources(status.capacity or {}),
         addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
         seen=_newest(conditions),
+        kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
     )
 
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import log
 
-from rebalancer.model.objects import Node, Pod
+from rebalancer.model.objects import Node, Pod, PodSpec
 from tests.models.placement import World
 
 UNSAID = {"cpu": 100, "memory": 200 * 1024 * 1024}  # what it assumes of a pod that requests nothing
@@ -26,14 +26,22 @@ def siblings(world: World, pod: Pod, node: Node) -> int:
 
 
 def by_requests(world: World, pod: Pod, node: Node) -> int:
-    """LeastAllocated and BalancedAllocation of the node with the pod on it."""
-    specs = [each.spec for each in world.active(node) if each is not pod] + [pod.spec]
+    """LeastAllocated and BalancedAllocation of the node with the pod on it, as since Kubernetes 1.36."""
+    others = [each.spec for each in world.active(node) if each is not pod]
     offered = {name: node.allocatable[name] for name in UNSAID}
-    said = {name: sum(spec.requests.get(name, 0) for spec in specs) for name in offered}
-    assumed = {name: sum(spec.requests.get(name, 0) or UNSAID[name] for spec in specs) for name in offered}
+    assumed = {
+        name: sum(spec.requests.get(name, 0) or UNSAID[name] for spec in [*others, pod.spec]) for name in offered
+    }
     least = sum(max(offered[name] - assumed[name], 0) * 100 // offered[name] for name in offered) // 2
-    cpu, memory = (min(said[name] / offered[name], 1.0) for name in offered)
-    return least + int((1 - abs(cpu - memory) / 2) * 100)  # in floating point, as the scheduler does
+    if not any(pod.spec.requests.get(name) for name in offered):
+        return least
+    return least + 50 + (50 + balance(node, [*others, pod.spec]) - balance(node, others)) // 2
+
+
+def balance(node: Node, specs: list[PodSpec]) -> int:
+    said = {name: sum(spec.requests.get(name, 0) for spec in specs) for name in UNSAID}
+    cpu, memory = (min(said[name] / node.allocatable[name], 1.0) for name in UNSAID)
+    return int((1 - abs(cpu - memory) / 2) * 100)  # in floating point, as the scheduler does
 
 
 def requested(world: World, node: Node) -> Fraction:

@@ -105,8 +105,7 @@ class Simulation:
         raw = {name: round(residents[name].count(workload) * math.log(len(nodes) + 2) + 2) for name in nodes}
         most, least = max(raw.values()), min(raw.values())
         scores = {
-            name: _score([*residents[name], workload]) + 2 * (100 * (most + least - raw[name]) // most)
-            for name in nodes
+            name: _score(residents[name], workload) + 2 * (100 * (most + least - raw[name]) // most) for name in nodes
         }
         return self.dice.choice([name for name in nodes if scores[name] == max(scores.values())])
 
@@ -118,11 +117,20 @@ def _uses(workload: Workload) -> dict[str, int]:
     return {"cpu": workload.uses_cpu, "memory": workload.uses_memory * MEBIBYTE}
 
 
-def _score(workloads: Sequence[Workload]) -> int:
-    cpu, memory = sum(each.cpu for each in workloads), sum(each.memory for each in workloads)
+def _score(residents: Sequence[Workload], workload: Workload) -> int:
+    """Return LeastAllocated and BalancedAllocation together, as since Kubernetes 1.36."""
+    cpu, memory = _requested([*residents, workload])
     free_cpu, free_memory = NODE_CPU - cpu - AGENT_REQUESTS[0], NODE_MEMORY - memory - AGENT_REQUESTS[1]
     least = (free_cpu * 100 // NODE_CPU + free_memory * 100 // NODE_MEMORY) // 2
-    return least + int((1 - abs(cpu / NODE_CPU - memory / NODE_MEMORY) / 2) * 100)
+    return least + 50 + (50 + _balance(cpu, memory) - _balance(*_requested(residents))) // 2
+
+
+def _requested(workloads: Sequence[Workload]) -> tuple[int, int]:
+    return sum(each.cpu for each in workloads), sum(each.memory for each in workloads)
+
+
+def _balance(cpu: int, memory: int) -> int:
+    return int((1 - abs(cpu / NODE_CPU - memory / NODE_MEMORY) / 2) * 100)
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def test_number_of_nodes_must_be_exceeded(number, expected):
 
 def test_only_pods_that_request_what_thresholds_name():
     """With the mode, a pod that requests no memory keeps a node that is idle by memory."""
-    on = scene({"a": points(2, 2)}, busy=points(50, 50), full=points(60, 60))
+    on = scene({"a": points(2, 2)}, {"a": {"memory": None}}, busy=points(50, 50), full=points(60, 60))
     ledger = decide(on, high({"memory": 20}, evictionModes=["OnlyThresholdingResources"]))
 
     assert refused(ledger) == {"a": "NotSelected"}
