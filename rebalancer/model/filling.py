@@ -33,10 +33,14 @@ _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
 #: What a point of requests is worth by which the rivals of a node below its band catch up.
 _WORTH_OF_A_REQUEST = 0.2
-#: So many moves a cycle for each node that is below its band, and for each node that there is: forecasts wear out with
+#: Of nodes that are equally likely the scheduler takes any.  While so few are below the band, a pod counts as landing
+#: where it brings least: who counts on luck stops too early.  While more are, it counts as landing where it brings
+#: most: chance fills one or another, and who counts on bad luck fills some twice.
+_FEW = 3
+#: So many tries a cycle for each node that is below its band, and for each node that there is: forecasts wear out with
 #: every move, and the next cycle knows where these landed.
-_MOVES_PER_LOW_NODE = 2
-_MOVES_PER_NODE = 0.8
+_TRIES_PER_LOW_NODE = 8
+_TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to give end the search: large clusters have thousands.
 _PATIENCE = 20
 _DECIMALS = 9  # what differs by less is equal, but for the noise of floating point
@@ -74,7 +78,7 @@ class Filling:
         self._low = _Below(band.low, relief.reservations.landings)
         self._wanting = _Below(band.mean, relief.reservations.landings)
         self._rivals = self._look_around()
-        self._moves_left = 0
+        self._tries_left = 0
 
     def run(self, sources: Iterable[Level]) -> None:
         """Fill nodes while some are below the band; of a source that knows nothing of pods, none.
@@ -86,7 +90,7 @@ class Filling:
             return
         givers = self._relief.ordered(sources)
         nodes = len(self._relief.reservations.landings)
-        self._moves_left = min(_MOVES_PER_LOW_NODE * len(self._low.names), ceil(_MOVES_PER_NODE * nodes))
+        self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
         for ceilings, least in product(map(self._band.above, _CEILINGS), self._gains()):
             if self._low.names:
                 self._relief.reservations.limit(ceilings)
@@ -100,21 +104,21 @@ class Filling:
     def _pour(self, givers: Iterable[Level], least: float) -> None:
         idle = 0
         for source in givers:
-            if not self._moves_left or idle == _PATIENCE:
+            if not self._tries_left or idle == _PATIENCE:
                 return
-            before = self._moves_left
+            before = self._tries_left
             self._give(source, least)
-            idle = 0 if self._moves_left < before else idle + 1
+            idle = 0 if self._tries_left < before else idle + 1
 
     def _give(self, source: Level, least: float) -> None:
         wanting = self._low if least == _SMALL_GAIN else self._wanting
         for group in self._relief.groups(source):
             offers = [offer for candidate in group if (offer := self._offer(candidate, source))]
-            while self._moves_left and wanting.names and (best := self._best(offers, source)):
+            while self._tries_left and wanting.names and (best := self._best(offers, source)):
                 if best.gain <= least:
                     return
                 offers.remove(best)
-                self._moves_left -= 1
+                self._tries_left -= 1
                 if self._is_spent(source) or self._move(best, source):
                     return
 
@@ -149,7 +153,7 @@ class Filling:
         return None
 
     def _offer(self, candidate: Candidate, source: Level) -> "_Offer | None":
-        """Return the gain to be expected, and the landing where it would be largest."""
+        """Return the gain to be expected, and the landing to count on."""
         prospects = self._relief.reservations.prospects(candidate.pod, candidate.usage)
         if isinstance(prospects, Refused):
             return None
@@ -157,7 +161,8 @@ class Filling:
         taken = {name: -points for name, points in candidate.points.items()}
         loss = _lack(source, self._kept, taken) - _lack(source, self._kept, {})
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        return _Offer(gain, candidate, prospects[gains.index(max(gains))])
+        counted_on = min(gains) if len(self._low.names) <= _FEW else max(gains)
+        return _Offer(gain, candidate, prospects[gains.index(counted_on)])
 
     def _gain(self, candidate: Candidate, landing: Landing) -> float:
         added = landing.load.points(candidate.usage)
@@ -169,7 +174,7 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A pod that may go, what that brings, in points, and where it would bring most."""
+    """A pod that may go, what that brings, in points, and where it is taken to land."""
 
     gain: float
     candidate: Candidate

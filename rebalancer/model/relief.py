@@ -191,12 +191,15 @@ class Relief:
             source.release(candidate.usage)
 
     def _move_in_words(self, candidate: Candidate, excess: Excess) -> str:
-        if not self.figures.pods_known:
+        if not self.figures.pods_known or not excess.points:
             return "goes"
         return f"takes {number_text(excess.total - excess.left(candidate.points))} of them"
 
     def _reason(self, source: Level) -> str:
-        points = number_text(source.above(self.targets).total)
+        excess = source.above(self.targets)
+        if not excess.points:
+            return f"{source.node.name} within its band, and others are low"
+        points = number_text(excess.total)
         over = "over" if self.asked_for else "above the mean, and others are low"
         return f"{source.node.name} at {source.compare(self.targets)}: {points} points {over}"
 

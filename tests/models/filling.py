@@ -29,7 +29,7 @@ class Filling:
         self.relief.goal = self.relief.mean
         givers = self.relief.over()
         schedulable = [node for node in self.relief.nodes if not node.unschedulable]
-        self.moves_left = min(2 * len(self.relief.low_nodes(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
+        self.moves_left = min(8 * len(self.relief.low_nodes(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
         for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
                 if self.relief.low_nodes(self.relief.low):
@@ -53,7 +53,8 @@ class Filling:
                 if self.relief.drained[node.name] == self.relief.limit:
                     return
                 lifted = [self.lifted(pod, place) for place in self.relief.prospects(pod)]
-                place = self.relief.prospects(pod)[lifted.index(max(lifted))]
+                count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
+                place = self.relief.prospects(pod)[lifted.index(count_on(lifted))]
                 self.relief.drained[node.name] += self.relief.move(pod, place)
 
     def most_promising(self, group: list[Pod], promised: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
