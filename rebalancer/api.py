@@ -234,7 +234,8 @@ class UtilizationArgs(Args):
         """
         if self.metrics_utilization is None or self.metrics_utilization.selection is None:
             return None
-        return Figures(cluster, self._measured(cluster, evict), self.thresholds)
+        rest = self.metrics_utilization.rest
+        return Figures(cluster, self._measured(cluster, evict), self.thresholds, rest=rest)
 
     def forecast(self, cluster: Cluster) -> Forecast | None:
         """Return where the scheduler would put pods; None if the arguments say that nobody knows."""

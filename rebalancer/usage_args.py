@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from rebalancer.args import Duration, Part, Percent, ResourceName
+from rebalancer.model.figures import REST
 from rebalancer.model.resources import CPU, MEMORY, PODS
 from rebalancer.model.usage import METRIC_RESOURCE
 
@@ -162,6 +163,11 @@ class MetricsUtilization(Part):
         "default",
         description="For selection: relief. default: pods that would come back, or land on a full node by "
         "kube-scheduler's default scores, stay; unknown: a destination with room is enough.",
+    )
+    rest: Duration = Field(
+        REST,
+        description="For selection: relief. How long a replacement is not moved again: longer than three times the "
+        "time between two runs.",
     )
     prometheus: PrometheusUsage | None = Field(None, description=f"For the source {PROMETHEUS}.")
 

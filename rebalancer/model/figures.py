@@ -21,8 +21,8 @@ from rebalancer.model.verdict import Refused
 #: No window is shorter than this for the question which pods it shows.
 _SHORTEST = timedelta(minutes=5)
 
-#: A replacement is not moved again for so long: longer than three cycles five minutes apart.
-_REST = timedelta(minutes=20)
+#: A replacement is not moved again for so long unless told otherwise: longer than three cycles five minutes apart.
+REST = timedelta(minutes=20)
 
 #: Pods of one owner that were created within so much time were created together.
 _TOGETHER = timedelta(seconds=15)
@@ -38,14 +38,15 @@ class Figures:
         pods_known: whether the source knows anything of pods.
     """
 
-    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str]) -> None:
-        """Take the figures of the resources named.
+    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, rest: timedelta = REST) -> None:
+        """Take the figures of the resources named; `rest` is how long a replacement is not moved again.
 
         Raises:
             StrategyError: a resource is neither measured nor `pods`.
         """
         self._cluster = cluster
         self._measured = measured
+        self._rest = rest
         self._names = tuple(sorted(names))
         self._known = tuple(sorted(next(iter(measured.nodes.values()), ())))
         if unknown := [name for name in self._names if measured.nodes and name not in {*self._known, PODS}]:
@@ -147,7 +148,7 @@ class Figures:
         first nobody can tell: a cycle may have moved so many, and others the rest.
         """
         owner = pod.controller
-        if owner is None or self._age(pod) >= _REST:
+        if owner is None or self._age(pod) >= self._rest:
             return False
         first = self._first_came[owner.uid]
         return first is None or pod.created - first > _TOGETHER

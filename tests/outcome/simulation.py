@@ -170,7 +170,8 @@ def play(scenario: Scenario, seed: int, interval: float, scheduler: str = "defau
     policy = read_policy(scenario.policy)
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
     args = dict(configured["LowNodeUtilization"])
-    args["metricsUtilization"] = {**args["metricsUtilization"], "scheduler": scheduler}
+    # Not the policy's rest, which is for cycles half a minute apart, but that of life.
+    args["metricsUtilization"] = {"source": "KubernetesMetrics", "selection": "relief", "scheduler": scheduler}
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args))
     evictor = DefaultEvictorArgs.model_validate(configured["DefaultEvictor"]).model_dump(by_alias=True)
 

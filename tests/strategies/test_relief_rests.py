@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.make import decide, evicted, owner, refused
-from tests.measured import cluster, low, node, pod, points
+from tests.measured import RELIEF, cluster, low, node, pod, points
 
 NODES = (node("n1"), node("n2"), node("n3"))
 
@@ -31,6 +31,15 @@ def test_a_pod_that_has_just_replaced_another_stays(ages, goes):
 
     assert evicted(ledger) == ([goes] if goes else [])
     assert refused(ledger) == {name: "Newcomer" for name in usage if name == "new" != goes or not goes}
+
+
+@pytest.mark.parametrize(("rest", "goes"), [("90m", "old"), ("1h", "new"), ("0s", "new")])
+def test_how_long_a_replacement_rests_is_for_the_policy_to_say(rest, goes):
+    """The younger one cures best; it replaced another an hour ago."""
+    pods = [pod("old", age=86_400, owners="web"), pod("new", age=3600, owners="web")]
+    decider = low(metricsUtilization={**RELIEF, "rest": rest})
+
+    assert evicted(decide(cluster(NODES, pods, {"old": 40, "new": 35}), decider)) == [goes]
 
 
 @pytest.mark.parametrize(("together", "goes"), [(2, []), (3, ["p0"])])
