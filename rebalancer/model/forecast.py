@@ -15,6 +15,7 @@ import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from math import log
 from typing import NamedTuple
 
@@ -29,7 +30,8 @@ _SPREAD_WEIGHT = 2
 _ALLOWANCE = 2  # the default constraint's maxSkew of 3, less one
 #: What the scheduler takes a pod to need that requests nothing: millicores, and bytes.
 _UNSAID = {CPU: 100, MEMORY: 200 << 20}
-#: So many of the nodes with the least requests are looked at: the best one is among them.
+#: So many nodes are looked at: those with the fewest siblings, which count most, and of these those with the least
+#: requests; the best is among them.  Where the scheduler scores a part it is any of those with the least requests.
 _LOOKED_AT = 32
 _ALL_SCORED = 100  # nodes, by default; of larger clusters a part
 _DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
@@ -157,14 +159,11 @@ class Forecast:
             self._siblings.setdefault(owner.uid, Counter())[name] += sign
 
     def _candidates(self, pod: Pod, fits: Callable[[Pod, Node], bool]) -> list[Node]:
-        found: list[Node] = []
-        for _, name in self._order:
-            node = self._requests[name].node
-            if fits(pod, node):
-                found.append(node)
-                if len(found) == _LOOKED_AT:
-                    break
-        return found
+        names = [name for _, name in self._order]
+        if self.exact:
+            names.sort(key=self._count_siblings(pod))
+        nodes = (self._requests[name].node for name in names)
+        return list(islice((node for node in nodes if fits(pod, node)), _LOOKED_AT))
 
     def _score(self, pod: Pod, node: Node) -> int:
         """Return LeastAllocated and BalancedAllocation together for a pod that comes, or comes back."""
@@ -180,13 +179,16 @@ class Forecast:
 
     def _spread_scores(self, pod: Pod, nodes: list[Node]) -> dict[str, int]:
         """Return the weighted scores by name of the node: the more of its siblings run there, the fewer."""
-        owner = pod.controller
-        siblings = self._siblings.get(owner.uid, Counter()) if owner else Counter[str]()
-        weight = log(len(nodes) + 2)
-        counts = {node.name: siblings[node.name] - (node.name == pod.node) for node in nodes}
-        raw = {name: round(max(count, 0) * weight + _ALLOWANCE) for name, count in counts.items()}
+        siblings, weight = self._count_siblings(pod), log(len(nodes) + 2)
+        raw = {node.name: round(siblings(node.name) * weight + _ALLOWANCE) for node in nodes}
         most, least = max(raw.values(), default=0), min(raw.values(), default=0)
         return {name: _SPREAD_WEIGHT * (_WHOLE * (most + least - value) // most) for name, value in raw.items()}
+
+    def _count_siblings(self, pod: Pod) -> Callable[[str], int]:
+        """Return what tells how many pods of the same owner a node has, by its name, not counting the pod itself."""
+        owner = pod.controller
+        siblings = self._siblings.get(owner.uid, Counter()) if owner else Counter[str]()
+        return lambda name: max(siblings[name] - (name == pod.node), 0)
 
 
 def _newest_minor(nodes: Iterable[Node]) -> int:
