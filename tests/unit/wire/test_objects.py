@@ -54,6 +54,17 @@ def test_a_node_is_ready_unless_its_condition_says_otherwise(conditions: Any, re
     assert read("Node", {"metadata": {"name": "n"}, "status": {"conditions": conditions}}).nodes[0].ready is ready
 
 
+@pytest.mark.parametrize(
+    ("info", "version"),
+    [({"kubeletVersion": "v1.36.1"}, "v1.36.1"), ({"kubeletVersion": None}, ""), ({}, ""), (None, "")],
+)
+def test_the_version_of_its_kubelet(info: Any, version: str) -> None:
+    """Whatever a node says of itself, it is not malformed for it."""
+    (node,) = read("Node", {"metadata": {"name": "n"}, "status": {"nodeInfo": info}}).nodes
+
+    assert node.kubelet_version == version
+
+
 def test_a_node_may_lack_everything_but_its_name() -> None:
     """A node that has just joined."""
     (node,) = read("Node", {"metadata": {"name": "n", "labels": None}, "spec": None, "status": None}).nodes
