@@ -116,6 +116,21 @@ def test_what_brings_most_goes_first():
     assert gone[0] == "b"
 
 
+@pytest.mark.parametrize(("low_nodes", "counted_on"), [(3, "m"), (4, "l0")])
+def test_for_the_last_low_nodes_the_plan_counts_on_bad_luck(low_nodes, counted_on):
+    """A pod lands in l0, which is low, or as likely in m, which is above the mean: nothing is requested of either."""
+    names = [f"l{number}" for number in range(low_nodes)]
+    nodes = [node(name) for name in ("n1", "full", "m", *names)]
+    pods = [pod(f"a{number}", cpu="200m") for number in range(10)]
+    pods += [pod(f"on-{each.name}", on=each.name, cpu="2") for each in nodes if each.name not in ("n1", "m", "l0")]
+    usage = {f"a{number}": 5 for number in range(10)}
+    rest = {"full": 20 * low_nodes, "m": 30, **dict.fromkeys(names, 5)}
+
+    ledger = decide(cluster(nodes, pods, usage, rest), low({"cpu": 10}, {"cpu": 60}, useDeviationThresholds=True))
+
+    assert f"to {counted_on} " in ledger.evictions[0].because
+
+
 def test_no_dearer_pod_fills_a_node_before_a_cheaper_one_that_brings_anything():
     """The pod of 12 points would bring most, but has a priority; those of 1 do not."""
     usage = {**{f"a{number}": 1 for number in range(40)}, "dear": 12, "c": 40, "d": 8}
