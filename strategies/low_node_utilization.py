@@ -20,7 +20,8 @@ in points summed over the resources above them.  Of the cheapest pods the one go
 left over, or, if none does, the one that leaves the least; pods of Jobs last among their like; none that takes less
 than a tenth of the first excess without curing it.  And a pod goes only if some underutilized node takes it by
 requests, taints and affinity, and stays within its targets with its usage at the peak; and only if the scheduler would
-likely put it neither back nor on a node that it lifts above target.  The node where it would land is charged with it.
+likely put it neither back nor on a node that it lifts above target (unless, with useDeviationThresholds, it fills that
+node more in another resource that is low there).  The node where it would land is charged with it.
 An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With useDeviationThresholds
 destinations are all nodes below the mean of some resource; and when nodes above the band have given what they may,
 nodes above the mean give to those below the band, what brings most first.
@@ -111,7 +112,9 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
             return
         ceilings = band.above(FIRST_CEILING) if self.args.use_deviation_thresholds else high
         others = [peak for peak in peaks if peak not in under]
-        places = Reservations(cluster, under, ceilings, others=others, forecast=self.args.forecast(cluster))
+        floors = low if self.args.use_deviation_thresholds else None
+        forecast = self.args.forecast(cluster)
+        places = Reservations(cluster, under, ceilings, others=others, forecast=forecast, floors=floors)
         relief = Relief(
             cluster, evict.sparing_owners(), figures, places, high, self._wanted, self.args.eviction_limits.node
         )

@@ -9,6 +9,7 @@ from rebalancer.model.usage import NodeLoad, Percentages, compared
 
 #: Less than this is the noise of floating point.
 _NOISE = 1e-9
+_DECIMALS = 9
 _WHOLE = 100.0
 
 Points = Mapping[str, float]
@@ -57,6 +58,13 @@ class Level(NodeLoad):
             if self._share(name, used + amounts.get(name, 0)) > ceiling + _NOISE:
                 return f"{name} above {number_text(ceiling)} %"
         return ""
+
+    def outside(self, floors: Percentages, ceilings: Percentages, added: Points) -> float:
+        """Return how many points the node is below floors and above ceilings, summed up, with so many points more."""
+        full = {name: points + added.get(name, 0.0) for name, points in self.percents().items()}
+        below = sum(max(floor - full[name], 0.0) for name, floor in floors.items() if name in full)
+        above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in ceilings.items() if name in full)
+        return round(below + above, _DECIMALS)
 
     def headroom(self, ceilings: Percentages) -> dict[str, int]:
         """Return how much more of each resource would pass no ceiling (see `passed`)."""

@@ -5,8 +5,11 @@ the usage stays within the destination's ceilings.  Without one no pod goes.
 
 With a forecast the node is charged where the scheduler would likely put the pod, which need not be a destination.  A
 pod that would likely come back to its own node, or land on one that it lifts above its ceilings, has no destination:
-it would have to be moved again.  Where the forecast is not exact, half of the likely nodes must do.  Without a forecast
-the destination is charged that is the most free by requests, or the least free where pods are packed; ties by name.
+it would have to be moved again.  But a node with floors, below which it uses too little, may pass a ceiling where the
+pod fills it more in another resource: a node full of one and low in another, which the scheduler prefers to all
+others, would let no pod move for ever.  Where the forecast is not exact, half of the likely nodes must do.  Without a
+forecast the destination is charged that is the most free by requests, or the least free where pods are packed; ties by
+name.
 """
 
 from bisect import insort
@@ -86,6 +89,7 @@ class Reservations:
         packed: whether pods go to the fullest that takes them, not the emptiest.
         others: the nodes of known usage that are no destinations.
         forecast: tells where pods land; None if nobody knows.
+        floors: by resource, the percentage that nodes are short of when they use less.
     """
 
     def __init__(
@@ -97,9 +101,11 @@ class Reservations:
         packed: bool = False,
         others: Iterable[Level] = (),
         forecast: Forecast | None = None,
+        floors: Percentages | None = None,
     ) -> None:
         self._cluster = cluster
         self._ceilings = ceilings
+        self._floors = floors or {}
         self._sign = 1 if packed else -1
         self._destinations = {load.node.name: Landing(load, ceilings) for load in loads}
         self._landings = {load.node.name: Landing(load, ceilings) for load in others} | self._destinations
@@ -178,7 +184,16 @@ class Reservations:
         if node.name == pod.node:
             return "where it is"
         landing = self._landings.get(node.name)
-        return landing.load.passed(usage, self._ceilings) if landing else "whose usage is unknown"
+        if landing is None:
+            return "whose usage is unknown"
+        passed = landing.load.passed(usage, self._ceilings)
+        return "" if passed and self._fills_more_than_it_passes(landing.load, usage) else passed
+
+    def _fills_more_than_it_passes(self, load: Level, usage: Resources) -> bool:
+        if not self._floors or load.passed(usage, {}):
+            return False
+        now, then = (load.outside(self._floors, self._ceilings, added) for added in ({}, load.points(usage)))
+        return then < now
 
     def _unrank(self, landing: Landing) -> None:
         if landing.node.name in self._destinations:

@@ -266,15 +266,31 @@ class LowRelief:
         if not places or not self.scheduler_known:
             return sorted(places, key=lambda each: (-self.unrequested(each), each.name))[:1]
         expected = likely(self.world, pod)
-        harmless = all(node.name != pod.node and node in self.nodes and self.has_room(pod, node) for node in expected)
+        harmless = all(
+            node.name != pod.node and node in self.nodes and self.does_no_harm(pod, node) for node in expected
+        )
         return expected if harmless else []
 
+    def does_no_harm(self, pod: Pod, node: Node) -> bool:
+        """In a band a pod may also fill a node more, where that is short of something, than it lifts it too high."""
+        return self.has_room(pod, node) or (
+            self.deviation and self.is_within(pod, node, {}) and self.outside(node, 1, pod) < self.outside(node, 0, pod)
+        )
+
+    def outside(self, node: Node, count: int, pod: Pod) -> Fraction:
+        amounts = {name: self.at_peak(node, name) + count * self.of_pod(pod, name) for name in self.low}
+        above = (self.percent(node, name, amounts[name]) - self.ceilings[name] for name in self.low)
+        return self.lack(node, self.low, amounts) + sum((points for points in above if points > 0), Fraction(0))
+
     def has_room(self, pod: Pod, node: Node) -> bool:
+        return self.is_within(pod, node, self.ceilings) and self.world.fits(pod, node)
+
+    def is_within(self, pod: Pod, node: Node, ceilings: Percents) -> bool:
         for name in {*self.high, *self.measured}:
             amount = self.at_peak(node, name) + (1 if name == "pods" else self.takes(pod)[name])
-            if self.percent(node, name, amount) > self.ceilings.get(name, Fraction(100)):
+            if self.percent(node, name, amount) > ceilings.get(name, Fraction(100)):
                 return False
-        return self.world.fits(pod, node)
+        return True
 
     def unrequested(self, node: Node) -> Fraction:
         requested: Counter[str] = Counter()

@@ -87,6 +87,29 @@ def test_what_is_refused_after_all_leaves_no_trace():
     assert (evicted(ledger), refused(ledger)) == (["b"], {"a": "PDB"})
 
 
+@pytest.mark.parametrize(
+    ("memory", "goes"),
+    [
+        pytest.param(3, ["a"], id="it fills n2 by 3 points and lifts it 2 too high"),
+        pytest.param(2, [], id="it fills n2 by 2 and lifts it 2 too high"),
+    ],
+)
+def test_in_a_band_a_node_may_be_filled_more_than_it_is_lifted_too_high(memory, goes):
+    """The means are 30 and 30; n2, where nothing is requested, is at its edge of 40 by cpu, and at 10 of memory.
+
+    Otherwise a node that all pods would go to, and none may, would keep all nodes as they are.
+    """
+    nodes = [node("n1"), node("n2"), node("n3")]
+    pods = [pod("a"), pod("rest", cpu="3"), pod("c", on="n3", cpu="3")]
+    usage = {"a": points(2, memory), "rest": None, "c": None}
+    rest = {"n1": points(43, 50 - memory), "n2": points(40, 10), "n3": points(5, 30)}
+    band = {"useDeviationThresholds": True, "thresholds": {"cpu": 10, "memory": 10}}
+
+    gone = evicted(decide(cluster(nodes, pods, usage, rest=rest), low(**band, targets={"cpu": 10, "memory": 10})))
+
+    assert gone == goes
+
+
 @pytest.mark.parametrize(("scheduler", "count"), [("default", 0), ("unknown", 3)])
 def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, count):
     """All nodes request the same: what leaves the hot node n1 would come back to it."""
