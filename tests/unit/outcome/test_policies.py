@@ -22,6 +22,6 @@ def test_the_reference_gets_the_same_policy_without_our_keys(scenario):
 
     (ours,) = (entry["args"] for entry in policy["profiles"][0]["pluginConfig"] if "thresholds" in entry["args"])
     (theirs,) = (entry["args"] for entry in plain["profiles"][0]["pluginConfig"] if "thresholds" in entry["args"])
-    assert ours["metricsUtilization"] == {"source": "KubernetesMetrics", "selection": "relief"}
+    assert ours["metricsUtilization"] == {"source": "KubernetesMetrics", "selection": "relief", "rest": "2m"}
     assert theirs == {**ours, "metricsUtilization": {"source": "KubernetesMetrics"}}
     assert plain["metricsProviders"] == policy["metricsProviders"]
