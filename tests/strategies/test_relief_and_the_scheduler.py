@@ -110,6 +110,17 @@ def test_in_a_band_a_node_may_be_filled_more_than_it_is_lifted_too_high(memory, 
     assert gone == goes
 
 
+def test_in_a_band_too_nothing_is_filled_beyond_the_whole():
+    """The band is of cpu, of which n2 has little; but it has no memory left for `a`."""
+    pods = [pod("a"), pod("rest", cpu="3"), *(pod(f"on-{name}", on=name, cpu="3") for name in ("n3", "n4"))]
+    rest = {"n1": points(40), "n2": points(10, 99), "n3": points(35), "n4": points(20)}
+    on = cluster([*NODES, node("n4")], pods, {"a": points(5, 3)}, rest=rest)
+
+    ledger = decide(on, low({"cpu": 10}, {"cpu": 10}, useDeviationThresholds=True))
+
+    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n2, memory above 100 %"
+
+
 @pytest.mark.parametrize(("scheduler", "count"), [("default", 0), ("unknown", 3)])
 def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, count):
     """All nodes request the same: what leaves the hot node n1 would come back to it."""
