@@ -184,7 +184,7 @@ def _log(verbosity: int) -> None:
 
 
 def _seconds(option: str, text: str) -> float:
-    from rebalancer.args import parse_duration  # noqa: PLC0415
+    from rebalancer.args.arguments import parse_duration  # noqa: PLC0415
 
     try:
         return parse_duration(text).total_seconds()

@@ -13,7 +13,7 @@
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
 
-Expected refusals are verdicts (`rebalancer.model.verdict`), not exceptions.
+Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
 """
 
 from dataclasses import dataclass

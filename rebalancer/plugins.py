@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from rebalancer.api import Strategy
-from rebalancer.args import Plugin
+from rebalancer.args.arguments import Plugin
 from rebalancer.errors import UsageError
 
 #: The group of entry points in which a package offers strategies.

@@ -40,8 +40,10 @@ from rebalancer.api import (
     Room,
     Thresholds,
     UtilizationArgs,
+    figures_by,
     model_validator,
     node_loads,
+    usage_by,
 )
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
@@ -77,7 +79,7 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
-        if figures := self.args.figures(cluster, evict):
+        if figures := figures_by(self.args, cluster, evict):
             self._empty(cluster, evict, figures)
         else:
             self._relocate(cluster, evict)
@@ -95,7 +97,7 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     def _relocate(self, cluster: Cluster, evict: Evict) -> None:
         thresholds = self.args.thresholds
-        usage = self.args.usage(cluster, evict)
+        usage = usage_by(self.args, cluster, evict)
         loads = node_loads(cluster, usage)
         under = [load for load in loads if load.within(thresholds)]
         idle = {load.node.name for load in under}

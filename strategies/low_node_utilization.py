@@ -54,11 +54,15 @@ from rebalancer.api import (
     Reservations,
     Room,
     Thresholds,
+    Usage,
     UtilizationArgs,
     around_mean,
+    figures_by,
+    forecast_by,
     means,
     model_validator,
     node_loads,
+    usage_by,
 )
 
 
@@ -97,7 +101,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""
-        if figures := self.args.figures(cluster, evict):
+        if figures := figures_by(self.args, cluster, evict):
             self._relieve(cluster, evict, figures)
         else:
             self._relocate(cluster, evict)
@@ -113,7 +117,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         ceilings = band.above(FIRST_CEILING) if self.args.use_deviation_thresholds else high
         others = [peak for peak in peaks if peak not in under]
         floors = low if self.args.use_deviation_thresholds else None
-        forecast = self.args.forecast(cluster)
+        forecast = forecast_by(self.args, cluster)
         places = Reservations(cluster, under, ceilings, others=others, forecast=forecast, floors=floors)
         relief = Relief(
             cluster, evict.sparing_owners(), figures, places, high, self._wanted, self.args.eviction_limits.node
@@ -131,7 +135,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         Filling(relief, band).run(sources)
 
     def _relocate(self, cluster: Cluster, evict: Evict) -> None:
-        args, usage = self.args, self.args.usage(cluster, evict)
+        args, usage = self.args, self._usage(cluster, evict)
         loads = node_loads(cluster, usage)
         low, high = self._bounds(loads)
         peaks = node_loads(cluster, usage.at_peak)
@@ -147,6 +151,9 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
                 wanted=self._wanted,
                 limit=args.eviction_limits.node,
             )
+
+    def _usage(self, cluster: Cluster, evict: Evict) -> Usage:
+        return usage_by(self.args, cluster, evict)
 
     def _wanted(self, pod: Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude

@@ -4,16 +4,19 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rebalancer.engine.budget import Limits
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pod import Owner, Pod, PodSpec
+from rebalancer.cluster.resources import parse_resources
+from rebalancer.cluster.selectors import LabelSelector, Requirement
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
-from rebalancer.engine.evictor_args import DefaultEvictorArgs
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import DisruptionBudget, Node, Owner, Pod, PodSpec, Snapshot
-from rebalancer.model.resources import parse_resources
-from rebalancer.model.selectors import LabelSelector, Requirement
-from rebalancer.model.taints import Taint, Toleration
+from rebalancer.guards.budget import Limits
 
 NOW = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
 

@@ -11,16 +11,17 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline, Patience
-from rebalancer.model.objects import Pod, Snapshot
-from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
 from rebalancer.wire.collect import Collection, Folder
 
 _LOG = logging.getLogger(__name__)

@@ -9,15 +9,15 @@ import msgspec
 
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.usage import usage_of
+from rebalancer.args.providers import SecretReference
+from rebalancer.cluster.cluster import Measure
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline
-from rebalancer.model.cluster import Measure
 from rebalancer.policy import Policy
-from rebalancer.provider_args import SecretReference
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.wire.collect import Collection

@@ -10,13 +10,13 @@ from typing import Any
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.usage import usage_beside_file
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import UsageError
-from rebalancer.model.cluster import Cluster, Measure
-from rebalancer.model.objects import Snapshot
-from rebalancer.model.verdict import Failed, Granted, Refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused
 from rebalancer.policy import Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.snapshot_file import read_snapshot_file

@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rebalancer.model.cluster import Cluster, Measure
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import Snapshot
+from rebalancer.args.providers import SecretReference
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.policy import Policy
-from rebalancer.provider_args import SecretReference
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 

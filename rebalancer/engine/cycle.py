@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rebalancer.api import Strategy
-from rebalancer.engine.budget import Limits
-from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
-from rebalancer.model.cluster import Cluster
+from rebalancer.guards.budget import Limits
+from rebalancer.guards.evictor import Evictor
 
 _LOG = logging.getLogger(__name__)
 _FEWEST_NODES = 2

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from rebalancer.engine.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits, OwnerShares
-from rebalancer.engine.evictor import Evictor
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import Pod
-from rebalancer.model.verdict import GRANTED, Refused, Verdict
+from rebalancer.eviction.verdict import GRANTED, Refused, Verdict
+from rebalancer.guards.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits, OwnerShares
+from rebalancer.guards.evictor import Evictor
 
 
 class Sink(Protocol):

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rebalancer.model.objects import Pod
-from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
 
 
 @dataclass(frozen=True, slots=True)

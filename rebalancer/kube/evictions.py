@@ -19,10 +19,10 @@ import json
 from http import HTTPStatus
 
 from rebalancer.errors import ClusterError
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Verdict
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.patience import Deadline, Patience
-from rebalancer.model.verdict import GRANTED, Failed, Refused, Verdict
 
 #: How long one pod's eviction is tried again.
 RETRY_FOR_SECONDS = 30.0

@@ -3,10 +3,10 @@
 Reads text and knows no file, no cluster and no strategy: what a policy may name is given to it.
 """
 
+from rebalancer.args.providers import MetricsProvider
 from rebalancer.policy.load import decode_policy, load_policy
 from rebalancer.policy.schema import policy_schema
 from rebalancer.policy.values import LoadedPolicy, Policy, Profile
-from rebalancer.provider_args import MetricsProvider
 
 __all__ = [
     "LoadedPolicy",

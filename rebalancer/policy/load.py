@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rebalancer.args import Args, Plugin
+from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_effect, check_enabled, check_fields
 from rebalancer.policy.document import Node, read_document

@@ -2,13 +2,13 @@
 
 from urllib.parse import urlsplit
 
+from rebalancer.args.providers import MetricsProvider, Prometheus
+from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.places import at
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import WirePolicy
-from rebalancer.provider_args import MetricsProvider, Prometheus
-from rebalancer.usage_args import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
 
 _SOURCES = (KUBERNETES_METRICS, PROMETHEUS, LOAD_WATCHER)
 _NO_SOURCE = f"source is missing: {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}"

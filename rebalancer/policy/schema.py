@@ -11,7 +11,7 @@ from pydantic.json_schema import (
     models_json_schema,
 )
 
-from rebalancer.args import Args, Plugin
+from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
 
 #: pydantic keeps its own names for the bounds of a number that has a validator in front.

@@ -10,7 +10,7 @@ from itertools import chain
 
 from pydantic import Field
 
-from rebalancer.args import Int, Part, Plugin
+from rebalancer.args.arguments import Int, Part, Plugin
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.suggest import did_you_mean

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from rebalancer.args import Count, Int, Part
-from rebalancer.provider_args import MetricsProvider
+from rebalancer.args.arguments import Count, Int, Part
+from rebalancer.args.providers import MetricsProvider
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"

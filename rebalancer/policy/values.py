@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rebalancer.args import Args
+from rebalancer.args.arguments import Args
+from rebalancer.args.providers import MetricsProvider
+from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import Problem
-from rebalancer.model.selectors import LabelSelector
-from rebalancer.provider_args import MetricsProvider
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import Pod
-from rebalancer.model.verdict import Failed, Refused
+from rebalancer.eviction.verdict import Failed, Refused
 
 #: Where the clock of a cycle comes from.
 CLOCKS = {

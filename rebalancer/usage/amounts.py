@@ -2,9 +2,9 @@
 
 from math import isfinite
 
-from rebalancer.model.objects import Node
-from rebalancer.model.resources import CPU
-from rebalancer.usage_args import UsageQuery
+from rebalancer.args.usage import UsageQuery
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import CPU
 
 _WHOLE = {"ratio": 1.0, "percent": 100.0}
 _MILLI = 1000

@@ -6,7 +6,7 @@ from pathlib import Path
 from requests import PreparedRequest
 from requests.auth import AuthBase, HTTPBasicAuth
 
-from rebalancer.provider_args import Prometheus, SecretReference
+from rebalancer.args.providers import Prometheus, SecretReference
 from rebalancer.usage.doubt import SourceError
 
 #: Reads a token from a Secret; raises SourceError.

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from rebalancer.args.usage import MetricsUtilization
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.resources import Resources
 from rebalancer.errors import StrategyError
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.resources import Resources
-from rebalancer.usage_args import MetricsUtilization
 
 _NAMED = 3
 

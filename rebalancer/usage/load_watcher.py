@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import Node
-from rebalancer.model.resources import CPU, MEMORY, Resources
-from rebalancer.provider_args import LoadWatcher
+from rebalancer.args.providers import LoadWatcher
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.usage.amounts import usable
 from rebalancer.usage.doubt import SourceError, in_words
 from rebalancer.usage.node_names import without_port

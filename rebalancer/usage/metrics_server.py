@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured, NodeMetrics, PodMetrics
-from rebalancer.model.resources import CPU, MEMORY, Resources
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured, NodeMetrics, PodMetrics
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.usage.doubt import stale
 
 RESOURCES = (CPU, MEMORY)

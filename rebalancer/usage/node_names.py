@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from rebalancer.model.objects import Node
+from rebalancer.args.usage import NodeLabel
+from rebalancer.cluster.node import Node
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.promql import Sample
-from rebalancer.usage_args import NodeLabel
 
 _PORT = re.compile(r"(?<=.):\d+$")
 _HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import Node
+from rebalancer.args.usage import NodeQuery, PrometheusUsage
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.usage.amounts import amount, usable
 from rebalancer.usage.doubt import stale
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
 from rebalancer.usage.window import Window, timestamp
-from rebalancer.usage_args import NodeQuery, PrometheusUsage
 
 Values = Mapping[str, float]
 

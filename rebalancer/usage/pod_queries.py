@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.resources import Resources
+from rebalancer.args.usage import PodQuery, PrometheusUsage
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.resources import Resources
 from rebalancer.usage.amounts import amount
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, Sample
 from rebalancer.usage.window import Window
-from rebalancer.usage_args import PodQuery, PrometheusUsage
 
 Key = tuple[str, str]
 

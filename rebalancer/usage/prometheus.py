@@ -8,14 +8,14 @@ Values that are no number, or negative, are gaps.
 from collections.abc import Mapping
 from datetime import timedelta
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import Node
-from rebalancer.model.resources import Resources
+from rebalancer.args.usage import PrometheusUsage
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import Resources
 from rebalancer.usage.node_queries import NodeColumn
 from rebalancer.usage.pod_queries import pod_figures
 from rebalancer.usage.promql import Ask
-from rebalancer.usage_args import PrometheusUsage
 
 
 def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster) -> Measured:

@@ -3,10 +3,9 @@
 Whatever breaks this form fails the strategy, as in the reference; so does NaN, of which the reference makes garbage.
 """
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.resources import Resources
-from rebalancer.model.usage import METRIC_RESOURCE
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.promql import Ask, Sample
 

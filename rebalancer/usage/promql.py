@@ -8,7 +8,7 @@ import msgspec
 from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 
-from rebalancer.provider_args import Prometheus
+from rebalancer.args.providers import Prometheus
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.remembered import remembered
 from rebalancer.usage.session import Session, plain

@@ -5,17 +5,17 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
+from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
 from rebalancer.errors import StrategyError
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.provider_args import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.doubt import SourceError, settled
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.remembered import remembered
-from rebalancer.usage_args import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 
 
 class Providers:
@@ -47,7 +47,7 @@ class Providers:
         self._load_watcher = remembered(lambda _: load_watcher.ask(self._load_watcher_provider()))
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
-        """Return what nodes and pods use (a `rebalancer.model.cluster.Measure`).
+        """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
 
         Raises:
             StrategyError: the source is not set up, does not answer, or knows too few nodes.

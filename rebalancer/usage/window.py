@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rebalancer.usage_args import PrometheusUsage
+from rebalancer.args.usage import PrometheusUsage
 
 #: A window has this many steps, unless they would be shorter than a usual scrape interval.
 _STEPS = 30

@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from rebalancer.model.objects import DisruptionBudget, Snapshot
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.wire import metrics, objects
 from rebalancer.wire.pods import PodDecoder, PodWire
 

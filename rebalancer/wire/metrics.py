@@ -4,8 +4,8 @@ from datetime import datetime
 
 import msgspec
 
-from rebalancer.model.measured import NodeMetrics, PodMetrics
-from rebalancer.model.resources import Resources, add, parse_resources
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
+from rebalancer.cluster.resources import Resources, add, parse_resources
 from rebalancer.wire.objects import Metadata, aware
 from rebalancer.wire.parts import Quantities
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.model.objects import DisruptionBudget, Node
-from rebalancer.model.resources import parse_resources
-from rebalancer.model.selectors import Labels
-from rebalancer.model.taints import Taint
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.resources import parse_resources
+from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.taints import Taint
 from rebalancer.wire.parts import Quantities, selector
 
 

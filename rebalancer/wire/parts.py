@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rebalancer.model.objects import Owner, PodAffinityTerm, PreferredTerm, SpreadConstraint
-from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, Requirement, parse_label_selector
-from rebalancer.model.taints import Toleration
+from rebalancer.cluster.pod import Owner, PodAffinityTerm, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement, parse_label_selector
+from rebalancer.cluster.taints import Toleration
 
 T = TypeVar("T")
 Quantities = dict[str, str | int | float]

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.model.objects import LONG_AGO, Condition, ContainerStatus, Owner, Pod
-from rebalancer.model.selectors import Labels
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
+from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts
 from rebalancer.wire.intern import Interned
 from rebalancer.wire.podspec import ContainerKey, SpecKey, decode, decode_list, make_spec

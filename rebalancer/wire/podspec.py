@@ -5,8 +5,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from rebalancer.model.objects import PodSpec
-from rebalancer.model.resources import CPU, MEMORY, effective_requests, parse_resources
+from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.resources import CPU, MEMORY, effective_requests, parse_resources
 from rebalancer.wire import parts
 
 T = TypeVar("T")

@@ -3,13 +3,13 @@
 import json
 
 from rebalancer.app.policies import known_plugins
-from rebalancer.engine.budget import Limits
-from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.evictor_args import DefaultEvictorArgs
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
-from rebalancer.engine.protections import ABSOLUTE
-from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.guards.budget import Limits
+from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.protections import ABSOLUTE
 from rebalancer.policy import decode_policy
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case

@@ -1,10 +1,10 @@
 """Nodes: ready, selected, cordoned, tainted, and whether a pod fits."""
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.fit import why_repelled
-from rebalancer.model.node_affinity import Preferences, preferred_weight
-from rebalancer.model.selectors import parse_selector_text
-from rebalancer.model.taints import Taint, Toleration
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.fit import why_repelled
+from rebalancer.cluster.selectors import parse_selector_text
+from rebalancer.cluster.taints import Taint, Toleration
+from rebalancer.scheduling.node_affinity import Preferences, preferred_weight
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster, nodes, pod, snapshot

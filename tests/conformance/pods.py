@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebalancer.api import cheapest_first
-from rebalancer.model.selectors import EVERYTHING, parse_label_selector
+from rebalancer.cluster.selectors import EVERYTHING, parse_label_selector
 from strategies.remove_pods_violating_topology_spread_constraint import _cost
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case

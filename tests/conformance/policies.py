@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from rebalancer.app.policies import known_plugins
-from rebalancer.args import Args
+from rebalancer.args.arguments import Args
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
+from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 from rebalancer.errors import PolicyError
-from rebalancer.model.objects import SYSTEM_CRITICAL_PRIORITY
-from rebalancer.model.selectors import LabelSelector, parse_label_selector
 from rebalancer.policy import Policy, Profile, decode_policy
 from tests.conformance import program
 from tests.conformance.answers import Answer, acceptance, equal

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import Node, Pod, Snapshot
-from rebalancer.model.selectors import EVERYTHING, LabelSelector
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.wire.collect import Collection, add_document
 from tests.conformance.corpus import Case
 

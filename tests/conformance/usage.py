@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from rebalancer.args.providers import MetricsProvider
+from rebalancer.args.usage import MetricsUtilization
+from rebalancer.balancing.usage import NodeLoad, around_mean
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError
-from rebalancer.model.objects import Node
-from rebalancer.model.resources import parse_resources
-from rebalancer.model.usage import METRIC_RESOURCE, NodeLoad, around_mean
-from rebalancer.provider_args import MetricsProvider
 from rebalancer.usage.providers import Providers
-from rebalancer.usage_args import MetricsUtilization
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from rebalancer.args.evictor import DEFAULT_EVICTOR
 from rebalancer.cli import main
-from rebalancer.engine.evictor_args import DEFAULT_EVICTOR
 from strategies import BUILTIN
 from tests import make
 

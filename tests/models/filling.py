@@ -7,7 +7,8 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from rebalancer.model.objects import Node, Pod
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from tests.models.scheduler import requested, requested_by
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """RemovePodsViolatingInterPodAntiAffinity as strategies.md 6 tells it, with the terms as Kubernetes reads them."""
 
-from rebalancer.model.objects import Pod, PodAffinityTerm
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from tests.models.placement import World, cheapest_first, selected
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from rebalancer.model.objects import Node, Pod
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from tests.models.placement import World, matches_node, term_matches
 
 

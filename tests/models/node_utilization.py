@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rebalancer.model.objects import Node, Pod
-from rebalancer.model.taints import Taint, Toleration
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.taints import Taint, Toleration
 from tests.models.placement import World, cheapest_first
 
 Percents = Mapping[str, float]

@@ -5,9 +5,10 @@ Only the values of the model are used (their fields), none of their rules.
 
 from dataclasses import dataclass
 
-from rebalancer.model.objects import Node, Pod, PodSpec
-from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
-from rebalancer.model.taints import Taint, Toleration
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from rebalancer.cluster.taints import Taint, Toleration
 
 
 @dataclass

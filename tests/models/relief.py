@@ -9,7 +9,8 @@ from math import ceil
 
 import msgspec
 
-from rebalancer.model.objects import Node, Pod
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from tests.models.filling import Filling
 from tests.models.placement import World
 from tests.models.scheduler import likely

@@ -6,7 +6,7 @@ Left open there: groups come by namespace, kind, name and images, nodes by name,
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from rebalancer.model.objects import Pod
+from rebalancer.cluster.pod import Pod
 from tests.models.placement import World, matches_node, tolerates
 
 

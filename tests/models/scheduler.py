@@ -3,7 +3,8 @@
 from fractions import Fraction
 from math import log
 
-from rebalancer.model.objects import Node, Pod, PodSpec
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec
 from tests.models.placement import World
 
 UNSAID = {"cpu": 100, "memory": 200 * 1024 * 1024}  # what it assumes of a pod that requests nothing

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from rebalancer.model.objects import Node, Pod, SpreadConstraint
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, SpreadConstraint
 from tests.models.placement import World, matches_node, selected, tolerates
 
 

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rebalancer.engine.evictor_args import DefaultEvictorArgs
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import DisruptionBudget, Pod
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pod import Pod
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load

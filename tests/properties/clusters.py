@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import Node, Pod, PodAffinityTerm
-from rebalancer.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
+from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from tests import make
 
 T = TypeVar("T")

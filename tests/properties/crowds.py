@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import Pod
+from rebalancer.cluster.pod import Pod
+from rebalancer.guards.budget import Limits
 from tests import make
 
 NAMESPACES = ("a", "b")

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import Node, Pod, PodAffinityTerm
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from tests import make
 from tests.measured import RELIEF
 from tests.models.placement import World

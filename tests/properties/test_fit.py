@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model import fit
-from rebalancer.model.objects import PodAffinityTerm
+from rebalancer.cluster import fit
+from rebalancer.cluster.pod import PodAffinityTerm
 from tests import make
 from tests.properties.crowds import NODES, pods
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import PodAffinityTerm
+from rebalancer.cluster.pod import PodAffinityTerm
 from strategies.remove_pods_violating_inter_pod_anti_affinity import (
     RemovePodsViolatingInterPodAntiAffinity as Strategy,
 )

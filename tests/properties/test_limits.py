@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.verdict import Failed, Granted, Refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused
 from tests import make
 from tests.properties.crowds import LIMITS, NODES, pods
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Polite

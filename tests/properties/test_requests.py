@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.resources import effective_requests
-from rebalancer.model.taints import Taint, Toleration
+from rebalancer.cluster.resources import effective_requests
+from rebalancer.cluster.taints import Taint, Toleration
 
 NAMES = ("cpu", "memory", "hugepages-2Mi", "example.com/gpu")
 AMOUNTS = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9))

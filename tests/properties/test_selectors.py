@@ -5,7 +5,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.selectors import parse_label_selector, parse_selector_text
+from rebalancer.cluster.selectors import parse_label_selector, parse_selector_text
 
 KEYS = st.sampled_from(("a", "b", "example.com/c"))
 VALUES = st.sampled_from(("", "x", "y", "10"))

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import SpreadConstraint
-from rebalancer.model.spread import moves
+from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.scheduling.spread import moves
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from rebalancer.model.objects import Node, NodeSelectorTerm, Owner, Pod
-from rebalancer.model.selectors import Requirement
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Owner, Pod
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from tests import make
 
 GPU = "example.com/gpu"

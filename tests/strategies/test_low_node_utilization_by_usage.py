@@ -1,28 +1,27 @@
 """LowNodeUtilization on usage that is not requests, with and without figures for single pods (strategies.md 3.7)."""
 
-from typing import ClassVar
-
 import pytest
 
 from rebalancer.api import METRIC_RESOURCE, Cluster, Evict, Usage
-from rebalancer.model.verdict import Failed
+from rebalancer.eviction.verdict import Failed
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, pod, refused
 
 
-class Measured(LowNodeUtilizationArgs):
-    """The strategy's arguments with the usage that the test gives it."""
+class Measured(LowNodeUtilization):
+    """The strategy with the usage that the test gives it."""
 
-    given: ClassVar[Usage] = Usage({})
+    given: Usage
 
-    def usage(self, cluster: Cluster, evict: Evict) -> Usage:
+    def _usage(self, cluster: Cluster, evict: Evict) -> Usage:
         return self.given
 
 
 def measured(usage, resource=METRIC_RESOURCE, **args):
     whole = {"thresholds": {resource: 30}, "targetThresholds": {resource: 50}, **args}
-    given = type("Given", (Measured,), {"given": usage, "__annotations__": {"given": ClassVar[Usage]}})
-    return LowNodeUtilization(given.model_validate(whole))
+    strategy = Measured(LowNodeUtilizationArgs.model_validate(whole))
+    strategy.given = usage
+    return strategy
 
 
 def shares(**percents):

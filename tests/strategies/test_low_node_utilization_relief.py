@@ -2,9 +2,9 @@
 
 import pytest
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import PodAffinityTerm
-from rebalancer.model.verdict import GRANTED, Failed, Refused
+from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused
+from rebalancer.guards.budget import Limits
 from tests.make import decide, evicted, owner, pdb, refused, selector
 from tests.measured import cluster, low, low_anywhere, node, pod, points
 

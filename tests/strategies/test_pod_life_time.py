@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.api import POD_STATES
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import Condition, ContainerStatus
+from rebalancer.cluster.pod import Condition, ContainerStatus
+from rebalancer.guards.budget import Limits
 from strategies.pod_life_time import PodLifeTime, PodLifeTimeArgs
 from tests.make import NOW, cluster, decide, evicted, node, owner, pod, refused
 

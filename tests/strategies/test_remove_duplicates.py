@@ -2,9 +2,8 @@
 
 import pytest
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import NodeSelectorTerm
-from rebalancer.model.selectors import Requirement
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.guards.budget import Limits
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 

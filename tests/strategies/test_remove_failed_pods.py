@@ -2,8 +2,8 @@
 
 import pytest
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import ContainerStatus
+from rebalancer.cluster.pod import ContainerStatus
+from rebalancer.guards.budget import Limits
 from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 

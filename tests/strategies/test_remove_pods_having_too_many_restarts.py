@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import ContainerStatus
+from rebalancer.cluster.pod import ContainerStatus
+from rebalancer.guards.budget import Limits
 from strategies.remove_pods_having_too_many_restarts import (
     RemovePodsHavingTooManyRestarts,
     RemovePodsHavingTooManyRestartsArgs,

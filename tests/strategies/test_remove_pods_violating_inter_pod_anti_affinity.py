@@ -2,8 +2,8 @@
 
 import pytest
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import PodAffinityTerm
+from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.guards.budget import Limits
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pod, refused, selector
 

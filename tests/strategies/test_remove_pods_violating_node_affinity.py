@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import PreferredTerm
-from rebalancer.model.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.pod import PreferredTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.guards.budget import Limits
 from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pod, refused

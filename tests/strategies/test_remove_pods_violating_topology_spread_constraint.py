@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.engine.budget import Limits
-from rebalancer.model.objects import SpreadConstraint
-from rebalancer.model.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.guards.budget import Limits
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import decide, evicted, node, pod, refused, snapshot

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rebalancer.engine.budget import Limits
+from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
-from rebalancer.engine.evictor_args import DefaultEvictorArgs
 from rebalancer.engine.gate import DrySink
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
+from rebalancer.guards.budget import Limits
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, Scripted, ScriptedBalance
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rebalancer.engine.budget import Limits
 from rebalancer.engine.ledger import Ledger
-from rebalancer.model.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.guards.budget import Limits
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 

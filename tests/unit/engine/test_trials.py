@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.engine.budget import Limits, OwnerShares
+from rebalancer.guards.budget import Limits, OwnerShares
 from tests.make import cluster, decide, node, owner, pdb, pod, refused
 from tests.unit.engine.stand_ins import Scripted
 

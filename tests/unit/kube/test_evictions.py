@@ -1,9 +1,9 @@
 import pytest
 
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused
 from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.patience import Deadline
-from rebalancer.model.verdict import GRANTED, Failed, Refused
 
 EVICTION = "*/eviction"
 WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}

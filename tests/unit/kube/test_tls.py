@@ -3,10 +3,10 @@ import json
 import pytest
 
 from rebalancer.errors import Unreachable
+from rebalancer.eviction.verdict import GRANTED
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
-from rebalancer.model.verdict import GRANTED
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
 PODS = "/api/v1/pods"

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rebalancer.args import Args, Count, Int, Names, Namespaces, Part, Percent, Plugin, Selector
+from rebalancer.args.arguments import Args, Count, Int, Names, Namespaces, Part, Percent, Plugin, Selector
+from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import PolicyError, Problem
-from rebalancer.model.selectors import LabelSelector
 from rebalancer.policy import LoadedPolicy, decode_policy, load_policy
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rebalancer.args import Args
+from rebalancer.args.arguments import Args
 from tests.unit.policy.stand_ins import (
     OLD_HEAD,
     PLUGINS,

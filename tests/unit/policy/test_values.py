@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from rebalancer.model.selectors import LabelSelector, parse_selector_text
+from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy import LoadedPolicy, Policy
 from tests.unit.policy.stand_ins import (
     HEAD,

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Owner
 from rebalancer.engine.ledger import Ledger
 from rebalancer.errors import StrategyError
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.objects import Owner
-from rebalancer.model.verdict import Failed
+from rebalancer.eviction.verdict import Failed
 from rebalancer.report.document import Circumstances, document
 from tests.make import cluster, decide, node, pod
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted

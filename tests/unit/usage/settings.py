@@ -6,15 +6,15 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from rebalancer.model.cluster import Cluster
-from rebalancer.model.measured import Measured
-from rebalancer.model.objects import Node
-from rebalancer.model.resources import parse_resources
-from rebalancer.provider_args import MetricsProvider
+from rebalancer.args.providers import MetricsProvider
+from rebalancer.args.usage import MetricsUtilization
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import parse_resources
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
-from rebalancer.usage_args import MetricsUtilization
 from tests.make import node
 
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.errors import StrategyError
-from rebalancer.model.measured import NodeMetrics, PodMetrics
 from rebalancer.usage.metrics_server import Metrics
 from tests.fake_http import Reply
 from tests.fake_servers import FakeLoadWatcher

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.errors import StrategyError
-from rebalancer.model.measured import NodeMetrics, PodMetrics
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from tests.make import NOW, cluster, pod

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from rebalancer.model.objects import Pod, Snapshot
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.wire.collect import Collection
 from tests.make import NOW
 

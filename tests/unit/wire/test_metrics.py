@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from rebalancer.model.measured import NodeMetrics, PodMetrics
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.wire.collect import Collection, add_document
 from rebalancer.wire.load_watcher import LoadWatcherAnswer
 

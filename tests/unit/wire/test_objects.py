@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rebalancer.model.selectors import EVERYTHING
-from rebalancer.model.taints import Taint
+from rebalancer.cluster.selectors import EVERYTHING
+from rebalancer.cluster.taints import Taint
 from tests.make import selector
 from tests.unit.wire.documents import read
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.model.objects import LONG_AGO, Condition, ContainerStatus, Owner
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner
 from tests.unit.wire.documents import pod_document, read, read_pod
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"

@@ -1,0 +1,179 @@
+"""What arguments are made of: the base of every `Args`, and the pieces that strategies share.
+
+Decoding follows the reference (descheduler v0.36.0): keys are strict and case-sensitive, `null` means absent,
+`1.0` is an integer but `1.5` and `"5"` are not, and no type is guessed from another.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from rebalancer.cluster.resources import METRIC_RESOURCE
+from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected, not a boolean")  # noqa: TRY004  pydantic wants ValueError
+    if isinstance(value, str):
+        raise ValueError("a number is expected, not text")  # noqa: TRY004
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+Int = Annotated[int, BeforeValidator(_number)]
+"""A whole number; `5.0` is one, `5.5` and `"5"` are not."""
+
+Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]
+"""A whole number that is not negative."""
+
+Percent = Annotated[float, BeforeValidator(_number)]
+"""A share of a hundred; fractions are allowed.  Its range is checked where it is used."""
+
+
+class Args(BaseModel):
+    """The base of every plugin's arguments: frozen, snake_case here, camelCase in the policy.
+
+    Unknown keys are errors.  A key whose value is null counts as absent.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        arbitrary_types_allowed=True,  # selectors are msgspec values
+        defer_build=True,  # a run pays for the plugins of its policy only
+    )
+
+    #: Keys that are accepted with any value and mean nothing (the reference tolerates them in arguments).
+    ignored_keys: ClassVar[frozenset[str]] = frozenset({"apiVersion", "kind"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return {} if data is None else data
+        known = {*cls.model_fields, *(field.alias for field in cls.model_fields.values())}
+        absent = {key for key, value in data.items() if value is None and key in known}
+        return {key: value for key, value in data.items() if key not in absent | cls.ignored_keys}
+
+
+class Part(Args):
+    """The base of an object inside arguments: like `Args`, without the tolerated keys."""
+
+    ignored_keys = frozenset()
+
+
+class IncludeOrExclude(Part):
+    """Names of one kind: either only some, or all but some."""
+
+    include: tuple[str, ...] = Field((), strict=False, description="Only these.")
+    exclude: tuple[str, ...] = Field((), strict=False, description="All but these.")
+
+    @model_validator(mode="after")
+    def _one_side(self) -> Self:
+        if self.include and self.exclude:
+            raise ValueError("give either include or exclude, not both")
+        return self
+
+
+class Namespaces(IncludeOrExclude):
+    """Namespaces by name: either only some, or all but some."""
+
+    def __contains__(self, namespace: str) -> bool:
+        return (not self.include or namespace in self.include) and namespace not in self.exclude
+
+
+def _selector(value: object) -> object:
+    return parse_label_selector(value) if isinstance(value, Mapping) else value
+
+
+Selector = Annotated[
+    LabelSelector,
+    BeforeValidator(_selector, json_schema_input_type=dict[str, Any]),
+]
+"""A Kubernetes LabelSelector (matchLabels, matchExpressions), parsed."""
+
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+"""A list of words."""
+
+
+_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", METRIC_RESOURCE)
+_NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+def _resource_name(name: str) -> str:
+    if name in _NATIVE or name.startswith(_NATIVE_PREFIXES) or "/" in name:
+        return name
+    raise ValueError(f"{name!r} is no resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
+
+
+def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
+    if not thresholds:
+        raise ValueError("give at least one resource with its percentage, like cpu: 20")
+    return thresholds
+
+
+ResourceName = Annotated[str, AfterValidator(_resource_name)]
+"""A resource as Kubernetes names it, or `MetricResource`."""
+
+_Share = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
+
+Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
+"""A percentage between 0 and 100 for at least one resource."""
+
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: object) -> timedelta:
+    """Read a duration such as `90s`, `1h30m` or `0`.
+
+    Raises:
+        ValueError: it is none: another unit, no unit, no text, or negative.
+    """
+    parts = _DURATION.findall(text) if isinstance(text, str) else []
+    if text != "0" and (not parts or "".join(parts) != text):
+        raise ValueError(f"{text!r} is no duration: a number with a unit, like 90s, 10m or 1h30m")
+    try:
+        return timedelta(seconds=sum(_seconds(part) for part in parts))
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long a duration") from None
+
+
+def _seconds(part: str) -> float:
+    number = part.rstrip("nuµmsh")
+    return float(number) * _SECONDS[part[len(number) :]]
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(
+        lambda value: value if isinstance(value, timedelta) else parse_duration(value), json_schema_input_type=str
+    ),
+]
+"""A time such as `90s`, `10m` or `1h30m`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What a policy may name: a strategy or the evictor, its arguments and its extension points.
+
+    Attributes:
+        name: as policies spell it, like `PodLifeTime`.
+        args: the pydantic model of its arguments.
+        points: extension points at which it may be enabled: deschedule, balance, filter, preEvictionFilter.
+    """
+
+    name: str
+    args: type[Args]
+    points: frozenset[str]

@@ -1,0 +1,33 @@
+"""Arguments about how full nodes are."""
+
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from rebalancer.args.arguments import Args, Int, Namespaces, Thresholds
+from rebalancer.args.usage import MetricsUtilization
+
+
+class UtilizationArgs(Args):
+    """The arguments by which strategies tell full nodes from idle ones."""
+
+    thresholds: Thresholds = Field(
+        {}, validate_default=True, description="A node is underutilized if all these resources are at most so full."
+    )
+    number_of_nodes: Int = Field(0, description="Act only if more nodes than this are underutilized.")
+    evictable_namespaces: Namespaces = Field(Namespaces(), description="No pods from these namespaces: exclude.")
+    metrics_utilization: MetricsUtilization | None = Field(None, description="Measured usage instead of requests.")
+
+    @field_validator("evictable_namespaces")
+    @classmethod
+    def _no_include(cls, namespaces: Namespaces) -> Namespaces:
+        if namespaces.include:
+            raise ValueError("only exclude can be given here: list the namespaces to leave alone")
+        return namespaces
+
+    @model_validator(mode="after")
+    def _measurable(self) -> Self:
+        mismatch = self.metrics_utilization.mismatch(self.thresholds) if self.metrics_utilization else ""
+        if mismatch:
+            raise ValueError(mismatch)
+        return self

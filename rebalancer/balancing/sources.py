@@ -1,0 +1,46 @@
+"""Where a strategy's figures come from, by its arguments."""
+
+from rebalancer.args.utilization import UtilizationArgs
+from rebalancer.balancing.figures import Figures
+from rebalancer.balancing.usage import Usage, measured, requested
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.eviction.evict import Evict
+from rebalancer.scheduling.forecast import Forecast
+
+
+def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
+    """Return what nodes and pods use: measured if the arguments say so, else requested.
+
+    What the source has to say beside its figures becomes warnings.
+
+    Raises:
+        StrategyError: the source has no answer, or does not measure what `thresholds` name.
+    """
+    if args.metrics_utilization is None:
+        return requested(cluster, args.thresholds)
+    return measured(cluster, _measured(args, cluster, evict), args.thresholds)
+
+
+def figures_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Figures | None:
+    """Return the figures for the selection by relief, None if the arguments do not ask for it.
+
+    Raises:
+        StrategyError: as for `usage_by`.
+    """
+    if args.metrics_utilization is None or args.metrics_utilization.selection is None:
+        return None
+    return Figures(cluster, _measured(args, cluster, evict), args.thresholds, rest=args.metrics_utilization.rest)
+
+
+def forecast_by(args: UtilizationArgs, cluster: Cluster) -> Forecast | None:
+    """Return where the scheduler would put pods; None if the arguments say that nobody knows."""
+    known = args.metrics_utilization is None or args.metrics_utilization.scheduler == "default"
+    return Forecast(cluster) if known else None
+
+
+def _measured(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:
+    figures = cluster.measure(args.metrics_utilization)
+    for text in figures.warnings:
+        evict.warn(text)
+    return figures

@@ -1,0 +1,60 @@
+"""What a source of real usage says about nodes and pods, whatever the source.
+
+Figures are integers by resource name, cpu in millicores, memory in bytes, `MetricResource` in whole percent; only what
+was measured is there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+
+from rebalancer.cluster.resources import Resources
+
+
+class NodeMetrics(msgspec.Struct, frozen=True, gc=False):
+    """What metrics-server says about a node; `taken` is the end of its sample, None where it does not say."""
+
+    name: str
+    usage: Resources
+    taken: datetime | None = None
+
+
+class PodMetrics(msgspec.Struct, frozen=True, gc=False):
+    """What metrics-server says about a pod.
+
+    Attributes:
+        usage: sums over the containers; a resource that some container lacks is not there.
+        taken: the end of the sample, None where it does not say.
+    """
+
+    namespace: str
+    name: str
+    usage: Resources
+    taken: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Figures of one source, taken for one cycle.
+
+    Attributes:
+        nodes: by node with a fresh sample, what it uses as a source of pods: the window's figure at the source
+            quantile, the sample itself where there is no window.  All have the same resources.
+        peaks: the same nodes as destinations: the figure at the destination quantile; equal to `nodes` without one.
+        pods: by (namespace, name), what each pod uses; also pods that have left within the window, where the source
+            still knows them.  None if the source knows nothing of pods.
+        pod_nodes: by (namespace, name), the node on which that was measured, where the source says so.
+        missing: by node of the cycle without a fresh sample, why: stale since when, not in the answer, not a number.
+        window: the time that the figures sum up; zero for a sample of the moment.
+        warnings: what the reader of the report should know.
+    """
+
+    nodes: Mapping[str, Resources]
+    peaks: Mapping[str, Resources]
+    pods: Mapping[tuple[str, str], Resources] | None = None
+    pod_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    window: timedelta = timedelta(0)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,33 @@
+"""Nodes, narrowed to what decisions need; immutable."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.taints import Taint
+
+
+class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A node at the time of the snapshot.
+
+    Attributes:
+        ready: False only if it has a Ready condition that is not True.
+        allocatable: what pods may request; empty where the status does not say.
+        addresses: address by type, like InternalIP.
+        seen: the newest time in its status, a heartbeat as a rule.
+        kubelet_version: as in its status; empty where that does not say.
+    """
+
+    name: str
+    labels: Labels = {}
+    unschedulable: bool = False
+    ready: bool = True
+    taints: tuple[Taint, ...] = ()
+    allocatable: Resources = {}
+    capacity: Resources = {}
+    addresses: Mapping[str, str] = {}
+    seen: datetime | None = None
+    kubelet_version: str = ""

@@ -1,0 +1,171 @@
+"""Pods, narrowed to what decisions need; immutable.
+
+A pod's `spec` is shared by all pods of one template, so answers about it can be kept by its identity.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.selectors import Labels, LabelSelector, NodeSelectorTerm, any_term_matches
+from rebalancer.cluster.taints import Toleration
+
+#: A pod without a creation time counts as infinitely old, as in the reference.
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+#: Value of the class `system-cluster-critical`; from here on a pod is critical.
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """An ownerReference; the one with `controller` set looks after the pod."""
+
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+
+
+class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
+    """A required anti-affinity term: no selected pod in the same topology domain."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
+    """A preferred node affinity term with its weight."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+class SpreadConstraint(msgspec.Struct, frozen=True, gc=False):
+    """A topology spread constraint as the pod declares it."""
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    selector: LabelSelector | None
+    match_label_keys: tuple[str, ...] = ()
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+
+
+class PodSpec(msgspec.Struct, frozen=True, gc=False):
+    """What all pods of one template have in common.
+
+    Attributes:
+        requests: effective requests, cpu in millicores, else whole units.
+        requested: names that some container has a request entry for, zero or not.
+        node_terms: required node affinity; None where there is none, no terms match no node.
+        node_affinity: whether any node affinity stands there, required or preferred.
+        node_selector: None where the key is absent (an empty one is present).
+        anti_affinity: required pod anti-affinity.
+        local_storage: some volume is a hostPath or an emptyDir.
+        resource_claims: the pod claims devices.
+        qos: quality of service derived from the containers.
+        problem: why this spec cannot be trusted; empty if it can.
+    """
+
+    requests: Resources
+    requested: frozenset[str] = frozenset()
+    images: tuple[str, ...] = ()
+    node_selector: Labels | None = None
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    preferred: tuple[PreferredTerm, ...] = ()
+    node_affinity: bool = False
+    tolerations: tuple[Toleration, ...] = ()
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    priority: int | None = None
+    local_storage: bool = False
+    resource_claims: bool = False
+    qos: str = "BestEffort"
+    problem: str = ""
+
+    def selects_node(self, labels: Labels, name: str) -> bool:
+        """Tell whether node selector and required node affinity match a node."""
+        if self.node_selector and any(labels.get(key) != value for key, value in self.node_selector.items()):
+            return False
+        return self.node_terms is None or any_term_matches(self.node_terms, labels, name)
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, gc=False):
+    """The current state of one container."""
+
+    restarts: int = 0
+    waiting: str = ""
+    terminated: str = ""
+    exit_code: int | None = None
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False):
+    """A condition in a status; a missing transition time is None."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    changed: datetime | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
+    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    node: str = ""
+    labels: Labels = {}
+    created: datetime = LONG_AGO
+    started: datetime | None = None
+    terminating: bool = False
+    owners: tuple[Owner, ...] = ()
+    spec: PodSpec
+    phase: str = ""
+    reason: str = ""
+    qos: str = "BestEffort"
+    ready: bool = False
+    conditions: tuple[Condition, ...] = ()
+    containers: tuple[ContainerStatus, ...] = ()
+    init_containers: tuple[ContainerStatus, ...] = ()
+    ephemeral_containers: tuple[ContainerStatus, ...] = ()
+    claims: tuple[str, ...] = ()
+    mirror: bool = False
+    static: bool = False
+    evict_annotation: bool = False
+    prefer_no_eviction: bool = False
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def active(self) -> bool:
+        """Whether the pod takes room on its node: neither Succeeded nor Failed."""
+        return self.phase not in ("Succeeded", "Failed")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name: what identifies the pod at one point in time."""
+        return (self.namespace, self.name)
+
+    @property
+    def age_order(self) -> tuple[datetime, str, str]:
+        """The order that breaks every tie: oldest first, then namespace and name."""
+        return (self.created, self.namespace, self.name)
+
+    @property
+    def controller(self) -> Owner | None:
+        """The owner that looks after the pod: the controller, else the first owner, else None."""
+        return next((owner for owner in self.owners if owner.controller), next(iter(self.owners), None))
+
+    def age(self, now: datetime) -> timedelta:
+        """Return the time since creation; negative if that lies in the future."""
+        return now - self.created

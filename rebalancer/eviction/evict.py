@@ -1,0 +1,72 @@
+"""What a strategy asks of the engine."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.verdict import Refused, Verdict
+
+
+class Evict(Protocol):
+    """What a strategy asks of the engine.
+
+    The questions are the reference's extension points, answered for the profile the strategy runs in and on the
+    cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
+    """
+
+    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether no protection covers the pod (the reference's Filter); `because` as in `evictable`."""
+        ...
+
+    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether the pod has somewhere to go (the reference's PreEvictionFilter: nodeFit, namespaces).
+
+        `because` as in `evictable`.
+        """
+        ...
+
+    def evictable(self, pod: Pod, because: str | None = None) -> bool:
+        """Tell whether the pod passes both filters.
+
+        Args:
+            pod: the pod in question.
+            because: why the strategy wants it gone.  If given, a no is recorded as a refusal; without it the question
+                leaves no trace.
+        """
+        ...
+
+    def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
+        """Return the first of these pods that would be refused if all were asked for in this order, and why.
+
+        Filters, limits, PDBs and replicas are counted as if the earlier ones had gone; nothing is evicted or recorded.
+        """
+        ...
+
+    def sparing_owners(self) -> "Evict":
+        """Return the same with one more rule: an owner without a PDB loses few of its pods in a cycle.
+
+        That is at most a quarter of its pods, and at least one, over all strategies; one more is refused by OwnerShare.
+        """
+        ...
+
+    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
+        """Record that a pod which should go stays by a rule of the strategy's own."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Tell the person who runs the program what else they should know; a text said twice counts once."""
+        ...
+
+    def __call__(self, pod: Pod, because: str) -> Verdict:
+        """Ask for the eviction of a pod and return the verdict; `granted` tells whether it goes.
+
+        A granted pod leaves the cluster at once.
+
+        Args:
+            pod: the pod to evict.
+            because: why, with numbers that a person can check.
+
+        Raises:
+            CycleOver: the total limit is used up; it ends the strategy, which must not catch it.
+        """
+        ...

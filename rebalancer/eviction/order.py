@@ -1,0 +1,26 @@
+"""Which pods should go before which: the reference's priority and QoS order."""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.pod import Pod
+
+#: No priority before any; priority; QoS; pods that prefer no eviction last.
+EvictionClass = tuple[bool, int, int, bool]
+
+_QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")
+
+
+def eviction_class(pod: Pod) -> EvictionClass:
+    """Return how dear a pod is; all pods of a class may go before any of a greater one."""
+    priority = pod.spec.priority
+    qos = _QOS_ORDER.index(pod.qos) if pod.qos in _QOS_ORDER else len(_QOS_ORDER)
+    return (priority is not None, priority or 0, qos, pod.prefer_no_eviction)
+
+
+def cheapest_first(pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods in the order in which they should go.
+
+    No priority before any, low before high, BestEffort before Burstable before Guaranteed, pods that prefer no
+    eviction last; ties by age, oldest first, then namespace and name.
+    """
+    return sorted(pods, key=lambda pod: (eviction_class(pod), pod.age_order))

@@ -1,0 +1,189 @@
+"""Topology spread constraints: as they apply to pods, the domains they see, and how many pods should move.
+
+Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the reference for what counts
+and for the moves.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, any_term_matches
+from rebalancer.cluster.taints import Toleration, untolerated
+
+
+class Restriction(msgspec.Struct, frozen=True, gc=False):
+    """Which nodes make domains: those that the declaring pod selects and tolerates, as far as its policies say so.
+
+    Attributes:
+        node_selector: pairs of a label and its value.
+        node_terms: required node affinity; None where there is none.
+        tolerations: None where taints play no part.
+    """
+
+    node_selector: tuple[tuple[str, str], ...] = ()
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+
+    def admits(self, node: Node) -> bool:
+        """Tell whether the node makes a domain; a cordoned one does."""
+        return (
+            all(node.labels.get(key) == value for key, value in self.node_selector)
+            and (self.node_terms is None or any_term_matches(self.node_terms, node.labels, node.name))
+            and (self.tolerations is None or untolerated(self.tolerations, node.taints) is None)
+        )
+
+
+class Spread(msgspec.Struct, frozen=True, gc=False):
+    """A constraint as it applies to a pod; pods that share it are evened out once."""
+
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector
+    restriction: Restriction
+    min_domains: int = 1
+
+
+def spreads(pods: Iterable[Pod], when_unsatisfiable: Collection[str]) -> list[Spread]:
+    """Return the different constraints of these kinds, in the order in which the pods declare them.
+
+    A constraint without a selector is left out, since it matches no pod.
+    """
+    found: dict[Spread, None] = {}
+    seen: set[tuple[int, int]] = set()
+    for pod in pods:
+        # Replicas share spec and labels, which the pods keep alive.
+        look = (id(pod.spec), id(pod.labels))
+        if pod.spec.spread and look not in seen:
+            seen.add(look)
+            kept = (each for each in pod.spec.spread if each.when_unsatisfiable in when_unsatisfiable)
+            found.update((_spread(each, each.selector, pod), None) for each in kept if each.selector is not None)
+    return list(found)
+
+
+def _spread(constraint: SpreadConstraint, selector: LabelSelector, pod: Pod) -> Spread:
+    own = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
+    return Spread(
+        constraint.topology_key,
+        constraint.max_skew,
+        selector.narrowed(own),
+        _restriction(constraint, pod.spec),
+        constraint.min_domains or 1,
+    )
+
+
+def _restriction(constraint: SpreadConstraint, spec: PodSpec) -> Restriction:
+    affinity = constraint.node_affinity_policy == "Honor"
+    taints = constraint.node_taints_policy == "Honor"
+    return Restriction(
+        tuple(sorted((spec.node_selector or {}).items())) if affinity else (),
+        spec.node_terms if affinity else None,
+        spec.tolerations if taints else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A value of the topology key.
+
+    Attributes:
+        nodes: its nodes that the constraint counts.
+        pods: the counted pods on its nodes, also on those that are not counted.
+    """
+
+    value: str
+    nodes: Sequence[Node] = ()
+    pods: Sequence[Pod] = ()
+
+
+class Topology:
+    """Finds the domains of constraints on the nodes of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._empty: dict[tuple[str, Restriction], dict[str, Domain]] = {}
+
+    def empty(self, spread: Spread) -> Mapping[str, Domain]:
+        """Return the domains that the nodes make which the constraint counts, without pods, in order of value."""
+        key = (spread.topology_key, spread.restriction)
+        if key not in self._empty:
+            found = defaultdict(list)
+            for node in self._cluster.nodes:
+                value = node.labels.get(spread.topology_key)
+                if value is not None and spread.restriction.admits(node):
+                    found[value].append(node)
+            self._empty[key] = {value: Domain(value, nodes) for value, nodes in sorted(found.items())}
+        return self._empty[key]
+
+    def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[Domain]:
+        """Return the domains of a constraint, the smallest first, equal ones by value.
+
+        Args:
+            spread: the constraint.
+            pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
+                counted still makes a domain (the reference's rule).
+        """
+        counted = defaultdict(list)
+        for pod in pods:
+            node = self._cluster.node(pod.node)
+            value = node.labels.get(spread.topology_key) if node else None
+            if value is not None:
+                counted[value].append(pod)
+        empty = self.empty(spread)
+        # With a domain for each node most are empty, and those are sorted already.
+        rest = [domain for value, domain in empty.items() if value not in counted]
+        taken = [Domain(each, empty[each].nodes if each in empty else (), counted[each]) for each in counted]
+        return rest + sorted(taken, key=lambda each: (len(each.pods), each.value))
+
+
+class Move(NamedTuple):
+    """A number of pods from one domain to another, both by their place in the sequence of sizes."""
+
+    source: int
+    target: int
+    number: int
+
+
+def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
+    """Yield the moves that bring domains of these sizes within the skew: from the greatest to the smallest, inwards.
+
+    No domain shrinks below the average or grows above it, rounded outwards.
+
+    Args:
+        sizes: sizes of the domains, ascending.
+        max_skew: the difference between two domains that is still fine.
+    """
+    now = list(sizes)
+    if not now or now[-1] - now[0] <= max_skew:
+        return
+    low, high = _average(sizes)
+    target, source = 0, len(now) - 1
+    while target < source:
+        if now[source] <= low:
+            source -= 1
+        excess = now[source] - now[target] - max_skew
+        number = min(now[source] - low, high - now[target], (excess + 1) // 2)
+        if excess <= 0 or number <= 0:
+            target += 1
+            continue
+        yield Move(source, target, number)
+        now[source] -= number
+        now[target] += number
+
+
+def below_average(domains: Sequence[Domain]) -> list[Node]:
+    """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
+    _, high = _average([len(domain.pods) for domain in domains])
+    return [node for domain in domains if len(domain.pods) < high for node in domain.nodes]
+
+
+def _average(sizes: Sequence[int]) -> tuple[int, int]:
+    """Return the average size, rounded down and rounded up."""
+    total, number = sum(sizes), len(sizes)
+    return total // number, -(-total // number)

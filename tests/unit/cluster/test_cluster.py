@@ -1,0 +1,76 @@
+"""The snapshot of a cycle."""
+
+from rebalancer.cluster.cluster import Cluster
+from tests.make import NOW, cluster, node, pod, selector, snapshot
+
+
+def test_pods_come_by_age_then_namespace_and_name() -> None:
+    """The order of the file does not matter."""
+    pods = [pod("b", age=1), pod("a", age=1), pod("a", namespace="apps", age=1), pod("z", age=9)]
+
+    on = cluster([node("n1")], pods)
+
+    assert [str(each) for each in on.pods_on(on.nodes[0])] == ["default/z", "apps/a", "default/a", "default/b"]
+
+
+def test_nodes_are_the_ready_ones_that_the_policy_selects_by_name() -> None:
+    """Nodes for nodeFit are all that are ready; pods are found on selected nodes only."""
+    nodes = [node("n3"), node("n2", ready=False), node("n1", labels={"pool": "x"}), node("n0", unschedulable=True)]
+    pods = [pod("a", node="n1"), pod("b", node="n3"), pod("c", node="n2"), pod("d", node="")]
+
+    on = Cluster(snapshot(nodes, pods), selector(pool="x"))
+
+    assert [each.name for each in on.nodes] == ["n1"]
+    assert [each.name for each in on.ready_nodes] == ["n0", "n1", "n3"]
+    assert [each.name for each in on.pods()] == ["a"]
+    assert on.node("n2") is not None
+    assert on.node("n9") is None
+
+
+def test_active_pods_have_neither_succeeded_nor_failed() -> None:
+    """Pending, Unknown and pods without a phase take room."""
+    phases = ("Running", "Pending", "Unknown", "", "Succeeded", "Failed")
+    on = cluster([node("n1")], [pod(each or "none", phase=each) for each in phases])
+
+    assert {each.phase for each in on.active_pods_on(on.nodes[0])} == {"Running", "Pending", "Unknown", ""}
+    assert len(on.pods_on(on.nodes[0])) == 6
+
+
+def test_a_removed_pod_is_gone_from_every_answer() -> None:
+    """Requests, slots, siblings, listings."""
+    first, second = pod("a", cpu="1", memory="1Gi"), pod("b", cpu="2")
+    on = cluster([node("n1", cpu="4", pods=2)], [first, second])
+    owner = first.owners[0].uid
+
+    on.remove(first)
+
+    assert not on.contains(first)
+    assert on.contains(second)
+    assert on.siblings(owner) == 1
+    assert dict(on.used(on.nodes[0])) == {"cpu": 2000, "memory": 0, "pods": 1}
+    assert [on.free(on.nodes[0])(name) for name in ("cpu", "pods", "unheard-of")] == [2000, 1, 0]
+    assert on.pods() == (second,)
+
+
+def test_siblings_count_in_every_phase_and_everywhere() -> None:
+    """As the reference counts replicas."""
+    pods = [pod("a"), pod("b", phase="Failed"), pod("c", node=""), pod("d", terminating=True), pod("e", owners="other")]
+    on = cluster([node("n1")], pods)
+
+    assert on.siblings(pods[0].owners[0].uid) == 4
+    assert on.siblings("nobody") == 0
+
+
+def test_a_pod_fits_somewhere_else_only_on_another_node() -> None:
+    """Its own node never counts."""
+    candidate = pod("a", node="n1")
+    on = cluster([node("n1"), node("n2", unschedulable=True)], [candidate])
+
+    assert not on.fits_any_other(candidate, on.nodes)
+
+
+def test_the_newest_time_of_nodes_and_pods_stands_for_that_of_the_snapshot() -> None:
+    """Heartbeats, creation and conditions; a snapshot without any time has none."""
+    assert snapshot([node("n1", seen=NOW)], [pod("a", age=5)]).newest() == NOW
+    assert snapshot([node("n1")], [pod("a", age=5), pod("b", age=0)]).newest() == NOW
+    assert snapshot([node("n1")], []).newest() is None

@@ -1,0 +1,130 @@
+"""Whether a pod could run on a node, and the reason if not."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from tests.make import cluster, node, pod, selector
+
+APART_FROM_DB = PodAffinityTerm("kubernetes.io/hostname", selector(app="db"))
+
+
+def db(name: str = "db", **fields: Any) -> Pod:
+    return pod(name, **{"node": "n2", "labels": {"app": "db"}, **fields})
+
+
+def why_not(candidate: Pod, there: Node, *residents: Pod) -> str:
+    return cluster([node("n1"), there], [candidate, *residents]).why_not(candidate, there)
+
+
+@pytest.mark.parametrize(
+    ("there", "fields", "reason"),
+    [
+        pytest.param({}, {}, "", id="nothing speaks against it"),
+        pytest.param({"unschedulable": True}, {}, "cordoned", id="a cordoned node"),
+        pytest.param({}, {"node_selector": {"disk": "ssd"}}, "node selector or affinity", id="another node selector"),
+        pytest.param({"labels": {"disk": "ssd"}}, {"node_selector": {"disk": "ssd"}}, "", id="the same node selector"),
+        pytest.param({}, {"node_terms": ()}, "node selector or affinity", id="a required affinity without terms"),
+        pytest.param(
+            {"labels": {"zone": "a"}},
+            {"node_terms": (NodeSelectorTerm((Requirement("zone", "NotIn", ("a",)),)),)},
+            "node selector or affinity",
+            id="a required affinity that does not match",
+        ),
+        pytest.param({"taints": ["k=v:NoSchedule"]}, {}, "taint k=v:NoSchedule is not", id="a NoSchedule taint"),
+        pytest.param({"taints": ["k:NoExecute"]}, {}, "taint k:NoExecute is not", id="a NoExecute taint"),
+        pytest.param({"taints": ["k:PreferNoSchedule"]}, {}, "", id="a soft taint is no obstacle"),
+        pytest.param({"taints": ["k:NoSchedule"]}, {"tolerations": ["k"]}, "", id="a tolerated taint"),
+        pytest.param({"cpu": "1"}, {"cpu": "2"}, "insufficient cpu (2000m requested, 1000m free)", id="too little cpu"),
+        pytest.param({"cpu": "2"}, {"cpu": "2"}, "", id="just enough cpu"),
+        pytest.param({}, {"requests": {"example.com/gpu": "1"}}, "insufficient example.com/gpu", id="no such device"),
+        pytest.param({}, {"requests": {"example.com/gpu": "0"}}, "", id="no such device, and none asked for"),
+        pytest.param({"pods": 0}, {}, "no free pod slot", id="no slots"),
+    ],
+)
+def test_each_obstacle_has_its_reason(there: dict, fields: dict, reason: str) -> None:
+    """The first obstacle in the documented order is named."""
+    found = why_not(pod("a", **fields), node("n2", **there))
+
+    assert found.startswith(reason)
+    assert bool(found) is bool(reason)
+
+
+def test_obstacles_come_in_order() -> None:
+    """Cordon, selector, taints, anti-affinity, room."""
+    candidate = pod("a", node_selector={"x": "y"}, anti_affinity=(APART_FROM_DB,), cpu="9")
+    there = {"unschedulable": True, "labels": {}, "taints": ["k:NoSchedule"]}
+    found = []
+    for cure in ({"unschedulable": False}, {"labels": {"x": "y"}}, {"taints": []}, {}):
+        found.append(why_not(candidate, node("n2", **there), db()))
+        there |= cure
+
+    assert [each.split(" ")[0] for each in found] == ["cordoned", "node", "taint", "anti-affinity"]
+
+
+def test_residents_take_their_requests_overhead_included_and_a_slot() -> None:
+    """Active pods count, ended ones do not, terminating ones do."""
+    resident = pod("r", node="n2", cpu="3")
+    ended = pod("e", node="n2", cpu="3", phase="Succeeded")
+    leaving = pod("t", node="n2", cpu="500m", terminating=True)
+
+    assert not why_not(pod("a", cpu="1"), node("n2"), resident, ended)
+    assert "1000m free" in why_not(pod("a", cpu="2"), node("n2"), resident, ended)
+    assert "500m free" in why_not(pod("a", cpu="1"), node("n2"), resident, leaving)
+    assert why_not(pod("a"), node("n2", pods=2), resident, leaving) == "no free pod slot"
+
+
+def test_room_is_not_asked_on_the_pods_own_node() -> None:
+    """It is there already."""
+    candidate = pod("a", node="n1", cpu="4")
+    on = cluster([node("n1", cpu="1"), node("n2")], [candidate])
+
+    assert on.fits(candidate, on.nodes[0])
+
+
+@pytest.mark.parametrize(
+    ("term", "resident", "labels", "repelled"),
+    [
+        pytest.param({}, {}, {}, True, id="a selected pod on the node"),
+        pytest.param({}, {"labels": {"app": "web"}}, {}, False, id="another pod"),
+        pytest.param({}, {"namespace": "other"}, {}, False, id="in another namespace"),
+        pytest.param({"namespaces": ("other",)}, {"namespace": "other"}, {}, True, id="in a namespace of the term"),
+        pytest.param({"namespaces": ("other",)}, {}, {}, False, id="the term's namespaces replace the pod's own"),
+        pytest.param({"topology_key": "zone"}, {}, {}, False, id="a node without the topology label"),
+        pytest.param({"topology_key": "zone"}, {}, {"zone": "x"}, True, id="a node with the topology label"),
+        pytest.param({"selector": None}, {}, {}, False, id="no selector selects nothing"),
+        pytest.param({}, {"phase": "Failed"}, {}, False, id="a pod that has ended"),
+        pytest.param({}, {"node": "n1"}, {}, False, id="a pod on another node"),
+    ],
+)
+def test_own_required_anti_affinity_keeps_a_pod_off_a_node(
+    term: dict, resident: dict, labels: dict, repelled: bool
+) -> None:
+    """Only pods on that very node count."""
+    rule = PodAffinityTerm(**{"topology_key": "kubernetes.io/hostname", "selector": selector(app="db"), **term})
+    candidate = pod("a", anti_affinity=(rule,))
+    found = why_not(candidate, node("n2", labels=labels), db(**resident))
+
+    assert found.startswith("anti-affinity against") is repelled
+
+
+def test_a_pod_of_the_same_name_does_not_repel() -> None:
+    """The reference compares names alone."""
+    candidate = pod("a", labels={"app": "db"}, anti_affinity=(APART_FROM_DB,))
+    namesake = db("a", namespace="default")
+    on = cluster([node("n1"), node("n2")], [namesake])
+
+    assert on.fits(candidate, on.nodes[1])
+
+
+def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
+    """As in the reference: zero is more than less than nothing."""
+    crowd = pod("crowd", node="n1", cpu="5")
+    on = cluster([node("n1", cpu="4"), node("n2", cpu="4")], [crowd])
+
+    asks_nothing = pod("zero", node="n2", cpu="0")
+
+    assert "insufficient cpu" in on.why_not(asks_nothing, on.nodes[0])

@@ -1,0 +1,20 @@
+"""What pods say of themselves."""
+
+from datetime import timedelta
+
+from rebalancer.cluster.pod import Owner
+from tests.make import NOW, pod
+
+PLAIN, CONTROLLER = Owner("Widget", "w", "1"), Owner("Job", "j", "2", controller=True)
+
+
+def test_the_controller_looks_after_a_pod_else_its_first_owner() -> None:
+    """Reports name one owner."""
+    assert pod("a", owners=(PLAIN, CONTROLLER)).controller == CONTROLLER
+    assert pod("a", owners=(PLAIN,)).controller == PLAIN
+    assert pod("a", owners=None).controller is None
+
+
+def test_the_age_of_a_pod_from_the_future_is_negative() -> None:
+    """Clocks differ."""
+    assert pod("a", age=-5).age(NOW) == timedelta(seconds=-5)

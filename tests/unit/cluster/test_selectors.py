@@ -1,0 +1,134 @@
+"""Label selectors, their text form, and node selector terms."""
+
+import pytest
+
+from rebalancer.cluster.selectors import (
+    NodeSelectorTerm,
+    Requirement,
+    any_term_matches,
+    parse_label_selector,
+    parse_selector_text,
+)
+
+LABELS = {"app": "web", "tier": "front", "cores": "8"}
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        pytest.param("", True, id="nothing asked for"),
+        pytest.param("  ", True, id="blanks are nothing"),
+        pytest.param("app=web", True, id="equal"),
+        pytest.param("app == web", True, id="equal with two signs and blanks"),
+        pytest.param("app!=web", False, id="unequal"),
+        pytest.param("zone!=a", True, id="unequal holds where the key is absent"),
+        pytest.param("app in (db, web)", True, id="one of several"),
+        pytest.param("app notin (db,web)", False, id="none of several"),
+        pytest.param("zone notin (a)", True, id="none of several holds where the key is absent"),
+        pytest.param("app", True, id="the key is there"),
+        pytest.param("!zone", True, id="the key is not there"),
+        pytest.param("! app", False, id="the key should not be there"),
+        pytest.param("cores>7", True, id="greater"),
+        pytest.param("cores<8", False, id="less is strict"),
+        pytest.param("tier>1", False, id="a text is no number"),
+        pytest.param("zone=", False, id="an empty value is not an absent key"),
+        pytest.param("app=web,tier=front,!zone", True, id="all conditions hold"),
+        pytest.param("app=web,tier=back", False, id="all conditions must hold"),
+        pytest.param("example.com/role=x", False, id="a key with a prefix"),
+    ],
+)
+def test_text_selectors_mean_what_kubectl_takes_them_for(text: str, matches: bool) -> None:
+    """The syntax of `kubectl --selector`."""
+    assert parse_selector_text(text).matches(LABELS) is matches
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",", "a,", "a b", "a=b c", "a in", "a in b", "a in (b", "a=(b)", "=b", "!", "a>x", "-a=b", "a=b!", "A/B/c=d"],
+)
+def test_other_texts_are_refused_and_quoted(text: str) -> None:
+    """The error names the text or the part of it that is wrong."""
+    with pytest.raises(ValueError, match="is no label"):
+        parse_selector_text(text)
+
+
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        pytest.param({"matchLabel": {}}, "unknown key 'matchLabel'", id="a misspelt key"),
+        pytest.param({"matchLabels": {"a b": "c"}}, "'a b' is no label key", id="a bad key"),
+        pytest.param({"matchLabels": {"a": "-"}}, "'-' is no label value", id="a bad value"),
+        pytest.param({"matchLabels": {"a": 1}}, "are text", id="a number for a value"),
+        pytest.param({"matchLabels": ["a"]}, "is a map", id="a list for the map"),
+        pytest.param({"matchExpressions": [{"key": "a", "operator": "In"}]}, "needs values", id="In without values"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]},
+            "takes no values",
+            id="Exists with values",
+        ),
+        pytest.param({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, "no operator", id="Gt"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "op": "In"}]}, "key, operator and values", id="a misspelt part"
+        ),
+        pytest.param({"matchExpressions": [{"key": "a" * 64, "operator": "Exists"}]}, "no label key", id="a long key"),
+    ],
+)
+def test_bad_selector_objects_are_refused_in_words(selector: dict, problem: str) -> None:
+    """Kubernetes' own validation, with the place in the message."""
+    with pytest.raises(ValueError, match=problem):
+        parse_label_selector(selector)
+
+
+def test_match_labels_and_expressions_add_up() -> None:
+    """A selector is a conjunction of all that stands in it."""
+    selector = parse_label_selector(
+        {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["back"]}]}
+    )
+
+    assert selector.matches(LABELS)
+    assert not selector.matches({**LABELS, "tier": "back"})
+    assert not selector.matches({"tier": "front"})
+
+
+def test_null_parts_of_a_selector_are_absent() -> None:
+    """The API server may write null for an empty list."""
+    assert not parse_label_selector({"matchLabels": None, "matchExpressions": None})
+
+
+def term(*expressions: Requirement, fields: tuple[Requirement, ...] = ()) -> NodeSelectorTerm:
+    return NodeSelectorTerm(expressions, fields)
+
+
+@pytest.mark.parametrize(
+    ("asked", "matches"),
+    [
+        pytest.param(term(), False, id="an empty term matches no node"),
+        pytest.param(term(Requirement("app", "In", ("web",))), True, id="a label"),
+        pytest.param(term(fields=(Requirement("metadata.name", "In", ("n1",)),)), True, id="the node's name"),
+        pytest.param(term(fields=(Requirement("metadata.name", "NotIn", ("n1",)),)), False, id="not the node's name"),
+        pytest.param(
+            term(Requirement("app", "Exists"), fields=(Requirement("metadata.name", "In", ("n2",)),)),
+            False,
+            id="labels and fields must both hold",
+        ),
+        pytest.param(term(fields=(Requirement("spec.x", "In", ("n1",)),)), False, id="a field that does not exist"),
+        pytest.param(term(Requirement("app", "Near", ("web",))), False, id="an operator that does not exist"),
+        pytest.param(term(Requirement("cores", "Gt", ("7",))), True, id="more than"),
+        pytest.param(term(Requirement("cores", "Gt", ("8",))), False, id="Gt is strict"),
+        pytest.param(term(Requirement("cores", "Lt", ("9" * 30,))), False, id="a bound beyond 64 bits"),
+        pytest.param(term(Requirement("cores", "Lt", ("9" * 5000,))), False, id="a bound past all measure"),
+        pytest.param(term(Requirement("cores", "Gt", ("1", "2"))), False, id="two bounds"),
+    ],
+)
+def test_node_selector_terms(asked: NodeSelectorTerm, matches: bool) -> None:
+    """Whatever stands in a term, asking it is safe, and what Kubernetes does not know matches nothing."""
+    assert asked.matches(LABELS, "n1") is matches
+
+
+def test_terms_are_alternatives() -> None:
+    """One is enough, and none at all matches nothing."""
+    wrong, right = term(Requirement("app", "DoesNotExist")), term(Requirement("app", "Exists"))
+
+    assert any_term_matches([wrong, right], LABELS, "n1")
+    assert not any_term_matches([wrong], LABELS, "n1")
+    assert not any_term_matches([], LABELS, "n1")
