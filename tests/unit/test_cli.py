@@ -176,12 +176,12 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--deadline", "5"],
-            "--deadline: '5' is no duration",
+            "--deadline: '5' is not a duration",
             id="a duration without a unit",
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--descheduling-interval", "soon"],
-            "--descheduling-interval: 'soon' is no duration",
+            "--descheduling-interval: 'soon' is not a duration",
             id="an interval that is none",
         ),
         pytest.param(
