@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from rebalancer.cluster.resources import METRIC_RESOURCE
@@ -145,6 +145,8 @@ Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 """A percentage between 0 and 100 for at least one resource."""
 
 
+#: For JSON schemas; says which arguments are durations.
+DURATION_PATTERN = r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
 _DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -183,11 +185,17 @@ def _seconds(part: str) -> float:
     return float(number) * _SECONDS[part[len(number) :]]
 
 
+def duration_text(duration: timedelta) -> str:
+    """Return a duration as a policy has it, like `1h30m`; of fractions of a second only the milliseconds."""
+    seconds, milliseconds = divmod(round(duration.total_seconds() * 1000), 1000)
+    counts = (("h", seconds // 3600), ("m", seconds // 60 % 60), ("s", seconds % 60), ("ms", milliseconds))
+    return "".join(f"{count}{unit}" for unit, count in counts if count) or "0s"
+
+
 Duration = Annotated[
     timedelta,
-    BeforeValidator(
-        lambda value: value if isinstance(value, timedelta) else parse_duration(value), json_schema_input_type=str
-    ),
+    BeforeValidator(lambda value: value if isinstance(value, timedelta) else parse_duration(value)),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
 ]
 """A time such as `90s`, `10m` or `1h30m`."""
 
