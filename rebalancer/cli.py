@@ -106,7 +106,8 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     _log(verbosity)
-    from rebalancer.app.run import Options, run  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.options import Options  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.run import run  # noqa: PLC0415
 
     if _seconds("--descheduling-interval", descheduling_interval):
         raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
