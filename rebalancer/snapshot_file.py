@@ -86,7 +86,7 @@ def _check(collection: Collection, path: str) -> None:
     try:
         collection.check()
     except ValueError as error:
-        raise SnapshotError(f"snapshot {path}: {error}; keep one of them") from error
+        raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
 
 
 def _read(path: str) -> bytes:

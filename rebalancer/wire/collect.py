@@ -71,12 +71,14 @@ class Collection:
     Attributes:
         folders: by kind, as `kind` is spelled in documents.
         seen: the kinds of which objects or lists were taken in.
+        unfinished: the kinds of which the last list says that more of it follows.
     """
 
     def __init__(self) -> None:
         self._kinds = _kinds()
         self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._kinds}
         self.seen: set[str] = set()
+        self.unfinished: set[str] = set()
 
     def folder(self, kind: str) -> Folder[Any, Any]:
         """Return a fresh folder for a kind, to begin its list anew."""
@@ -94,9 +96,21 @@ class Collection:
             self.folders[kind].add(raw)
 
     def check(self) -> None:
-        """Raise ValueError if an object occurs twice and the two differ."""
+        """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
+        for kind in sorted(self.unfinished):
+            raise ValueError(f"the {kind}List is not complete: more pages follow it")
         for folder in self.folders.values():
             folder.unique()
+
+    def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
+        """Note that a list of a known kind is there; its objects are added one by one.
+
+        Raises:
+            ValueError: it is not a list of this kind.
+        """
+        items_of(page, kind)
+        self.seen.add(kind)
+        (self.unfinished.add if page.token else self.unfinished.discard)(kind)
 
     def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
         """Return what was collected; kinds that were never seen are None.
@@ -163,7 +177,6 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
         return
     kind = document.kind.removesuffix("List")
     if kind in GROUPS and is_of(kind, version):
-        collection.seen.add(kind)
-        items_of(msgspec.json.decode(raw, type=Page[msgspec.Raw]), kind)
+        collection.take_list(kind, msgspec.json.decode(raw, type=Page[msgspec.Raw]))
     for item in document.items or ():
         add_document(collection, bytes(item), (kind, version))

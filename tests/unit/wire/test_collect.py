@@ -130,3 +130,13 @@ def test_a_pdb_may_come_in_any_version(version: str | None) -> None:
 
     for document in (item, {"kind": "List", "apiVersion": "v1", "items": [item]}):
         assert len(documents(document).snapshot(NOW).budgets or ()) == 1
+
+
+def test_the_pages_of_a_list_may_follow_each_other() -> None:
+    """Saved one by one, they are complete if the last of them says so."""
+    first = {"kind": "NodeList", "items": [NODE], "metadata": {"continue": "more"}}
+    last = {"kind": "NodeList", "items": [{"metadata": {"name": "m"}}], "metadata": {"continue": ""}}
+
+    documents(first, last).check()
+    with pytest.raises(ValueError, match="the NodeList is not complete"):
+        documents(first).check()
