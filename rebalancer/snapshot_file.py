@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import re
 import sys
 import zlib
@@ -44,9 +45,16 @@ class _Header(msgspec.Struct):
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML whose scalars are what JSON would have: times stay text."""
+    """YAML whose scalars are what JSON would have: times stay text, and so do numbers that JSON cannot write."""
 
 
+def _finite(loader: _Loader, node: yaml.ScalarNode) -> float | str:
+    """Return a number that JSON can write, else its text: as null it would pass for absent."""
+    value = loader.construct_yaml_float(node)
+    return value if math.isfinite(value) else node.value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -57,7 +65,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents.
 
     Raises:
-        SnapshotError: it cannot be read, or holds no nodes.
+        SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
     """
     collection = Collection()
     recorded = None
@@ -68,9 +76,17 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         except (ValueError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {error}; it should be what `{_HOW}` prints") from error
         recorded = header.rebalancer.now if header.rebalancer else recorded
+    _check(collection, path)
     if not collection.folders["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
     return SnapshotFile(collection, recorded)
+
+
+def _check(collection: Collection, path: str) -> None:
+    try:
+        collection.check()
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
 
 
 def _read(path: str) -> bytes:
@@ -100,7 +116,7 @@ def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=str, parse_float=_number)
     try:
         text = content.decode().strip()
         position = 0
@@ -110,6 +126,12 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
             position = _end_of_blank(text, position)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"snapshot {path} is no JSON: {error}") from error
+
+
+def _number(text: str) -> float | str:
+    """Return a number, or its text where it is too large for one."""
+    value = float(text)
+    return value if math.isfinite(value) else text
 
 
 def _end_of_blank(text: str, position: int) -> int:

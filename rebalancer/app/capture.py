@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline
 from rebalancer.report.document import timestamp
+from rebalancer.wire.pages import Page, items_of
 
 #: What no decision needs and what may be confidential: taken out of every container.
 _CONTAINER_SECRETS = ("env", "envFrom", "command", "args")
@@ -23,25 +25,17 @@ _METRICS_SECONDS = 10.0
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class _PageMetadata(msgspec.Struct):
-    continue_: str | None = msgspec.field(default=None, name="continue")
-
-
-class _RawPage(msgspec.Struct):
-    items: list[dict[str, Any]] | None = None
-    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
-
-
 class _RawFolder:
     """Collects objects as they are, less what should not leave the cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self.items: list[Any] = []
+        self._kind = kind
 
     def fold(self, page: bytes) -> str:
-        decoded = msgspec.json.decode(page, type=_RawPage)
-        self.items += [_pruned(each) for each in decoded.items or ()]
-        return decoded.metadata.continue_ or ""
+        decoded = msgspec.json.decode(page, type=Page[dict[str, Any]])
+        self.items += [_pruned(each) for each in items_of(decoded, self._kind)]
+        return decoded.token
 
 
 def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
@@ -62,16 +56,16 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
     warnings = []
     for kind, where in PATHS.items():
         try:
-            lists[kind] = read_list(live.client, where, _RawFolder).items
+            lists[kind] = read_list(live.client, where, partial(_RawFolder, kind)).items
         except Forbidden as error:
             if kind in ("Node", "Pod"):
                 raise
             warnings.append(f"left out: {error}")
-        except msgspec.MsgspecError as error:
+        except (ValueError, msgspec.MsgspecError) as error:
             raise no_list(live, kind, error) from error
     try:
         lists |= _usage(live)
-    except (ClusterError, msgspec.MsgspecError) as error:
+    except (ClusterError, ValueError, msgspec.MsgspecError) as error:
         warnings.append(f"usage is left out: {error}")
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
@@ -81,7 +75,7 @@ def _usage(live: LiveCluster) -> dict[str, list[Any]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
         return {
-            kind: read_list(live.client, where, _RawFolder, deadline=deadline).items
+            kind: read_list(live.client, where, partial(_RawFolder, kind), deadline=deadline).items
             for kind, where in METRICS_PATHS.items()
         }
     except NotFound:

@@ -22,7 +22,8 @@ from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline, Patience
-from rebalancer.wire.collect import Collection, Folder
+from rebalancer.wire.collect import Collection
+from rebalancer.wire.folder import Folder
 
 _LOG = logging.getLogger(__name__)
 
@@ -89,9 +90,11 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str]) -> Snapshot:
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str) -> Folder[Any, Any]:
     try:
-        return read_list(live.client, PATHS[kind], lambda: collection.folder(kind))
+        folder = read_list(live.client, PATHS[kind], lambda: collection.folder(kind))
+        folder.unique()
     except (ValueError, msgspec.MsgspecError) as error:
         raise no_list(live, kind, error) from error
+    return folder
 
 
 def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:

@@ -50,6 +50,7 @@ def read_metrics(live: LiveCluster) -> Metrics:
     try:
         for kind, path in METRICS_PATHS.items():
             folder = read_list(live.client, path, partial(collection.folder, kind), deadline=deadline)
+            folder.unique()
             collection.take(kind, folder)
     except NotFound as error:
         raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error

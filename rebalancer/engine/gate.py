@@ -41,7 +41,7 @@ class Gate:
         self.ledger = ledger
         self._sink = sink
         self._limits = LimitCounter(limits)
-        self._budgets = DisruptionBudgets(cluster.snapshot.budgets or ())
+        self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
         self._shares = OwnerShares(cluster.snapshot.pods)
 
     def ask(
