@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
@@ -16,10 +16,13 @@ from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import UsageError
-from rebalancer.eviction.verdict import Failed, Granted, Refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.policy import Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.snapshot_file import read_snapshot_file
+
+if TYPE_CHECKING:
+    from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,8 +54,13 @@ class Outcome:
 Confirm = Callable[[dict[str, str | None], bool], None]
 
 
-def run(options: Options, confirm: Confirm) -> Outcome:
+def run(options: Options, confirm: Confirm, patience: "Patience | None" = None) -> Outcome:
     """Run one cycle.
+
+    Args:
+        options: what to do.
+        confirm: asked before the first eviction.
+        patience: how requests to the API server are tried again, and by which clock.
 
     Raises:
         UsageError: options, policy or file cannot be used.
@@ -64,7 +72,7 @@ def run(options: Options, confirm: Confirm) -> Outcome:
     warnings = tuple(str(problem) for problem in loaded.warnings)
     if options.snapshot is not None:
         return _run_offline(options, options.snapshot, loaded.policy, plans, warnings)
-    return _run_live(options, loaded.policy, plans, warnings, confirm)
+    return _run_live(options, loaded.policy, plans, warnings, confirm, patience)
 
 
 def _agree(options: Options) -> None:
@@ -117,30 +125,33 @@ def _run_live(
     plans: tuple[ProfilePlan, ...],
     warnings: tuple[str, ...],
     confirm: Confirm,
+    patience: "Patience | None",
 ) -> Outcome:
     from rebalancer.app import live, live_usage  # noqa: PLC0415  the API client is not needed offline
+    from rebalancer.kube.halt import Halt  # noqa: PLC0415
 
-    cluster = live.open_cluster(options.kubeconfig, options.context)
+    cluster = live.open_cluster(options.kubeconfig, options.context, patience)
     if not options.dry_run:
         confirm(cluster.description, cluster.connection.in_cluster)
         warnings += _unlimited(policy)
     circumstances = Circumstances(options.dry_run, cluster.description, "wall", warnings)
     with Interruption() as interruption:
-        sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
-        measure = live_usage.live_usage(policy, cluster)
+        halt = Halt(options.deadline, patience.clock) if patience else Halt(options.deadline)
+        sink = live.LiveSink(cluster.client, policy.grace_period_seconds, halt, patience)
+        snapshot = live.read_cluster(cluster, policies.kinds_needed(plans), halt)
+        measure = live_usage.live_usage(policy, cluster, halt.deadline)
         work = Cluster(snapshot, policy.node_selector, measure)
         if options.dry_run:
             return _dry_run(options, work, policy, plans, circumstances)
-        interruption.then(sink.stop)
-        events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
+        interruption.then(halt.signal)
+        events = live.EventLog(cluster.client, halt, failures=policy.eviction_failure_event_notification)
 
         def observe(entry: Entry) -> None:
             _log_verdict(entry)
             events.observe(entry)
 
         ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, observe)
-        extra = [ledger.stopped, events.close(stopped=ledger.stopped is not None)]
+        extra = [ledger.stopped, events.close()]
         extra += [_unforeseen(ledger, snapshot, policy, plans, measure)] if sink.is_denied else []
         warnings += tuple(filter(None, extra))
         return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
@@ -153,6 +164,8 @@ def _log_verdict(entry: Entry) -> None:
             _LOG.info("evicted %s", what)
         case Refused(by, reason):
             _LOG.debug("refused by %s (%s): %s", by, reason, what)
+        case Unknown(error):
+            _LOG.warning("perhaps evicted: %s: %s", what, error)
         case Failed(error):
             _LOG.warning("not evicted: %s: %s", what, error)
 
@@ -193,7 +206,8 @@ def _dry_run(
 def _outcome(options: Options, ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> Outcome:
     if ledger.skipped:
         _LOG.warning("nothing was done: %s", ledger.skipped)
-    failed = bool(ledger.failures or ledger.stopped or any(run.error for run in ledger.runs))
-    # A Job starts a failed pod again with fresh limits, so a run that has evicted does not end in an error by itself.
-    exit_code = 1 if failed and (options.fail_on_error or not ledger.evictions) else 0
+    failed = bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))
+    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
+    spent = bool(ledger.evictions or ledger.unknown)
+    exit_code = 1 if failed and (options.fail_on_error or not spent) else 0
     return Outcome(document(ledger, cluster, circumstances), exit_code)

@@ -116,7 +116,11 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
-    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object."""
+    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object.
+
+    Attributes:
+        evacuating: another controller has taken its eviction over in an earlier cycle, and has not finished.
+    """
 
     namespace: str
     name: str
@@ -141,6 +145,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     static: bool = False
     evict_annotation: bool = False
     prefer_no_eviction: bool = False
+    evacuating: bool = False
     problem: str = ""
 
     def __str__(self) -> str:

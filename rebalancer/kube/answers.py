@@ -106,7 +106,7 @@ class Answer:
 
     @property
     def is_broken(self) -> bool:
-        """Say whether the server, or a proxy before it, has failed: it may have done what was asked for all the same."""
+        """Say whether the server or a proxy has failed; what was asked for may have happened all the same."""
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def explanation(self) -> Status:

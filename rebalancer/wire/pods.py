@@ -21,6 +21,8 @@ class _Annotations(msgspec.Struct, gc=False):
     prefer_no_eviction: str | None = msgspec.field(
         default=None, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
     )
+    evict_only: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/request-evict-only")
+    in_progress: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/eviction-in-progress")
     mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
     source: str | None = msgspec.field(default=None, name="kubernetes.io/config.source")
 
@@ -168,6 +170,7 @@ class PodDecoder:
             static=annotations.source not in (None, "api"),
             evict_annotation=annotations.evict not in (None, "false"),
             prefer_no_eviction=annotations.prefer_no_eviction is not None,
+            evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
         )
 
@@ -190,6 +193,11 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _is_evacuating(annotations: _Annotations, status: _Status) -> bool:
+    annotated = annotations.evict_only is not None and annotations.in_progress is not None
+    return annotated and status.phase not in ("Succeeded", "Failed")
 
 
 def _spec_key(spec: _Spec) -> SpecKey:
