@@ -49,10 +49,17 @@ _TOLD = ("PDB", "Webhook", "Gone", IN_PROGRESS)
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """A way to an API server."""
+    """A way to an API server.
+
+    Attributes:
+        connection: where it is, and the credentials.
+        client: sends requests there.
+        patience: how these are tried again, and by which clock.
+    """
 
     connection: Connection
     client: Client
+    patience: Patience
 
     @property
     def description(self) -> dict[str, str | None]:
@@ -72,7 +79,8 @@ def open_cluster(kubeconfig: str | None, context: str | None, patience: Patience
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
-    return LiveCluster(connection, Client(connection, patience=patience))
+    patience = patience or Patience()
+    return LiveCluster(connection, Client(connection, patience=patience), patience)
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
@@ -118,31 +126,27 @@ class LiveSink:
     """Evicts through the API server until told to stop or out of time.
 
     Args:
-        client: the API server.
+        live: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         halt: after which nothing more is asked for.
-        patience: its clock and the way it sleeps are taken over.
 
     Attributes:
         is_denied: whether some pod that the cycle let go was not evicted.
     """
 
-    def __init__(
-        self, client: Client, grace_period_seconds: int | None, halt: Halt, patience: Patience | None = None
-    ) -> None:
+    def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
         self.is_denied = False
         self._halt = halt
-        patience = patience or Patience()
         self._evictions = Evictions(
-            client,
+            live.client,
             grace_period_seconds=grace_period_seconds,
             patience=replace(
-                patience,
+                live.patience,
                 seconds=RETRY_FOR_SECONDS,
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=patience.sleep or self._sleep,
+                sleep=live.patience.sleep or self._sleep,
             ),
             halt=halt,
         )
@@ -151,7 +155,7 @@ class LiveSink:
         """Evict a pod.
 
         Raises:
-            CycleStopped: a signal came, or the deadline has passed.
+            CycleStopped: a signal came, the deadline has passed, or the permit ended.
         """
         if reason := self._halt.reason:
             raise CycleStopped(reason)

@@ -1,4 +1,4 @@
-"""What ends the writes of a run: a signal, or the deadline.
+"""What ends the writes of a run: a signal, the deadline, or somebody else who does not permit them any more.
 
 Every request that sets something asks here first, a second try and one with fresh credentials too: `Client.post`
 asks at the last moment, when a connection stands and only the body is missing.
@@ -7,13 +7,22 @@ asks at the last moment, when a connection stands and only the body is missing.
 import math
 import threading
 import time
+from collections.abc import Callable
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.patience import Clock, Deadline
 
+#: Says why nothing more may be asked for; empty while it may.  Asked before every write, from any thread.
+Permit = Callable[[], str]
+
+
+def always() -> str:
+    """Permit everything: a run that nobody else takes turns with."""
+    return ""
+
 
 class Halted(ClusterError):  # noqa: N818  named like the rest of the tree
-    """A signal came, or the deadline has passed: the request was not sent."""
+    """A signal came, the deadline has passed, or the permit ended: the request was not sent."""
 
 
 class Halt:
@@ -22,17 +31,19 @@ class Halt:
     Args:
         seconds: from now, after which none may.
         clock: a monotonic clock, in seconds.
+        permit: may end the writes too.
 
     Attributes:
         deadline: when the time is up.
         signalled: set as soon as a signal has come.
     """
 
-    def __init__(self, seconds: float = math.inf, clock: Clock = time.monotonic) -> None:
+    def __init__(self, seconds: float = math.inf, clock: Clock = time.monotonic, permit: Permit = always) -> None:
         self.deadline = Deadline.after(seconds, clock)
         self.signalled = threading.Event()
         self._seconds = seconds
         self._signal = ""
+        self._permit = permit
 
     def signal(self, name: str) -> None:
         """Let no write begin from now on; may be called by a signal's handler."""
@@ -44,7 +55,9 @@ class Halt:
         """Why no write may begin any more; empty as long as one may."""
         if self._signal:
             return f"stopped by {self._signal}"
-        return "" if self.deadline.left() else f"the deadline of {self._seconds:g} s after the snapshot has passed"
+        if not self.deadline.left():
+            return f"the deadline of {self._seconds:g} s after the snapshot has passed"
+        return self._permit()
 
     def check(self) -> None:
         """Let a write pass.
