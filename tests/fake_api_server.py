@@ -239,6 +239,10 @@ class FakeApiServer:
                 return reply
         return self._serve(request)
 
+    def process(self, request: Request) -> Reply:
+        """Do what a request asks for, whatever the client is then told; for what `on` calls."""
+        return self._serve(request)
+
     def _serve(self, request: Request) -> Reply:
         with self._lock:
             if request.method == "POST":

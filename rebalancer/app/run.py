@@ -1,6 +1,7 @@
 """One run from options to report, on a file or on a live cluster."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
 from rebalancer.app.options import Confirm, Options, Outcome
@@ -12,9 +13,17 @@ from rebalancer.errors import UsageError
 from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
 
+if TYPE_CHECKING:
+    from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
 
-def run(options: Options, confirm: Confirm) -> Outcome:
+
+def run(options: Options, confirm: Confirm, patience: "Patience | None" = None) -> Outcome:
     """Run one cycle.
+
+    Args:
+        options: what to do.
+        confirm: asked before the first eviction.
+        patience: how requests to the API server are tried again, and by which clock.
 
     Raises:
         UsageError: options, policy or file cannot be used.
@@ -26,7 +35,7 @@ def run(options: Options, confirm: Confirm) -> Outcome:
         return publish(_plan_offline(options, options.snapshot, work), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
-    return run_live(options, work, confirm)
+    return run_live(options, work, confirm, patience)
 
 
 def _agree(options: Options) -> None:

@@ -129,6 +129,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         marked_critical: annotated as critical.
         remark: what is odd about its annotations and worth a warning; empty if nothing is.
         problem: why the pod could not be read in full; empty if it could.
+        evacuating: another controller has taken its eviction over in an earlier cycle, and has not finished.
     """
 
     namespace: str
@@ -156,6 +157,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     prefer_no_eviction: bool = False
     marked_critical: bool = False
     remark: str = ""
+    evacuating: bool = False
     problem: str = ""
 
     def __str__(self) -> str:

@@ -51,12 +51,12 @@ def read_list(
         new_folder: makes an empty folder; called again when the list begins anew.
         page_size: objects a page; 0 asks for all at once.
         query: selectors and the like.
-        deadline: for all pages together; five minutes when None.
+        deadline: for all pages together; there are five minutes at most.
 
     Raises:
         ClusterError: as `Client.get`.
     """
-    until = deadline or Deadline.after(LONGEST_READ_SECONDS)
+    until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
         try:
             return _read_pages(client, path, new_folder(), {**(query or {}), **_limited(limit)}, until)

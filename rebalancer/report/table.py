@@ -42,6 +42,7 @@ def _print_all(console: Console, report: Report, *, everything: bool) -> None:
     _print_head(console, report)
     _print_totals(console, report)
     _print_evictions(console, report["evictions"])
+    _print_doubts(console, report["unknown"])
     _print_refusals(console, report["refusals"], everything=everything)
     _print_trouble(console, report)
 
@@ -65,9 +66,9 @@ def _print_head(console: Console, report: Report) -> None:
         return
     moved, refused = len(report["evictions"]), len(report["refusals"])
     verb = "would be evicted" if report["dryRun"] else "evicted"
-    summary = (
-        f"{_count(moved, 'pod')} {verb}, {refused} refused; {nodes['considered']} of {nodes['total']} nodes considered"
-    )
+    doubts = f", {len(report['unknown'])} unknown" if report["unknown"] else ""
+    considered = f"{nodes['considered']} of {nodes['total']} nodes considered"
+    summary = f"{_count(moved, 'pod')} {verb}{doubts}, {refused} refused; {considered}"
     console.print(Text(summary, style="bold green" if moved else "bold"))
 
 
@@ -92,7 +93,8 @@ def _print_totals(console: Console, report: Report) -> None:
     runs = report["strategies"]
     if not runs:
         return
-    columns: tuple[str, ...] = ("profile", "strategy", "evicted", "refused")
+    unknown = ("unknown",) if report["unknown"] else ()
+    columns: tuple[str, ...] = ("profile", "strategy", "evicted", *unknown, "refused")
     if any(run["error"] for run in runs):
         columns += ("error",)
     rows = [[_cell(run[column]) for column in columns] for run in runs]
@@ -110,8 +112,19 @@ def _cell(value: str | int | None) -> str:
 def _print_evictions(console: Console, evictions: Sequence[Row]) -> None:
     if not evictions:
         return
-    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["reason"]) for each in evictions]
+    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], _why(each)) for each in evictions]
     _print_rows(console, "Pods that go", ["pod", "node", "owner", "strategy", "because"], rows)
+
+
+def _why(row: Row) -> str:
+    return f"{row['reason']} (another controller moves it)" if row["background"] else str(row["reason"])
+
+
+def _print_doubts(console: Console, doubts: Sequence[Row]) -> None:
+    if not doubts:
+        return
+    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["error"]) for each in doubts]
+    _print_rows(console, "Pods that may go", ["pod", "node", "owner", "strategy", "what is unclear"], rows)
 
 
 def _pod(row: Row) -> str:

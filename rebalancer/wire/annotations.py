@@ -19,6 +19,8 @@ class Annotations(msgspec.Struct, gc=False):
     prefer_no_eviction: _Text = msgspec.field(
         default=msgspec.UNSET, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
     )
+    evict_only: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/request-evict-only")
+    in_progress: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/eviction-in-progress")
     critical_pod: _Text = msgspec.field(default=msgspec.UNSET, name="scheduler.alpha.kubernetes.io/critical-pod")
     config_mirror: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.mirror")
     config_source: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.source")

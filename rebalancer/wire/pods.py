@@ -164,6 +164,7 @@ class PodDecoder:
             prefer_no_eviction=annotations.avoids_eviction,
             marked_critical=annotations.critical,
             remark=annotations.remark,
+            evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
         )
 
@@ -188,6 +189,11 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
+    annotated = annotations.evict_only is not None and annotations.in_progress is not None
+    return annotated and status.phase not in ("Succeeded", "Failed")
 
 
 def _spec_key(spec: _Spec) -> SpecKey:

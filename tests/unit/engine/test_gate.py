@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from rebalancer.engine.ledger import Ledger
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.budget import Limits
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 
 ON = [node("n1"), node("n2")]
-LOST = Failed("no answer", unknown=True)
+LOST = Unknown("no answer")
 
 
 def after(
@@ -45,6 +45,7 @@ def test_a_granted_pod_leaves_the_cluster_at_once() -> None:
         pytest.param(Refused("Gone", "not found"), False, False, id="gone"),
         pytest.param(Failed("500"), True, False, id="failed"),
         pytest.param(LOST, False, True, id="without an answer, so it may be gone"),
+        pytest.param(Granted(background=True), False, True, id="taken over by another controller"),
     ],
 )
 def test_what_an_answer_means(answer: Verdict, stays: bool, counts: bool) -> None:

@@ -51,13 +51,15 @@ def test_what_a_person_wants_comes_first() -> None:
     text = printed(report(warnings=("look out",)))
     pieces = [
         "Dry run on cluster.json",
-        "2 pods would be evicted, 1 refused",
+        "2 pods would be evicted, 1 unknown, 1 refused",
         "2 of 3 nodes considered",
         "Greedy",
         "default/a",
         "default/b",
+        "default/e",
+        "500: in smoke",
         "MirrorPods",
-        "500: on fire",
+        "422: on fire",
         "look out",
     ]
 
@@ -101,7 +103,7 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
 @pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
 def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
     """A webhook's message, a profile's name and a path are no markup."""
-    run = {"profile": text, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": text}
+    run = {"profile": text, "strategy": "S", "evicted": 1, "unknown": 0, "refused": 1, "seconds": 0.1, "error": text}
     eviction = report()["evictions"][0]
     failure = {**refusal(2), "error": text}
     document = report(
