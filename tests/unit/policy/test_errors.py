@@ -235,3 +235,10 @@ def test_a_file_that_is_no_map_has_one_problem(text, count, words):
 
     assert len(found) == count
     assert words in found[0]
+
+
+def test_a_value_that_cannot_be_read_hides_no_other_problem():
+    """Each has its line, and one reading shows both."""
+    found = problems(HEAD + "gracePeriodSeconds: !!int x\nmaxNoOfPodsToEvictTotal: -1\nprofiles: []\n")
+
+    assert [each.split(":")[0] for each in found] == ["line 3, gracePeriodSeconds", "line 4, maxNoOfPodsToEvictTotal"]
