@@ -126,6 +126,18 @@ def test_a_missing_permission_is_named(two, rebalancer, resource):
     assert two.sent("POST", "*") == []
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["live", "dry"])
+def test_pdbs_must_be_listed_whatever_the_policy(two, rebalancer, options):
+    """Without them nobody can say what may go, though no protection of the policy asks for them."""
+    two.forbid("list", "poddisruptionbudgets.policy")
+
+    outcome = rebalancer.run(two, policy(OLD), *options)
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "no permission to list poddisruptionbudgets.policy" in outcome.stderr
+    assert two.sent("POST", "*") == []
+
+
 STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500}
 EMPTY_LIST = {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": []}
 NO_ITEMS = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1", "metadata": {"resourceVersion": "7"}}

@@ -94,13 +94,26 @@ def test_publishing_does_not_wait_for_the_server(events, server):
 
 def test_what_is_not_delivered_in_time_is_counted(events, server):
     """Closing ends when its time is up, whatever the server does."""
+    begun = threading.Event()
+    server.on("POST", EVENTS, lambda _: begun.set())
     release = server.stall("POST", EVENTS, times=None)
     for number in range(3):
         events.publish("shop", f"cart-{number}", "uid", **WHAT)
+    assert begun.wait(5)  # a request that begins while closing may give up first, and says so in its own words
 
     assert events.close(0.05) == 3
     assert events.problem == "there was no time left"
     release.set()
+
+
+def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
+    """What ended the tries is said, where it was not the time."""
+    server.stall("POST", EVENTS, times=None)
+    events = Events(impatient, "host", patience=time.patience(seconds=1))
+    events.publish("shop", "cart-1", "uid", **WHAT)
+
+    assert events.close(5) == 1
+    assert events.problem.startswith(f"no answer from the API server {server.url}")
 
 
 def test_nothing_is_sent_once_the_time_is_up(events, server):
