@@ -97,8 +97,8 @@ class Collection:
 
     def check(self) -> None:
         """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
-        for kind in sorted(self.unfinished):
-            raise ValueError(f"the {kind}List is not complete: more pages follow it")
+        if self.unfinished:
+            raise ValueError(f"the {min(self.unfinished)}List is not complete: more pages follow it")
         for folder in self.folders.values():
             folder.unique()
 

@@ -115,10 +115,13 @@ def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
 
 def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:
     """A storage system has nodes of its own, of the same names."""
-    foreign = {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": {"name": "n1"}, "spec": {"disks": {}}}
+    metadata = {"name": "n1", "labels": {"longhornvolume": "yes"}}
+    foreign = {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": metadata, "spec": {"disks": {}}}
 
-    assert names(read(tmp_path, json.dumps(LIST | {"items": [NODE, POD, foreign]}))) == ["n1", "shop/a"]
-    assert names(read(tmp_path, yaml.safe_dump_all([NODE, foreign, POD]))) == ["n1", "shop/a"]
+    for content in (json.dumps(LIST | {"items": [NODE, POD, foreign]}), yaml.safe_dump_all([NODE, foreign, POD])):
+        file = read(tmp_path, content)
+        assert names(file) == ["n1", "shop/a"]
+        assert file.collection.snapshot(NOW).nodes[0].labels == {}
 
 
 def test_objects_that_occur_twice_are_the_same_or_an_error(tmp_path: Path) -> None:

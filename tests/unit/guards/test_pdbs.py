@@ -158,10 +158,11 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
 
 def test_pods_that_are_seen_to_go_stand_no_longer() -> None:
     """Nor do those that are not ready, or another PDB's."""
-    pods = [web("a", terminating=True), web("b"), web("c", ready=False), web("d"), pod("e", labels={"app": "db"})]
+    going = [web("a", terminating=True), web("f", terminating=True)]
+    pods = [web("b"), *going, web("c", ready=False), web("d"), pod("e", labels={"app": "db"})]
     budget = pdb("web", 2, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))
 
-    assert DisruptionBudgets([budget], pods).refusal(pods[1]) is not None
+    assert DisruptionBudgets([budget], pods).refusal(pods[0]) is not None
 
 
 def test_a_pod_that_is_not_ready_is_free_only_if_enough_stand() -> None:
