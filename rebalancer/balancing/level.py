@@ -44,6 +44,10 @@ class Level(NodeLoad):
         """Tell whether no resource is above its threshold, but for the noise of floating point."""
         return not self.above(thresholds).points
 
+    def lacks(self, floors: Percentages) -> bool:
+        """Tell whether some resource is below its floor."""
+        return any((self.percent(name) or 0.0) < floor for name, floor in floors.items())
+
     def passed(self, amounts: Resources, ceilings: Percentages) -> str:
         """Return which ceiling the node would pass with these amounts beside what it uses, empty if none.
 
