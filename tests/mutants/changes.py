@@ -7,6 +7,7 @@ Texts, annotations, decorators, `__repr__` and lines that only log are left alon
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 _COMPARISONS: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -38,7 +39,7 @@ _LEFT_OUT = (ast.Raise, ast.AugAssign, ast.Break, ast.Continue)
 class Change:
     """One change: where it is, and the code before and after.
 
-    `start` and `end` are offsets into the source's UTF-8 bytes.
+    `start` and `end` are offsets into the source's UTF-8 bytes; `on` is the line on which the change begins.
     """
 
     path: Path
@@ -47,6 +48,7 @@ class Change:
     after: str
     start: int
     end: int
+    on: str
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {_shown(self.before)}  ->  {_shown(self.after)}"
@@ -54,7 +56,7 @@ class Change:
     @property
     def name(self) -> str:
         """What the change is, wherever its line moves to."""
-        return f"{self.path}: {_shown(self.before)} -> {_shown(self.after)}"
+        return f"{self.path}: {_shown(self.before)} -> {_shown(self.after)} on: {self.on}"
 
     def applied(self, source: bytes) -> bytes:
         """Return the changed source."""
@@ -63,16 +65,16 @@ class Change:
 
 def changes(path: Path, source: bytes) -> list[Change]:
     """Return every change of a module, in the order of its source."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    lines = source.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
     found = []
     for node, after in _walk(ast.parse(source)):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
-        found.append(Change(path, node.lineno, source[start:end].decode(), after, start, end))
+        on = lines[node.lineno - 1].decode().strip()
+        found.append(Change(path, node.lineno, source[start:end].decode(), after, start, end, on))
     return sorted(found, key=lambda change: (change.start, change.end, change.after))
 
 
