@@ -82,7 +82,7 @@ class Whims:
         self._pass_time()
         if self.choice.random() < 0.3:
             self.finish()
-        reply = self.choice.choice((self._truth, self._truth, self._no, self._nonsense, self._nonsense))(request)
+        reply = self.choice.choice((self._truth, self._no, self._nonsense))(request)
         self._pass_time()
         if self.choice.random() < 0.03:
             self._interrupted = True
@@ -188,7 +188,7 @@ DEFINITE: tuple[Callable[[], Reply], ...] = (
     lambda: status(409, "the object has been modified"),
     lambda: status(429, "no", causes=[{"reason": "DisruptionBudget", "message": "none left"}]),
     lambda: status(429, "busy", retryAfterSeconds=-3),
-    lambda: status(429, f"{TAKEN_OVER} of a machine"),
+    *[lambda: status(429, f"{TAKEN_OVER} of a machine")] * 5,
     lambda: page(403),
     lambda: page(404),
     lambda: busy("1"),
