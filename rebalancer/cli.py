@@ -68,8 +68,8 @@ def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
 def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
-    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing was evicted;
-    2 bad usage or policy; 3 no cluster.
+    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
+    evicted; 2 bad usage or policy; 3 no cluster.
     """
 
 

@@ -110,7 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         split = urlsplit(self.path)
-        sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        length = int(self.headers.get("Content-Length", "0"))
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client has changed its mind: nothing is done
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(sent) if sent else None
         request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body, self.client_address[1])

@@ -176,7 +176,7 @@ class LiveSink:
 
 
 class EventLog:
-    """Writes Kubernetes Events about what becomes of pods (the reference's fields; our reason in the note).
+    """Writes Kubernetes Events about what becomes of pods (the descheduler's fields; our reason in the note).
 
     Args:
         client: the API server.

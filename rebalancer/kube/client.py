@@ -26,6 +26,10 @@ LONGEST_READ_SECONDS = 300.0
 
 _CHUNK = 1 << 18
 
+#: Of the time for a request: where not even a connection comes about, that is known before the request is given up,
+#: and leaves no doubt whether it was sent.
+_CONNECT_SHARE = 0.9
+
 #: urllib3 takes no time-out of zero.
 _BLINK = 0.001
 
@@ -168,7 +172,7 @@ class Client:
             self._connection.server + request.target,
             body=request.guarded(),
             headers=headers,
-            timeout=urllib3.Timeout(connect=wait, read=wait),
+            timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
             preload_content=False,
             retries=False,  # retried by meaning, and by one rule: see `Patience`
             redirect=False,

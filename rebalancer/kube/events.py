@@ -150,7 +150,11 @@ class Events:
                 self._patience.tries(self._deadline)(self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
-                self._note_problem(str(error))
+                if self._has_time():  # else that is the problem, whatever the request in flight ended with
+                    self._note_problem(str(error))
+
+    def _has_time(self) -> bool:
+        return self._deadline is None or self._deadline.left() > 0
 
     def _deliver(self, event: Event) -> None:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")

@@ -54,9 +54,9 @@ def scene(choice: random.Random) -> Scene:
     """Pods in two namespaces on three nodes, some of them protected, some in progress, some under a PDB."""
     pods = [_pod(choice, number) for number in range(choice.randint(3, 9))]
     apps = [(app, namespace) for app in ("web", "db") for namespace in ("one", "two") if choice.random() < 0.5]
-    budgets = [pdb(app, allowed=choice.randint(0, 2), app=app, namespace=namespace) for app, namespace in apps]
+    budgets = [pdb(app, allowed=choice.choice((0, 1, 2, 2)), app=app, namespace=namespace) for app, namespace in apps]
     names = ("maxNoOfPodsToEvictTotal", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
-    limits = {name: choice.randint(0, 4) for name in names if choice.random() < 0.6}
+    limits = {name: choice.choice((0, 1, 2, 3, 4, 6)) for name in names if choice.random() < 0.5}
     deadline = choice.choice((5, 30, 120, 300))
     return Scene([node("n1"), node("n2"), node("n3"), *pods, *budgets], limits, deadline)
 

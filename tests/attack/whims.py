@@ -78,13 +78,13 @@ class Whims:
     def _evict(self, request: Request) -> Reply:
         if self._interrupted or self.time.now > self.ends:
             self.late.append(self.time.now)
-        self.asked.append(request.body["deleteOptions"]["preconditions"]["uid"])
+        self.asked.append(_wanted(request))
         self._pass_time()
         if self.choice.random() < 0.3:
             self.finish()
-        reply = self.choice.choice((self._truth, self._truth, self._no, self._nonsense, self._nonsense))(request)
+        reply = self.choice.choice((self._truth, self._no, self._nonsense))(request)
         self._pass_time()
-        if self.choice.random() < 0.03:
+        if self.choice.random() < 0.06:
             self._interrupted = True
             self.interrupt()
         return reply
@@ -102,15 +102,19 @@ class Whims:
 
     def _no(self, request: Request) -> Reply:
         reply = self.choice.choice(DEFINITE)()
-        if TAKEN_OVER in str(reply.body) and (pod := self._pod(request)):
-            self.went.append(pod["metadata"]["uid"])
+        if TAKEN_OVER not in str(reply.body):
+            return reply
+        pod = self._pod(request)
+        if pod is None or pod["metadata"]["uid"] != _wanted(request):
+            return self._process(request)
+        self.went.append(pod["metadata"]["uid"])
         return reply
 
     def _process(self, request: Request) -> Reply:
         pod = self._pod(request)
         if pod is None:
             return status(404, "pods not found")
-        if pod["metadata"]["uid"] != request.body["deleteOptions"]["preconditions"]["uid"]:
+        if pod["metadata"]["uid"] != _wanted(request):
             return status(409, "the UID in the precondition does not match")
         if "deletionTimestamp" not in pod["metadata"]:
             self.went.append(pod["metadata"]["uid"])
@@ -148,6 +152,10 @@ class Whims:
     def _pass_time(self) -> None:
         if self.choice.random() < 0.25:
             self.time.sleep(self.choice.choice((0.5, 3, 12, 40)))
+
+
+def _wanted(request: Request) -> str:
+    return str(request.body["deleteOptions"]["preconditions"]["uid"])
 
 
 def status(code: int, message: str, **details: Any) -> Reply:
@@ -188,7 +196,7 @@ DEFINITE: tuple[Callable[[], Reply], ...] = (
     lambda: status(409, "the object has been modified"),
     lambda: status(429, "no", causes=[{"reason": "DisruptionBudget", "message": "none left"}]),
     lambda: status(429, "busy", retryAfterSeconds=-3),
-    lambda: status(429, f"{TAKEN_OVER} of a machine"),
+    *[lambda: status(429, f"{TAKEN_OVER} of a machine")] * 5,
     lambda: page(403),
     lambda: page(404),
     lambda: busy("1"),

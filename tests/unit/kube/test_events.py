@@ -116,6 +116,21 @@ def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
     assert events.problem.startswith(f"no answer from the API server {server.url}")
 
 
+def test_a_hurry_that_comes_while_events_are_delivered_ends_that_soon(events, server):
+    """A signal in these last seconds counts as much as one before."""
+    release = server.stall("POST", EVENTS, times=None)
+    events.publish("shop", "a", "uid", **WHAT)
+    asked = []
+
+    def hurried():
+        asked.append(None)
+        return len(asked) > 1
+
+    assert events.close(3600, hurried, 0.05) == 1
+    assert events.problem == "there was no time left"
+    release.set()
+
+
 def test_nothing_is_sent_once_the_time_is_up(events, server):
     """After closing, the thread ends with the request in flight."""
     begun = threading.Event()

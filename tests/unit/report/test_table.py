@@ -125,3 +125,18 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     text = printed(report(refusals=[refusal(1, reason=evil)], warnings=[evil]), everything=True)
 
     assert not {character for character in text if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
+
+
+def test_a_pod_that_another_controller_moves_is_marked() -> None:
+    """It is still there for a while, and whoever looks for it should know why."""
+    evictions = [{**report()["evictions"][0], "background": True}]
+
+    assert "greed (another controller moves it)" in printed(report(evictions=evictions))
+
+
+def test_doubts_are_counted_where_there_are_any() -> None:
+    """In the first line, by strategy, and pod by pod with what is unclear."""
+    text = printed()
+    assert "1 unknown" in text
+    assert "Pods that may go" in text
+    assert "unknown" not in printed(report(unknown=[]))

@@ -307,3 +307,23 @@ def test_replicas_share_their_spec_labels_and_owners() -> None:
 def test_times_without_a_zone_are_utc() -> None:
     """They can be compared with all others."""
     assert read_pod(creationTimestamp="2026-01-01T00:00:00").created == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "phase", "expected"),
+    [
+        (("request-evict-only", "eviction-in-progress"), "Running", True),
+        (("request-evict-only", "eviction-in-progress"), "Pending", True),
+        (("request-evict-only", "eviction-in-progress"), "Succeeded", False),
+        (("request-evict-only",), "Running", False),
+        (("eviction-in-progress",), "Running", False),
+        ((), "Running", False),
+    ],
+)
+def test_an_eviction_in_progress_is_told_by_two_annotations(
+    annotations: tuple[str, ...], phase: str, expected: bool
+) -> None:
+    """Their values do not matter, as in the descheduler; a pod that has ended is in nobody's way."""
+    named = {f"descheduler.alpha.kubernetes.io/{each}": "" for each in annotations}
+
+    assert read_pod(annotations=named, status={"phase": phase}).evacuating is expected
