@@ -179,6 +179,21 @@ def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_give(w
     assert bool(ledger.evictions) is goes
 
 
+@pytest.mark.parametrize(("percent", "goes"), [(25, False), (22, True)])
+def test_a_node_at_the_mean_takes_nothing_from_nodes_above_the_band(percent, goes):
+    """Only what is below the mean is a destination; n3 would be, but its taint keeps pods away."""
+    nodes = [node("n1"), node("n2"), node("n3", taints=("k:NoSchedule",))]
+    usage = {f"a{number}": 5 for number in range(8)}
+    pods = [pod(name) for name in usage]
+
+    ledger = decide(
+        cluster(nodes, pods, usage, {"n2": percent, "n3": 10}),
+        low({"cpu": 10}, {"cpu": 10}, useDeviationThresholds=True),
+    )
+
+    assert bool(ledger.evictions) is goes
+
+
 def test_nodes_within_the_band_are_left_alone():
     """All within 10 below and 30 above the mean."""
     assert evicted(deviation({"n1": 40, "n2": 30, "n3": 25})) == []
