@@ -11,7 +11,8 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
-from rebalancer.kube.answers import Answer, Transient, cut, error_of
+from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.patience import Deadline, Patience
 
@@ -42,7 +43,14 @@ class Client:
         self._request_timeout = request_timeout
         self._patience = patience or Patience()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, deadline: Deadline | None = None) -> bytes:
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        deadline: Deadline | None = None,
+        largest: int = LARGEST_PAGE,
+    ) -> bytes:
         """Read `path`, as often as it takes within patience and deadline.
 
         429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
@@ -53,14 +61,14 @@ class Client:
             Forbidden: the message names verb and resource.
             NotFound: there is no such thing.
             Expired: the continue token in the query is too old.
-            Rejected: anything else that is no success.
+            Rejected: anything else that is no success, and an answer of more than `largest` bytes.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._patience.clock)
-        return self._patience.tries(until)(self._get_once, path, query or {}, until)
+        return self._patience.tries(until)(self._get_once, path, query or {}, until, largest)
 
-    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline) -> bytes:
+    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
         target = f"{path}?{urlencode(query)}" if query else path
-        answer = self._send("GET", target, None, until)
+        answer = self._send("GET", target, None, until, largest)
         if answer.is_success:
             return answer.body
         raise error_of(answer, "GET", path)
@@ -76,13 +84,15 @@ class Client:
         until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
         return self._send("POST", path, body, until)
 
-    def _send(self, method: str, target: str, body: bytes | None, until: Deadline) -> Answer:
+    def _send(
+        self, method: str, target: str, body: bytes | None, until: Deadline, largest: int = LARGEST_PAGE
+    ) -> Answer:
         access = self._connection.access()
-        answer = self._send_as(access, method, target, body, until)
+        answer = self._send_as(access, method, target, body, until, largest)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
         fresh = self._connection.reload(access)
-        answer = self._send_as(fresh, method, target, body, until)
+        answer = self._send_as(fresh, method, target, body, until, largest)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise NoCredentials(
                 f"{self._server()} does not accept the credentials, also after loading them again: "
@@ -90,7 +100,9 @@ class Client:
             )
         return answer
 
-    def _send_as(self, access: "Access", method: str, target: str, body: bytes | None, until: Deadline) -> Answer:
+    def _send_as(
+        self, access: "Access", method: str, target: str, body: bytes | None, until: Deadline, largest: int
+    ) -> Answer:
         headers = access.headers() | ({"Content-Type": "application/json"} if body is not None else {})
         wait = min(self._request_timeout, until.left())
         if wait <= 0:
@@ -106,16 +118,21 @@ class Client:
                 retries=False,  # retried by meaning, and by one rule: see `Patience`
                 redirect=False,
             )
-            return Answer(response.status, response.headers, self._read(response, until))
+            return Answer(response.status, response.headers, self._read(response, until, largest))
         except HTTPError as error:
             raise self._no_answer(error) from error
+        except Unreadable as error:
+            raise Rejected(f"the answer of {self._server()} to {method} {target} is not read: {error}") from error
 
-    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline) -> bytes:
+    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
         """Read to the end, however slowly it drips, but not past the deadline."""
         chunks = []
+        size = 0
         with closing(response):  # at its end the connection is in the pool again, before that it is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
+                size += len(chunk)
+                check_size(size, largest)
                 if not until.left():
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
         return b"".join(chunks)

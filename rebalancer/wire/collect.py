@@ -8,6 +8,7 @@ import msgspec
 
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.foreign.documents import decode_json, in_words
 from rebalancer.wire import metrics, objects
 from rebalancer.wire.pods import PodDecoder, PodWire
 
@@ -39,7 +40,7 @@ class _Page(msgspec.Struct, Generic[W]):
 
 
 #: What decoding and converting an object may raise.
-_MALFORMED = (ValueError, msgspec.MsgspecError)
+_MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
 class Folder(Generic[W, T]):
@@ -79,10 +80,10 @@ class Folder(Generic[W, T]):
         try:
             self.items.append(self._convert(self._item.decode(raw)))
         except _MALFORMED as error:
-            self._malformed(raw, str(error))
+            self._malformed(raw, in_words(error))
 
     def _fold_one_by_one(self, page: bytes) -> str:
-        decoded = msgspec.json.decode(page, type=_RawPage)
+        decoded = decode_json(page, _RawPage)
         for raw in decoded.items or ():
             self.add(bytes(raw))
         return decoded.metadata.continue_ or ""
@@ -180,7 +181,7 @@ def add_document(collection: Collection, raw: bytes, inherited: str = "") -> Non
     Raises:
         ValueError: the bytes are no JSON object.
     """
-    document = msgspec.json.decode(raw, type=_Document)
+    document = decode_json(raw, _Document)
     if document.items is None and not document.kind.endswith("List"):
         collection.add(document.kind or inherited, raw)
         return

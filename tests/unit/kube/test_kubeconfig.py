@@ -136,7 +136,7 @@ def test_no_current_context_asks_for_one(tmp_path):
         ),
         (
             "{current-context: a, contexts: [{name: a, context: {cluster: b}}], clusters: [{name: b}]}",
-            "the server of context 'a' is '', which is no https:// address",
+            "the server of context 'a' is '', which is not an https:// address",
         ),
     ],
 )
