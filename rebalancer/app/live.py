@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -130,6 +130,11 @@ class LiveSink:
             deadline=self._deadline,
         )
 
+    @property
+    def is_stopped(self) -> bool:
+        """Say whether a signal has come."""
+        return self._stop.is_set()
+
     def stop(self, signal: str) -> None:
         """Ask for nothing more once the request in flight is finished."""
         self._signal = signal
@@ -176,9 +181,13 @@ class EventLog:
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
 
-    def close(self, *, stopped: bool) -> str:
-        """Deliver what waits, not for long if the cycle was stopped; return a warning if Events were not delivered."""
-        lost = self._events.close(_EVENTS_SECONDS_STOPPED if stopped else _EVENTS_SECONDS)
+    def close(self, is_stopped: Callable[[], bool]) -> str:
+        """Deliver what waits, not for long once the cycle was stopped; return a warning if Events were not delivered.
+
+        Args:
+            is_stopped: asked again and again, since a signal may come during the wait too.
+        """
+        lost = self._events.close(_EVENTS_SECONDS, is_stopped, _EVENTS_SECONDS_STOPPED)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 
     def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:

@@ -51,8 +51,13 @@ class Outcome:
 Confirm = Callable[[dict[str, str | None], bool], None]
 
 
-def run(options: Options, confirm: Confirm) -> Outcome:
+def run(options: Options, confirm: Confirm, interruption: Interruption) -> Outcome:
     """Run one cycle.
+
+    Args:
+        options: what to do.
+        confirm: asked before a live run.
+        interruption: entered; told what a signal means once there is something to finish.
 
     Raises:
         UsageError: options, policy or file cannot be used.
@@ -64,7 +69,7 @@ def run(options: Options, confirm: Confirm) -> Outcome:
     warnings = tuple(str(problem) for problem in loaded.warnings)
     if options.snapshot is not None:
         return _run_offline(options, options.snapshot, loaded.policy, plans, warnings)
-    return _run_live(options, loaded.policy, plans, warnings, confirm)
+    return _run_live(options, loaded.policy, plans, warnings, confirm, interruption)
 
 
 def _agree(options: Options) -> None:
@@ -117,6 +122,7 @@ def _run_live(
     plans: tuple[ProfilePlan, ...],
     warnings: tuple[str, ...],
     confirm: Confirm,
+    interruption: Interruption,
 ) -> Outcome:
     from rebalancer.app import live, live_usage  # noqa: PLC0415  the API client is not needed offline
 
@@ -125,25 +131,24 @@ def _run_live(
         confirm(cluster.description, cluster.connection.in_cluster)
         warnings += _unlimited(policy)
     circumstances = Circumstances(options.dry_run, cluster.description, "wall", warnings)
-    with Interruption() as interruption:
-        sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
-        measure = live_usage.live_usage(policy, cluster)
-        work = Cluster(snapshot, policy.node_selector, measure)
-        if options.dry_run:
-            return _dry_run(options, work, policy, plans, circumstances)
-        interruption.then(sink.stop)
-        events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
+    sink = live.LiveSink(cluster.client, policy.grace_period_seconds, options.deadline)
+    snapshot = live.read_cluster(cluster, policies.kinds_needed(plans))
+    measure = live_usage.live_usage(policy, cluster)
+    work = Cluster(snapshot, policy.node_selector, measure)
+    if options.dry_run:
+        return _dry_run(options, work, policy, plans, circumstances)
+    interruption.then(sink.stop)
+    events = live.EventLog(cluster.client, failures=policy.eviction_failure_event_notification)
 
-        def observe(entry: Entry) -> None:
-            _log_verdict(entry)
-            events.observe(entry)
+    def observe(entry: Entry) -> None:
+        _log_verdict(entry)
+        events.observe(entry)
 
-        ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, observe)
-        extra = [ledger.stopped, events.close(stopped=ledger.stopped is not None)]
-        extra += [_unforeseen(ledger, snapshot, policy, plans, measure)] if sink.is_denied else []
-        warnings += tuple(filter(None, extra))
-        return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
+    ledger = run_cycle(work, plans, policies.limits(policy), sink, time.perf_counter, observe)
+    extra = [ledger.stopped, events.close(lambda: ledger.stopped is not None or sink.is_stopped)]
+    extra += [_unforeseen(ledger, snapshot, policy, plans, measure)] if sink.is_denied else []
+    warnings += tuple(filter(None, extra))
+    return _outcome(options, ledger, work, replace(circumstances, warnings=warnings))
 
 
 def _log_verdict(entry: Entry) -> None:

@@ -159,7 +159,7 @@ class _Weights:
             self._open[-1] = (parent, so_far + weight)
 
     def repeat(self, event: yaml.AliasEvent) -> None:
-        weight = self._anchored.get(event.anchor, 0.0)  # an unknown one is an error of YAML's own
+        weight = self._anchored.get(event.anchor or "", 0.0)  # an unknown one is an error of YAML's own
         self._repeated += weight
         if self._repeated > MOST_REPEATED:
             raise Unreadable("an alias contains itself, or aliases multiply", _line(event))

@@ -11,9 +11,9 @@ LONGEST = 10_000
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    r"""Return the text on one line: what is not printable as an escape (`\x1b`, `\u2028`), userinfo left out of URLs."""
-    cut = text if len(text) <= longest else f"{text[:longest]}…"
-    shown = without_userinfo(cut)
+    r"""Return the text on one line: what is not printable as an escape (`\x1b`, `\u2028`), URLs without userinfo."""
+    clean = without_userinfo(text)
+    shown = clean if len(clean) <= longest else f"{clean[:longest]}…"
     return shown if shown.isprintable() else "".join(map(_visible, shown))
 
 

@@ -6,6 +6,7 @@ import queue
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -27,6 +28,9 @@ _REASON_LIMIT = 128
 
 #: Events that may wait for delivery; more are dropped, and counted.
 _QUEUE_LENGTH = 10_000
+
+#: How long the wait for the last Events goes on before it is asked again whether there is less time.
+_BLINK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +119,20 @@ class Events:
         else:
             self._note_problem("too many Events were waiting for delivery")
 
-    def close(self, seconds: float) -> int:
-        """Deliver what waits, for so many seconds at most, and return how many Events were not delivered."""
+    def close(self, seconds: float, is_hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = 0) -> int:
+        """Deliver what waits, for so many seconds at most, and return how many Events were not delivered.
+
+        Args:
+            seconds: the most.
+            is_hurried: whether it must go faster, asked again and again.
+            seconds_hurried: the most from then on.
+        """
         self._deadline = Deadline.after(seconds, self._patience.clock)
         self._waiting.put(None)
-        self._worker.join(seconds)
+        until = Deadline.after(seconds)
+        while self._worker.is_alive() and until.left() and not is_hurried():
+            self._worker.join(min(_BLINK_SECONDS, until.left()))
+        self._worker.join(until.or_sooner(Deadline.after(seconds_hurried)).left() if is_hurried() else 0)
         self._over.set()
         undelivered = self._published - self._delivered
         if undelivered:

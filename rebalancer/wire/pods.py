@@ -25,6 +25,10 @@ class _Annotations(msgspec.Struct, gc=False):
     source: str | None = msgspec.field(default=None, name="kubernetes.io/config.source")
 
 
+#: Their names.
+ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(_Annotations))
+
+
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     namespace: str | None = None
