@@ -19,6 +19,8 @@ from rebalancer.foreign.printable import printable, printable_lines
 P = ParamSpec("P")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+#: Characters in a line: a value of a document that is repeated may have millions.
+_LONGEST_COMPLAINT = 1_000
 _LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -223,14 +225,14 @@ def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everythi
     trouble = deliver(report, output, sys.stdout, everything=everything)
     if not trouble:
         return exit_code
-    _complain(f"Error: {undelivered(report, trouble)}")
+    _complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
     return exit_code if has_evicted(report) else 1
 
 
-def _complain(text: str) -> None:
+def _complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
     """Say something on standard error; where that cannot be written there is nobody left to tell."""
     try:
-        click.echo(printable_lines(text), err=True)
+        click.echo(printable_lines(text, longest), err=True)
     except OSError:
         # What is left in the buffer would be tried again as Python ends, and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -27,8 +27,8 @@ def _number(value: object) -> object:
     return value
 
 
-Int = Annotated[int, BeforeValidator(_number)]
-"""A whole number; `5.0` is one, `5.5` and `"5"` are not."""
+Int = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_number)]
+"""A whole number of 64 bits; `5.0` is one, `5.5` and `"5"` are not."""
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 """A whole number that is not negative."""

@@ -17,9 +17,9 @@ def printable(text: str, longest: int = LONGEST) -> str:
     return shown if shown.isprintable() else "".join(map(_visible, shown))
 
 
-def printable_lines(text: str) -> str:
+def printable_lines(text: str, longest: int = LONGEST) -> str:
     """Return a text of our own whose lines may hold foreign ones: each line as `printable` does."""
-    return "\n".join(map(printable, text.split("\n")))
+    return "\n".join(printable(line, longest) for line in text.split("\n"))
 
 
 def _visible(character: str) -> str:

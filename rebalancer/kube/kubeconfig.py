@@ -124,8 +124,8 @@ def read(paths: Sequence[Path]) -> Kubeconfig | None:
 def _load(path: Path) -> Document:
     try:
         text = read_input(str(path.absolute()), LARGEST_SETTINGS).decode()
-        check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
-        document = yaml.safe_load(text)
+        check_yaml(yaml.parse(text, Loader=yaml.CSafeLoader))
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
     except FileNotFoundError:
         raise NoCredentials(f"kubeconfig {path} does not exist: give another one with --kubeconfig") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  full-width digits are the point
 """Documents made to break the program: each is read, or refused in a line; none ends it in a traceback or a crash.
 
 Seeded and bounded; REBALANCER_ATTACK multiplies the number of random documents.
@@ -122,7 +123,6 @@ def test_in_a_process_of_its_own(file, program, kind):
 
 PAGES = {kind: HOSTILE[kind] for kind in ("JSON arrays", "JSON objects", "JSON objects in a field")} | {
     "an item nested too deep": '{"items":[{"metadata":{"labels":' + '{"a":' * DEEP + "1" + "}" * (DEEP + 3) + "]}",
-    "bytes that are no text": '{"items":"\udcff"}',
     "no end": '{"items":[',
 }
 
@@ -131,7 +131,7 @@ PAGES = {kind: HOSTILE[kind] for kind in ("JSON arrays", "JSON objects", "JSON o
 def test_as_a_page_of_a_list(tmp_path, program, kind):
     """From the server's mouth: exit code 3, in a line."""
     with FakeApiServer(two_nodes_with(*old_pods("a"))) as server:
-        server.fail("GET", "/api/v1/pods", status=200, body=PAGES[kind].encode("utf-8", "surrogateescape"))
+        server.fail("GET", "/api/v1/pods", status=200, body=PAGES[kind])
         outcome = program.run(server, policy(OLD), "--dry-run")
 
         assert (outcome.exit_code, outcome.stdout) == (3, "")
@@ -240,7 +240,22 @@ def mutated(chance: random.Random, value: Any) -> Any:
     if isinstance(value, list) and value and chance.random() < 0.9:
         index = chance.randrange(len(value))
         return [*value[:index], mutated(chance, value[index]), *value[index + 1 :]]
-    weird = [None, [], {}, "", "\x00\u2028\u202e", -1, 2**63, 2**64, 1e300, int("9" * 400), True, "９", [[[{}]]], {"": {}}]
+    weird = [
+        None,
+        [],
+        {},
+        "",
+        "\x00\u2028\u202e",
+        -1,
+        2**63,
+        2**64,
+        1e300,
+        int("9" * 400),
+        True,
+        "９",
+        [[[{}]]],
+        {"": {}},
+    ]
     return chance.choice(weird)
 
 
@@ -273,8 +288,10 @@ def test_whatever_is_somewhere_in_a_kubeconfig(file, seed, tmp_path):
     chance = random.Random(seed)
     with FakeApiServer() as server:
         good = json.loads(server.kubeconfig(tmp_path).read_text())
+    said = []
     for _ in range(25):
         try:
             connect(file(json.dumps(mutated(chance, good))), None, environ={}).close()
         except NoCredentials as error:
-            assert in_a_line(error)
+            said.append(error)
+    assert all(map(in_a_line, said))

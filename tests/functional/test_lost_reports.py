@@ -164,5 +164,3 @@ def test_the_name_of_a_context_is_shown_escaped(two, rebalancer):
     assert outcome.exit_code == 2
     assert SHOWN in outcome.stderr
     assert EVIL not in outcome.stderr
-
-
