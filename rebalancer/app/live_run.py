@@ -20,13 +20,16 @@ from rebalancer.report.document import Circumstances
 _LOG = logging.getLogger(__name__)
 
 
-def run_live(options: Options, work: Work, confirm: Confirm, patience: Patience | None = None) -> Outcome:
+def run_live(
+    options: Options, work: Work, confirm: Confirm, interruption: Interruption, patience: Patience | None = None
+) -> Outcome:
     """Run one cycle on a live cluster.
 
     Args:
         options: what to do.
         work: what the policy asks for.
         confirm: asked before the first eviction.
+        interruption: entered; told what a signal means once there is something to finish.
         patience: how requests are tried again, and by which clock.
 
     Raises:
@@ -36,8 +39,7 @@ def run_live(options: Options, work: Work, confirm: Confirm, patience: Patience 
     """
     cluster = connect(options, confirm, patience)
     _warn_of_no_limits(options, work)
-    with Interruption() as interruption:
-        return publish(cycle(cluster, options, work, interruption), options)
+    return publish(cycle(cluster, options, work, interruption), options)
 
 
 def connect(options: Options, confirm: Confirm, patience: Patience | None = None) -> live.LiveCluster:

@@ -12,6 +12,7 @@ from rebalancer.app.usage import usage_of
 from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Measure
 from rebalancer.errors import ClusterError
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
@@ -71,11 +72,11 @@ def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) 
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:
         until = Deadline.after(_SECONDS).or_sooner(deadline)
-        document = msgspec.json.decode(live.client.get(path, deadline=until), type=_Secret)
+        document = decode_json(live.client.get(path, deadline=until), _Secret)
         return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
     except KeyError:
         raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None
-    except (ClusterError, msgspec.MsgspecError, binascii.Error, UnicodeDecodeError) as error:
+    except (ClusterError, Unreadable, binascii.Error, UnicodeDecodeError) as error:
         raise SourceError(f"{name} cannot be read: {error}") from error
 
 

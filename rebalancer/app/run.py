@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
+from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import Confirm, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
 
 
-def run(options: Options, confirm: Confirm, patience: "Patience | None" = None) -> Outcome:
+def run(options: Options, confirm: Confirm, interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
     """Run one cycle.
 
     Args:
         options: what to do.
         confirm: asked before the first eviction.
+        interruption: entered; told what a signal means once there is something to finish.
         patience: how requests to the API server are tried again, and by which clock.
 
     Raises:
@@ -35,7 +37,7 @@ def run(options: Options, confirm: Confirm, patience: "Patience | None" = None) 
         return publish(_plan_offline(options, options.snapshot, work), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
-    return run_live(options, work, confirm, patience)
+    return run_live(options, work, confirm, interruption, patience)
 
 
 def _agree(options: Options) -> None:

@@ -18,6 +18,7 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.retry_after import retry_after
 
 #: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
@@ -112,8 +113,8 @@ class Answer:
     def explanation(self) -> Status:
         """Return the Status in the body; an empty one when the body is something else (a proxy's page)."""
         try:
-            status = msgspec.json.decode(self.body, type=Status)
-        except msgspec.DecodeError:
+            status = decode_json(self.body, Status)
+        except Unreadable:
             return Status()
         return status if status.kind == "Status" else Status()
 

@@ -13,7 +13,8 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
-from rebalancer.kube.answers import Answer, Transient, cut, error_of
+from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.patience import Deadline, Patience
 from rebalancer.kube.within import GivenUp, within
@@ -41,6 +42,7 @@ class _Request:
     Attributes:
         until: when it is given up, headers and body together.
         gate: called before a body is sent; raises to keep it back.
+        largest: the most bytes of an answer.
     """
 
     method: str
@@ -48,6 +50,7 @@ class _Request:
     until: Deadline
     body: bytes | None = None
     gate: Callable[[], None] = lambda: None
+    largest: int = LARGEST_PAGE
 
     def headers(self) -> dict[str, str]:
         if self.body is None:
@@ -86,7 +89,14 @@ class Client:
         self._request_timeout = request_timeout
         self._patience = patience or Patience()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, deadline: Deadline | None = None) -> bytes:
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        deadline: Deadline | None = None,
+        largest: int = LARGEST_PAGE,
+    ) -> bytes:
         """Read `path`, as often as it takes within patience and deadline.
 
         429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
@@ -97,13 +107,13 @@ class Client:
             Forbidden: the message names verb and resource.
             NotFound: there is no such thing.
             Expired: the continue token in the query is too old.
-            Rejected: anything else that is no success.
+            Rejected: anything else that is no success, and an answer of more than `largest` bytes.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._patience.clock)
-        return self._patience.tries(until)(self._get_once, path, query or {}, until)
+        return self._patience.tries(until)(self._get_once, path, query or {}, until, largest)
 
-    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline) -> bytes:
-        answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until))
+    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
+        answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
         if answer.is_success:
             return answer.body
         raise error_of(answer, "GET", path)
@@ -164,6 +174,10 @@ class Client:
             raise Transient(message, maybe_done=True) from None
         except HTTPError as error:
             raise self._no_answer(error) from error
+        except Unreadable as error:
+            unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
+            # Whoever asked for a change does not know by now whether it was made.
+            raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
 
     def _exchange(self, access: "Access", request: "_Request", headers: Mapping[str, str]) -> Answer:
         wait = min(self._request_timeout, request.until.left()) or _BLINK
@@ -177,14 +191,17 @@ class Client:
             retries=False,  # retried by meaning, and by one rule: see `Patience`
             redirect=False,
         )
-        return Answer(response.status, response.headers, self._read(response, request.until))
+        return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
 
-    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline) -> bytes:
+    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
         """Read to the end, however slowly it drips, but not past the deadline."""
         chunks = []
+        size = 0
         with closing(response):  # at its end the connection is in the pool again, before that it is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
+                size += len(chunk)
+                check_size(size, largest)
                 if not until.left():
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
         return b"".join(chunks)

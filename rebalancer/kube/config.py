@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebalancer.errors import NoCredentials
+from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube import kubeconfig as files
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """The API server's address, without a slash at its end."""
-        return str(self._access.configuration.host).rstrip("/")
+        """The API server's address, without a slash at its end, and without userinfo: it is shown in many places."""
+        return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
     def access(self) -> "Access":
         """Return the pool and the credentials of now."""

@@ -19,6 +19,7 @@ from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
+from rebalancer.kube.server import addressed
 
 USER_AGENT = f"rebalancer/{__version__}"
 
@@ -72,11 +73,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str])
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
     chosen = found.only(context)
-    server = str(chosen.cluster.get("server") or "")
-    if not server.startswith(("http://", "https://")):
-        raise NoCredentials(
-            f"{chosen.files}: the server of context {context!r} is {server!r}, which is no https:// address"
-        )
+    chosen = addressed(chosen)
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"), _complaints() as said:
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
+from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
 from rebalancer.kube.patience import Deadline
@@ -71,7 +72,8 @@ def _limited(limit: int) -> dict[str, str]:
 
 
 def _read_pages(client: Client, path: str, folder: FolderT, query: Mapping[str, str], until: Deadline) -> FolderT:
-    token = folder.fold(client.get(path, query, deadline=until))
+    largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
+    token = folder.fold(client.get(path, query, deadline=until, largest=largest))
     while token:
-        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until))
+        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until, largest=largest))
     return folder

@@ -1,6 +1,5 @@
 """The report for a person: what moves and why, then what does not and why not."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
@@ -11,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rebalancer.foreign.printable import printable
 from rebalancer.report.document import CLOCKS
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PLAIN_WIDTH = 500
 _PODS_SHOWN = 3
 
@@ -31,7 +30,10 @@ def print_table(report: Report, stream: IO[str], *, everything: bool = False) ->
     """
     report = _printable(report)
     if stream.isatty():
-        _print_all(Console(file=stream, highlight=False), report, everything=everything)
+        console = Console(file=stream, highlight=False)
+        with console.capture() as printed:  # or rich would end the program itself where nobody reads
+            _print_all(console, report, everything=everything)
+        stream.write(printed.get())
         return
     plain = StringIO()
     _print_all(Console(file=plain, width=_PLAIN_WIDTH, highlight=False, soft_wrap=True), report, everything=everything)
@@ -48,9 +50,9 @@ def _print_all(console: Console, report: Report, *, everything: bool) -> None:
 
 
 def _printable(value: Any) -> Any:
-    """Return a document without control characters: some of its texts were written by whoever owns a pod."""
+    """Return a document whose texts are safe to print: some were written by whoever owns a pod."""
     if isinstance(value, str):
-        return _CONTROL.sub(" ", value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {key: _printable(each) for key, each in value.items()}
     return [_printable(each) for each in value] if isinstance(value, list) else value

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-import msgspec
-
 from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
+from rebalancer.usage.credentials import address_of, from_userinfo
 from rebalancer.usage.doubt import CLOCK_SKEW, SourceError, in_words, instant
 from rebalancer.usage.node_names import without_port
 from rebalancer.usage.session import Session, plain
@@ -28,13 +28,14 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
     Raises:
         SourceError: it does not answer, or something else does.
     """
-    url = provider.url.rstrip("/")
-    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain)
+    address = address_of(provider.url)
+    url = address.url
+    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain, auth=from_userinfo(address))
     with session:
         body = session.tries(lambda: session.get(f"{url}/watcher")).content
     try:
-        return msgspec.json.decode(body, type=LoadWatcherAnswer)
-    except msgspec.MsgspecError as error:
+        return decode_json(body, LoadWatcherAnswer)
+    except Unreadable as error:
         raise SourceError(f"what answers at {url}/watcher is no load-watcher: {error}") from error
 
 

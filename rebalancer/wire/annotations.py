@@ -56,3 +56,7 @@ class Annotations(msgspec.Struct, gc=False):
     def static(self) -> bool:
         """Whether the pod comes from anywhere but the API server."""
         return self.config_source not in (msgspec.UNSET, "api")
+
+
+#: Their names.
+ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))

@@ -9,6 +9,7 @@ import msgspec
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.foreign.documents import decode_json
 from rebalancer.wire import budgets, metrics, objects
 from rebalancer.wire.folder import Folder, Kind
 from rebalancer.wire.pages import GROUPS, Page, is_of, items_of
@@ -168,7 +169,7 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
     Raises:
         ValueError: the bytes are no JSON object, or a list of a kind that is read is not complete.
     """
-    document = msgspec.json.decode(raw, type=_Document)
+    document = decode_json(raw, _Document)
     version = document.api_version or inherited[1]
     if document.items is None and not document.kind.endswith("List"):
         kind = document.kind or inherited[0]

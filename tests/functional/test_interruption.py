@@ -76,7 +76,7 @@ def test_a_signal_while_the_cluster_is_read(three, rebalancer):
     process.send_signal(signal.SIGTERM)
     outcome = finish(process)
 
-    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert (outcome.exit_code, outcome.stdout) == (143, "")
     assert outcome.stderr == "Error: stopped by SIGTERM before anything was evicted\n"
     assert three.sent("POST", "*") == []
 

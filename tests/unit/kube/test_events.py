@@ -174,3 +174,12 @@ def test_a_missing_permission_fails_no_run(events, server):
 
     assert events.close(5) == 2
     assert events.problem.startswith("no permission to create events.events.k8s.io: ")
+
+
+def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
+    """From then on only the shorter time is left, however long the rest of it would have been."""
+    server.stall("POST", EVENTS, times=None)
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    asked = iter([False, False])
+
+    assert events.close(1e6, lambda: next(asked, True), 0.05) == 1

@@ -140,3 +140,28 @@ def test_doubts_are_counted_where_there_are_any() -> None:
     assert "1 unknown" in text
     assert "Pods that may go" in text
     assert "unknown" not in printed(report(unknown=[]))
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None:
+    """In a terminal and piped alike: separators of lines, marks of direction, what has no width."""
+    evil = "a\x1b]0;title\x07\u2028\u202eb\u2066\u200b"
+    run = {"profile": evil, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": evil}
+    eviction = {**report()["evictions"][0], "name": evil, "node": evil, "reason": evil, "owner": None}
+    failure = {**refusal(2), "error": evil}
+    document = report(
+        {"context": evil, "server": evil},
+        strategies=[run],
+        evictions=[eviction],
+        refusals=[refusal(1, reason=evil)],
+        failures=[failure],
+        warnings=[evil],
+    )
+    printed_to = stream()
+
+    print_table(document, printed_to, everything=True)
+
+    text = printed_to.getvalue()
+    assert not set(text) & set("\x07\u2028\u202e\u2066\u200b")
+    assert "\x1b]" not in text
+    assert "\\u202e" in text
