@@ -1,0 +1,48 @@
+"""What a report comes to in a line or two: failures first, then what is alarming, then counts."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Report = Mapping[str, Any]
+
+#: Lists of a report that are counted only where something is in them, and the word for it.
+_TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, like `1 pod`, `2 pods` and `no pods`."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def failures(report: Report) -> str:
+    """Return what failed, like `FAILED: 1 of 3 strategies (PodLifeTime: no answer)`; empty if nothing did."""
+    failed = [run for run in report["strategies"] if run["error"]]
+    parts = []
+    if failed:
+        causes = "; ".join(dict.fromkeys(f"{run['strategy']}: {run['error']}" for run in failed))
+        parts.append(f"{len(failed)} of {_strategies(len(report['strategies']))} ({causes})")
+    if report["failures"]:
+        parts.append(count(len(report["failures"]), "eviction"))
+    return f"FAILED: {', '.join(parts)}" if parts else ""
+
+
+def summary(report: Report) -> str:
+    """Return how many pods go, stay and failed, and how many nodes were looked at."""
+    runs, nodes = report["strategies"], report["nodes"]
+    if runs and all(run["error"] for run in runs) and not report["evictions"]:
+        return f"No strategy could look at the cluster; nothing {'would be' if report['dryRun'] else 'was'} evicted"
+    verb = "would be evicted" if report["dryRun"] else "evicted"
+    parts = [f"{count(len(report['evictions']), 'pod')} {verb}", f"{len(report['refusals'])} refused"]
+    parts += [f"{len(report[key])} {word}" for key, word in _TROUBLE if report.get(key)]
+    return f"{', '.join(parts)}; {nodes['considered']} of {nodes['total']} nodes considered"
+
+
+def calls(report: Report) -> Iterator[str]:
+    """Yield what must not be overlooked: failures, then what is alarming about the size of the plan."""
+    if failed := failures(report):
+        yield failed
+    yield from report["overview"]["alarms"]
+
+
+def _strategies(number: int) -> str:
+    return f"{number} {'strategy' if number == 1 else 'strategies'}"

@@ -1,0 +1,92 @@
+"""How large a plan is beside the cluster it is for: how many pods of how many, whose they are, what is alarming."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pod import Pod
+from rebalancer.guards.budget import DisruptionBudgets, Limits
+
+_LARGEST = 5
+#: A plan is called out that takes more than this part of the cluster's pods, or of an owner's that no PDB covers.
+_ALARMING_OF_CLUSTER = Fraction(1, 5)
+_ALARMING_OF_OWNER = Fraction(1, 2)
+
+NO_LIMITS = "the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)"
+
+_Owner = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnerShare:
+    """What an owner loses of its running pods; `owner` is namespace, kind and name."""
+
+    owner: _Owner
+    evicted: int
+    total: int
+    has_pdb: bool
+
+    def document(self) -> dict[str, Any]:
+        namespace, kind, name = self.owner
+        counts = {"evicted": self.evicted, "total": self.total}
+        return {"namespace": namespace, "kind": kind, "name": name, **counts, "pdb": self.has_pdb}
+
+    def alarm(self) -> str:
+        """Return why the share is alarming, empty if it is not."""
+        if self.has_pdb or self.evicted < 2 or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:  # noqa: PLR2004  the only pod of an owner is no crowd
+            return ""
+        namespace, kind, name = self.owner
+        return f"{self.evicted} of {self.total} pods of {kind} {namespace}/{name}, which no PDB covers: more than half"
+
+
+def overview(
+    evicted: Sequence[Pod], pods: Sequence[Pod], budgets: Iterable[DisruptionBudget] | None, limits: Limits
+) -> dict[str, Any]:
+    """Return the size of a plan, or of what was done, as the report holds it.
+
+    Args:
+        evicted: the pods that go.
+        pods: all pods of the cluster as the cycle began.
+        budgets: the PDBs; None where they were not read.
+        limits: the policy's limits on evictions.
+    """
+    owners = _owner_shares(evicted, pods, DisruptionBudgets(budgets or ()))
+    return {
+        "pods": {"evicted": len(evicted), "total": len(pods)},
+        "namespaces": _namespace_shares(evicted, pods)[:_LARGEST],
+        "owners": [each.document() for each in owners[:_LARGEST]],
+        "limits": {"total": limits.total, "node": limits.per_node, "namespace": limits.per_namespace},
+        "alarms": _alarms(len(evicted), len(pods), owners, limits),
+    }
+
+
+def _namespace_shares(evicted: Iterable[Pod], pods: Iterable[Pod]) -> list[Mapping[str, Any]]:
+    """Return the namespaces that lose pods, the one that loses most first."""
+    lost, had = (Counter(pod.namespace for pod in each) for each in (evicted, pods))
+    ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
+    return [{"name": name, "evicted": count, "total": had[name]} for name, count in ranked]
+
+
+def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[_OwnerShare]:
+    """Return what owners lose of the pods that have not ended, the largest loss first."""
+    going = [pod for pod in evicted if pod.active and pod.controller]
+    lost = Counter(_owner(pod) for pod in going)
+    had = Counter(_owner(pod) for pod in pods if pod.active and pod.controller)
+    covered = {_owner(pod) for pod in going if budgets.select(pod)}
+    ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
+    return [_OwnerShare(owner, count, had[owner], owner in covered) for owner, count in ranked]
+
+
+def _owner(pod: Pod) -> _Owner:
+    owner = pod.controller
+    return (pod.namespace, owner.kind, owner.name) if owner else (pod.namespace, "", "")
+
+
+def _alarms(evicted: int, total: int, owners: Iterable[_OwnerShare], limits: Limits) -> list[str]:
+    alarms = [] if limits else [NO_LIMITS]
+    if total and Fraction(evicted, total) > _ALARMING_OF_CLUSTER:
+        alarms.append(f"{evicted} of {total} pods of the cluster: more than a fifth")
+    return [*alarms, *filter(None, (each.alarm() for each in owners))]

@@ -1,0 +1,152 @@
+"""The report on a terminal: the most important first, grouped, as wide as the terminal is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from rebalancer.report.document import CLOCKS
+from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
+from rebalancer.report.headline import calls, count, summary
+from rebalancer.report.layout import hanging, listed
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+#: More evictions than this are counted by owner instead of listed.
+_LISTED = 60
+_PODS_SHOWN = 3
+_BAD, _WARN, _GOOD, _STRONG = "bold red", "yellow", "bold green", "bold"
+
+
+def print_terminal(report: Report, console: Console, *, everything: bool = False) -> None:
+    """Print a report.
+
+    Args:
+        report: as `rebalancer.report.document` makes it, safe to show.
+        console: knows width and colours.
+        everything: list every pod, however many they are.
+    """
+    _print_head(report, console)
+    _print_strategies(report["strategies"], console)
+    _print_evictions(report, console, everything=everything)
+    _print_refusals(report["refusals"], console, everything=everything)
+    _print_trouble(report, console)
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
+def _title(console: Console, text: str) -> None:
+    console.print()
+    _say(console, text, _STRONG)
+
+
+def _rows(
+    console: Console,
+    columns: Sequence[Sequence[str]],
+    prose: Sequence[str],
+    indent: int = 0,
+    style: str | Sequence[str] = "",
+) -> None:
+    """Print rows of names with prose; the style is that of all rows, or one for each."""
+    styles = [style] * len(columns) if isinstance(style, str) else style
+    for lines, each in zip(hanging(columns, prose, console.width, indent), styles, strict=True):
+        for line in lines:
+            _say(console, line, each)
+
+
+def _pod(row: Row) -> str:
+    return f"{row['namespace']}/{row['name']}"
+
+
+def _print_head(report: Report, console: Console) -> None:
+    for number, call in enumerate(calls(report)):
+        _rows(console, [("!",)], [call], style=_BAD if number == 0 and call.startswith("FAILED") else _WARN)
+    cluster = report["cluster"]
+    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
+    title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
+    _rows(console, [(title,)], [f"at {report['now']} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    if report["skipped"]:
+        _rows(console, [("Nothing was done:",)], [report["skipped"]], style=_WARN)
+        return
+    _rows(console, [()], [summary(report)], style=_GOOD if report["evictions"] else _STRONG)
+
+
+def _print_strategies(runs: Sequence[Row], console: Console) -> None:
+    if not runs:
+        return
+    _title(console, "By strategy")
+    width = max(len(str(run[key])) for run in runs for key in ("evicted", "refused"))
+    names = [
+        (run["strategy"], f"{run['evicted']:>{width}} evicted", f"{run['refused']:>{width}} refused") for run in runs
+    ]
+    texts = [f"failed: {run['error']}" if run["error"] else run["summary"] for run in runs]
+    _rows(console, names, texts, style=[_BAD if run["error"] else "" for run in runs])
+
+
+def _print_evictions(report: Report, console: Console, *, everything: bool) -> None:
+    evictions = report["evictions"]
+    if not evictions:
+        return
+    in_full = everything or len(evictions) <= _LISTED
+    _title(console, "Pods that go" + ("" if in_full else " (-v 1 or --output wide lists each)"))
+    for strategy in grouped(evictions):
+        _print_group(strategy, console, in_full=in_full)
+
+
+def _print_group(strategy: StrategyGroup, console: Console, *, in_full: bool) -> None:
+    _say(console, f"{strategy.strategy}: {count(strategy.count, 'pod')}", _STRONG)
+    if not in_full:
+        totals = [(str(len(each.pods)), each.namespace, each.owner or "no owner") for each in strategy.owners]
+        _rows(console, totals, [f"from {_nodes_of(each)}" for each in strategy.owners], 2)
+        return
+    for owner in strategy.owners:
+        _say(console, f"  {owner.namespace}, {owner.owner or 'no owner'}: {count(len(owner.pods), 'pod')}")
+        names = [(pod["name"], pod["node"]) for pod in owner.pods]
+        _rows(console, names, [pod["reason"] for pod in owner.pods], 4)
+
+
+def _nodes_of(owner: OwnerGroup) -> str:
+    return listed(dict.fromkeys(pod["node"] for pod in owner.pods), _PODS_SHOWN)
+
+
+def _print_refusals(refusals: Sequence[Row], console: Console, *, everything: bool) -> None:
+    if not refusals:
+        return
+    title = "Considered but kept"
+    if everything:
+        _title(console, title)
+        full = [(_pod(each), each["node"], each["by"]) for each in refusals]
+        _rows(console, full, [each["reason"] for each in refusals])
+        return
+    _title(console, f"{title} (-v 1 lists each)")
+    causes: dict[tuple[str, str], list[Row]] = {}
+    for each in refusals:
+        causes.setdefault((each["strategy"], each["by"]), []).append(each)
+    names = [(str(len(pods)), by, strategy) for (strategy, by), pods in causes.items()]
+    _rows(console, names, [_example(pods) for pods in causes.values()])
+
+
+def _example(pods: Sequence[Row]) -> str:
+    """Return the commonest reason of these refusals, and the first pods that have it."""
+    by_reason: dict[str, list[str]] = {}
+    for each in pods:
+        by_reason.setdefault(each["reason"], []).append(_pod(each))
+    reason, names = max(by_reason.items(), key=lambda each: len(each[1]))
+    others = f"; {count(len(by_reason) - 1, 'more reason')}" if len(by_reason) > 1 else ""
+    return f"{reason} ({listed(names, _PODS_SHOWN)}{others})"
+
+
+def _print_trouble(report: Report, console: Console) -> None:
+    trouble = [
+        *(("Unknown:", each, each["reason"]) for each in report.get("unknown", ())),
+        *(("Failed:", each, each["error"]) for each in report["failures"]),
+    ]
+    if trouble or report["warnings"]:
+        console.print()
+    rows = [(word, _pod(each), each["node"]) for word, each, _ in trouble]
+    _rows(console, rows, [text for _, _, text in trouble], style=_BAD)
+    _rows(console, [("Warning:",)] * len(report["warnings"]), report["warnings"], style=_WARN)

@@ -1,0 +1,81 @@
+"""How large a plan is beside its cluster, and what is called out."""
+
+from rebalancer.cluster.pod import Owner
+from rebalancer.guards.budget import Limits
+from rebalancer.report.overview import NO_LIMITS, overview
+from tests.make import pdb, pod
+
+LIMITED = Limits(total=100)
+WEB = Owner("ReplicaSet", "web", "1", controller=True)
+API = Owner("ReplicaSet", "api", "2", controller=True)
+
+
+def crowd(count, owner=None, namespace="default", name="p"):
+    return [
+        pod(f"{name}{i}", namespace=namespace, owners=[owner] if owner else None, labels={"app": name})
+        for i in range(count)
+    ]
+
+
+def alarms(evicted, pods, budgets=(), limits=LIMITED):
+    return overview(evicted, pods, budgets, limits)["alarms"]
+
+
+def test_counts_and_shares_are_told():
+    """Of the cluster, of namespaces, of owners, with the limits."""
+    web, api = crowd(10, WEB, name="web"), crowd(10, API, "shop", "api")
+    found = overview([*web[:1], *api[:3]], [*web, *api, *crowd(80)], [pdb("api", 1, "shop")], Limits(9, None, 40))
+
+    assert found == {
+        "pods": {"evicted": 4, "total": 100},
+        "namespaces": [
+            {"name": "shop", "evicted": 3, "total": 10},
+            {"name": "default", "evicted": 1, "total": 90},
+        ],
+        "owners": [
+            {"namespace": "shop", "kind": "ReplicaSet", "name": "api", "evicted": 3, "total": 10, "pdb": True},
+            {"namespace": "default", "kind": "ReplicaSet", "name": "web", "evicted": 1, "total": 10, "pdb": False},
+        ],
+        "limits": {"total": 40, "node": 9, "namespace": None},
+        "alarms": [],
+    }
+
+
+def test_only_the_five_largest_are_named():
+    """Of equal ones those that come first by name."""
+    pods = [each for letter in "gfedcba" for each in crowd(20, namespace=letter)]
+    gone = [each for each in pods if each.name == "p0"]
+
+    assert [each["name"] for each in overview(gone, pods, (), LIMITED)["namespaces"]] == list("abcde")
+
+
+def test_more_than_a_fifth_of_the_cluster_is_called_out():
+    """A fifth is not."""
+    pods = crowd(100)
+
+    assert alarms(pods[:20], pods) == []
+    assert alarms(pods[:21], pods) == ["21 of 100 pods of the cluster: more than a fifth"]
+
+
+def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
+    """Half is not, a single pod is no share, and a PDB looks after its own."""
+    web, others = crowd(4, WEB, name="web"), crowd(96)
+    pods = [*web, *others]
+
+    assert alarms(web[:2], pods) == []
+    assert alarms(web[:3], pods) == ["3 of 4 pods of ReplicaSet default/web, which no PDB covers: more than half"]
+    assert alarms(web[:3], pods, [pdb("web", 9)]) == []
+    single = crowd(1, API, name="api")
+    assert alarms(single, [*single, *others]) == []
+
+
+def test_pods_that_have_ended_are_no_part_of_what_an_owner_has():
+    """A Job's failed pods go without a word."""
+    failed = [pod(f"f{i}", owners=[WEB], phase="Failed") for i in range(4)]
+
+    assert alarms(failed, [*failed, *crowd(96)]) == []
+
+
+def test_a_policy_without_limits_is_called_out():
+    """Whatever the plan."""
+    assert alarms([], crowd(5), limits=Limits()) == [NO_LIMITS]
