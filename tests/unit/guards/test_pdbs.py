@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.guards.budget import DisruptionBudgets
+from rebalancer.guards.pdbs import DisruptionBudgets
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy
 

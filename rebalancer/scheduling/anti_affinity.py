@@ -25,7 +25,7 @@ class _Rule(NamedTuple):
     namespace_selector: LabelSelector | None
 
 
-class Peers:
+class AntiAffinityIndex:
     """Pods that may be in each other's way, less those that have left the cluster since.
 
     The pods are sorted into topology domains once for each different rule, so the work is near linear in their number.
