@@ -57,7 +57,7 @@ class FallingUsage:
     def left(self, pod: Pod, sign: int) -> None:
         """Count the usage of a pod that went, or is back."""
         node = self._nodes.get(pod.node)
-        if node is not None:
+        if node is not None and pod.active:
             node.charge(self._of_pod(pod) or {}, -sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
