@@ -2,8 +2,8 @@
 
 Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector` add up, `matchLabelKeys` and
 `mismatchLabelKeys` narrow the selector by the pod's own labels.  Source: the Kubernetes documentation, Assigning Pods
-to Nodes.  As in the reference, pods of one name never conflict, and two pods on one node do even if the node lacks the
-topology label.
+to Nodes.  As in the descheduler, pods of one name never conflict, and two pods on one node do even if the node lacks
+the topology label.
 """
 
 from collections import defaultdict

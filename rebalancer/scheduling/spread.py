@@ -1,6 +1,6 @@
 """Topology spread constraints: as they apply to pods, the domains they see, and how many pods should move.
 
-Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the reference for what counts
+Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the descheduler for what counts
 and for the moves.
 """
 
@@ -165,7 +165,7 @@ class Topology:
         Args:
             spread: the constraint.
             pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
-                counted still makes a domain (the reference's rule).
+                counted still makes a domain (the descheduler's rule).
         """
         counted = defaultdict(list)
         for pod in pods:
