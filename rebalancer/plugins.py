@@ -6,9 +6,9 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from rebalancer.api import Strategy
 from rebalancer.args.arguments import Plugin
 from rebalancer.errors import UsageError
+from rebalancer.strategy import Strategy
 
 #: The group of entry points in which a package offers strategies.
 GROUP = "rebalancer.strategies"

@@ -23,32 +23,23 @@ It goes with a scheduler that packs nodes (MostAllocated); others may put the po
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from rebalancer.api import (
-    METRIC_RESOURCE,
     Balance,
+    ByUsage,
     Cluster,
-    Emptying,
     Evict,
     Field,
-    Figures,
-    NodeLoad,
     Pod,
     Relocation,
-    Reservations,
-    Room,
     Thresholds,
     UtilizationArgs,
-    figures_by,
     model_validator,
-    node_loads,
     usage_by,
 )
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
-_CEILINGS = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
 
 
 class HighNodeUtilizationArgs(UtilizationArgs):
@@ -81,38 +72,12 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
-        if figures := figures_by(self.args, cluster, evict):
-            self._empty(cluster, evict, figures)
+        args = self.args
+        if args.relief:
+            ByUsage(args, cluster, evict, self._wanted).empty(args.destination_thresholds)
         else:
-            self._relocate(cluster, evict)
-
-    def _empty(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
-        args, loads = self.args, [figures.as_source(load) for load in figures.loads()]
-        under = [load for load in loads if load.within(args.thresholds)]
-        idle = {load.node.name for load in under}
-        others = [load.node for load in loads if load.node.name not in idle and not load.node.unschedulable]
-        if len(under) <= max(args.number_of_nodes, 0) or not others:
-            return
-        ceilings = {**_CEILINGS, **args.destination_thresholds}
-        places = Reservations(cluster, map(figures.as_destination, others), ceilings, packed=True)
-        Emptying(cluster, evict.sparing_owners(), figures, places, args.thresholds, self._wanted).run(under)
-
-    def _relocate(self, cluster: Cluster, evict: Evict) -> None:
-        thresholds = self.args.thresholds
-        usage = usage_by(self.args, cluster, evict)
-        loads = node_loads(cluster, usage)
-        under = [load for load in loads if load.within(thresholds)]
-        idle = {load.node.name for load in under}
-        peaks = node_loads(cluster, usage.at_peak)
-        destinations = [load for load in peaks if load.node.name not in idle and not load.node.unschedulable]
-        if len(under) <= max(self.args.number_of_nodes, 0) or not destinations:
-            return
-        relocation = Relocation(cluster, evict, usage, Room(destinations, {}))
-        for source in sorted(under, key=lambda load: (load.total, load.node.name)):
-            relocation.drain(source, because=partial(self._because, source), wanted=self._wanted)
-
-    def _because(self, source: NodeLoad) -> str:
-        return f"{source.node.name} at {source.slack(self.args.thresholds)}"
+            usage = usage_by(args, cluster, evict)
+            Relocation(cluster, evict, usage, self._wanted).empty(args.thresholds, args.number_of_nodes)
 
     def _wanted(self, pod: Pod) -> bool:
         if pod.namespace in self.args.evictable_namespaces.exclude:

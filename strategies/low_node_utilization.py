@@ -30,39 +30,24 @@ Nothing happens unless more than numberOfNodes nodes are underutilized.  `evicti
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import ClassVar
 
 from rebalancer.api import (
-    FIRST_CEILING,
-    LAST_CEILING,
     Balance,
-    Band,
+    Bounds,
+    ByUsage,
     Cluster,
     Count,
     Evict,
     Field,
-    Figures,
-    Filling,
-    Level,
-    NodeLoad,
     Part,
-    Percentages,
     Pod,
-    Relief,
     Relocation,
-    Reservations,
-    Room,
     Thresholds,
     Usage,
     UtilizationArgs,
-    around_mean,
-    figures_by,
-    forecast_by,
-    means,
     model_validator,
-    node_loads,
     usage_by,
 )
 
@@ -106,76 +91,17 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""
-        if figures := figures_by(self.args, cluster, evict):
-            self._relieve(cluster, evict, figures)
+        args = self.args
+        bounds = Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
+        limit = args.eviction_limits.node
+        if args.relief:
+            ByUsage(args, cluster, evict, self._wanted).relieve(bounds, limit)
         else:
-            self._relocate(cluster, evict)
-
-    def _relieve(self, cluster: Cluster, evict: Evict, figures: Figures) -> None:
-        loads = figures.loads()
-        low, high = self._bounds(loads)
-        band = Band(low, means(loads, low), high)
-        peaks = [figures.as_destination(load.node) for load in loads if not load.node.unschedulable]
-        under = [peak for peak in peaks if self._takes(peak, band)]
-        if not under or self._too_few(peaks, low):
-            return
-        ceilings = band.above(FIRST_CEILING) if self.args.use_deviation_thresholds else high
-        others = [peak for peak in peaks if peak not in under]
-        floors = low if self.args.use_deviation_thresholds else None
-        forecast = forecast_by(self.args, cluster)
-        places = Reservations(cluster, under, ceilings, others=others, forecast=forecast, floors=floors)
-        relief = Relief(
-            cluster, evict.sparing_owners(), figures, places, high, self._wanted, self.args.eviction_limits.node
-        )
-        sources = [figures.as_source(load) for load in loads]
-        relief.run(sources)
-        if self.args.use_deviation_thresholds:
-            self._even_out(relief, sources, band)
-        relief.warn(sources)
-
-    def _even_out(self, relief: Relief, sources: Sequence[Level], band: Band) -> None:
-        if relief.ordered(sources):
-            relief.reservations.limit(band.above(LAST_CEILING))
-            relief.run(sources)
-        Filling(relief, band).run(sources)
-
-    def _relocate(self, cluster: Cluster, evict: Evict) -> None:
-        args, usage = self.args, self._usage(cluster, evict)
-        loads = node_loads(cluster, usage)
-        low, high = self._bounds(loads)
-        peaks = node_loads(cluster, usage.at_peak)
-        under = [load for load in peaks if not load.node.unschedulable and load.within(low)]
-        over = [load for load in loads if load.exceeds(high)]
-        if len(under) <= max(args.number_of_nodes, 0):
-            return
-        relocation = Relocation(cluster, evict, usage, Room(under, high))
-        for source in sorted(over, key=lambda load: (-load.total, load.node.name)):
-            relocation.drain(
-                source,
-                because=partial(_because, source, high),
-                wanted=self._wanted,
-                limit=args.eviction_limits.node,
-            )
+            usage = self._usage(cluster, evict)
+            Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)
 
     def _usage(self, cluster: Cluster, evict: Evict) -> Usage:
         return usage_by(self.args, cluster, evict)
 
     def _wanted(self, pod: Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude
-
-    def _too_few(self, peaks: Sequence[Level], low: Percentages) -> bool:
-        least = self.args.number_of_nodes
-        return least > 0 and sum(peak.within(low) for peak in peaks) <= least
-
-    def _takes(self, peak: Level, band: Band) -> bool:
-        """Tell whether a node is a destination: nearly idle, or, in a band, below the mean of some resource."""
-        return peak.lacks(band.mean) if self.args.use_deviation_thresholds else peak.within(band.low)
-
-    def _bounds(self, loads: Sequence[NodeLoad]) -> tuple[Percentages, Percentages]:
-        low, high = self.args.thresholds, self.args.target_thresholds
-        return around_mean(loads, low, high) if self.args.use_deviation_thresholds else (low, high)
-
-
-def _because(source: NodeLoad, high: Percentages) -> str:
-    excess = source.excess(high)
-    return f"{source.node.name} at {excess}" if excess else ""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rebalancer.api import Args, Balance, Cluster, Evict, Field, Names, Namespaces, Pod, Refused, Takers
+from rebalancer.api import Args, Balance, Cluster, EligibleNodes, Evict, Field, Names, Namespaces, Pod, Refused
 
 FEWEST_NODES = 2
 
@@ -48,9 +48,9 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict what a node holds above the upper average, owner by owner."""
-        takers = Takers(cluster.nodes)
+        eligible = cluster.index(EligibleNodes)
         for group, replicas in self._groups(cluster, evict):
-            nodes = _number_of_nodes(takers, replicas)
+            nodes = _number_of_nodes(eligible, replicas)
             if not nodes:
                 continue
             most = -(-replicas.total // nodes)
@@ -106,13 +106,13 @@ def _crowded(pods: Iterable[Pod]) -> set[Group]:
     return crowded
 
 
-def _number_of_nodes(takers: Takers, replicas: Replicas) -> int:
+def _number_of_nodes(eligible: EligibleNodes, replicas: Replicas) -> int:
     """Return how many nodes take the duplicates: 0 or at least two.
 
     Where duplicates differ, each brings the nodes that take it; one that fewer than two nodes take brings none.
     """
     specs = (pod.spec for pods in replicas.duplicates.values() for pod in pods)
-    sets = {nodes for spec in specs if len(nodes := takers.names(spec)) >= FEWEST_NODES}
+    sets = {nodes for spec in specs if len(nodes := eligible.by_constraints(spec)) >= FEWEST_NODES}
     return len(next(iter(sets))) if len(sets) == 1 else len(frozenset[str]().union(*sets))
 
 

@@ -11,7 +11,7 @@ Only pods that `namespaces` and `labelSelector` let through are looked at, on bo
 conflicts.  Terms are read as the scheduler reads them, with namespaceSelector, matchLabelKeys and mismatchLabelKeys.
 """
 
-from rebalancer.api import Cluster, Deschedule, Evict, Peers, PodArgs, cheapest_first
+from rebalancer.api import AntiAffinityIndex, Cluster, Deschedule, Evict, PodArgs, cheapest_first
 
 
 class RemovePodsViolatingInterPodAntiAffinityArgs(PodArgs):
@@ -32,8 +32,8 @@ class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInte
             for node in cluster.nodes
             for pod in cheapest_first([each for each in cluster.active_pods_on(node) if self.args.selects(each)])
         ]
-        peers = Peers(cluster, pods)
+        conflicts = AntiAffinityIndex(cluster, pods)
         for pod in pods:
-            because = peers.conflict(pod)
+            because = conflicts.conflict(pod)
             if because and evict.evictable(pod, because):
                 evict(pod, because)

@@ -19,16 +19,16 @@ from typing import ClassVar
 from rebalancer.api import (
     Cluster,
     Deschedule,
+    EligibleNodes,
     Evict,
     Field,
-    Homes,
     Names,
     Node,
+    OtherNodes,
     Pod,
     PodArgs,
     Preferences,
     field_validator,
-    preferred_weight,
     unmet,
 )
 
@@ -58,12 +58,13 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, type by type and node by node, the oldest first."""
-        homes = Homes(cluster, cluster.nodes)
+        eligible = cluster.index(EligibleNodes)
+        others = eligible.among(cluster.nodes)
         for kind in self.args.node_affinity_type:
             if kind == REQUIRED:
-                self._evict(cluster, evict, partial(_requires_another, homes))
+                self._evict(cluster, evict, partial(_requires_another, others))
             elif kind == PREFERRED:
-                self._evict(cluster, evict, partial(_prefers_another, cluster, homes, Preferences(cluster.nodes)))
+                self._evict(cluster, evict, partial(_prefers_another, eligible, others, Preferences(cluster.nodes)))
             else:
                 evict.warn(f"nodeAffinityType {kind!r} is unknown and skipped; there are {REQUIRED} and {PREFERRED}")
 
@@ -78,15 +79,17 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
                 evict(pod, because)
 
 
-def _requires_another(homes: Homes, pod: Pod, node: Node) -> str:
+def _requires_another(others: OtherNodes, pod: Pod, node: Node) -> str:
     missing = unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
-    better = missing and homes.home(pod)
+    better = missing and others.first_for(pod)
     return f"{missing} required, {node.name} does not match, {better} would take it" if better else ""
 
 
-def _prefers_another(cluster: Cluster, homes: Homes, preferences: Preferences, pod: Pod, node: Node) -> str:
-    weight = preferred_weight(pod.spec, node)
+def _prefers_another(
+    eligible: EligibleNodes, others: OtherNodes, preferences: Preferences, pod: Pod, node: Node
+) -> str:
+    weight = preferences.weight(pod.spec, node)
     best, other = preferences.best(pod.spec)
-    if best <= weight or not (cluster.fits(pod, node) or homes.takes(pod)):
+    if best <= weight or not (eligible.fits(pod, node) or others.any_for(pod)):
         return ""
     return f"preferred affinity weighs {weight} on {node.name}, {best} on {other.name}"

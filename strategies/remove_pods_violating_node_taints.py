@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from rebalancer.api import (
-    PREFER_NO_SCHEDULE,
     Cluster,
     Deschedule,
     Evict,
@@ -60,7 +59,7 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
     def _counts(self, taint: Taint) -> bool:
         args = self.args
         return (
-            (taint.effect == "NoSchedule" or (taint.effect == PREFER_NO_SCHEDULE and args.include_prefer_no_schedule))
+            (taint.effect == "NoSchedule" or (taint.effect == "PreferNoSchedule" and args.include_prefer_no_schedule))
             and not _named(taint, args.excluded_taints)
             and (args.included_taints is None or _named(taint, args.included_taints))
         )

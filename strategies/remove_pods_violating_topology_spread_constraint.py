@@ -25,20 +25,16 @@ from typing import ClassVar, Literal
 from rebalancer.api import (
     Balance,
     Cluster,
-    Domain,
+    Domains,
+    EligibleNodes,
     Evict,
     Field,
-    Homes,
-    LabelIndex,
+    OtherNodes,
     Pod,
     PodArgs,
     Refused,
-    Spread,
     Topology,
-    below_average,
     field_validator,
-    moves,
-    spreads,
 )
 
 Kind = Literal["DoNotSchedule", "ScheduleAnyway"]
@@ -71,11 +67,9 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
         topology = Topology(cluster)
         chosen: dict[Pod, str] = {}
         for pods in self._pods_by_namespace(cluster, evict):
-            labelled = LabelIndex(pods)
-            for spread in spreads(pods, self.args.constraints):
-                domains = topology.domains(spread, labelled.matching(spread.selector))
-                self._warn(spread, len(topology.empty(spread)), pods[0].namespace, evict)
-                for pod, because, fits in _choose(cluster, spread, domains):
+            for domains in topology.of_pods(pods, self.args.constraints):
+                self._warn(domains, pods[0].namespace, evict)
+                for pod, because, fits in _choose(cluster, domains):
                     if fits or not self.args.topology_balance_node_fit:
                         chosen.setdefault(pod, because)
                     else:
@@ -97,31 +91,32 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             if counted:
                 yield counted
 
-    def _warn(self, spread: Spread, number: int, namespace: str, evict: Evict) -> None:
-        if number < spread.min_domains:
+    def _warn(self, domains: Domains, namespace: str, evict: Evict) -> None:
+        spread = domains.spread
+        if domains.available < spread.min_domains:
             wanted = f"a spread over {spread.topology_key} wants at least {spread.min_domains} domains"
-            evict.warn(f"namespace {namespace}: {wanted}, there are {number}")
+            evict.warn(f"namespace {namespace}: {wanted}, there are {domains.available}")
 
 
-def _choose(cluster: Cluster, spread: Spread, domains: Sequence[Domain]) -> Iterator[tuple[Pod, str, bool]]:
+def _choose(cluster: Cluster, domains: Domains) -> Iterator[tuple[Pod, str, bool]]:
     """Yield the pods that should move, why, and whether they fit where they should go."""
-    planned = list(moves([len(domain.pods) for domain in domains], spread.max_skew))
+    spread, planned = domains.spread, domains.moves()
     if not planned:
         return
-    homes = Homes(cluster, below_average(domains))
-    leaving = {move.source: _in_order(domains[move.source].pods, homes) for move in planned}
+    others = cluster.index(EligibleNodes).among(domains.below_average())
+    leaving = {move.source: _in_order(domains.sorted[move.source].pods, others) for move in planned}
     for move in planned:
-        source, target = domains[move.source], domains[move.target]
+        source, target = domains.sorted[move.source], domains.sorted[move.target]
         sizes = f"{source.value} has {len(source.pods)}, {target.value} {len(target.pods)}"
         for pod, fits in islice(leaving[move.source], move.number):
             yield pod, f"{spread.topology_key}: {sizes}, maxSkew {spread.max_skew}", fits
 
 
-def _in_order(pods: Sequence[Pod], homes: Homes) -> Iterator[tuple[Pod, bool]]:
+def _in_order(pods: Sequence[Pod], others: OtherNodes) -> Iterator[tuple[Pod, bool]]:
     """Yield the pods of a domain in the order in which they should leave, those that fit nowhere at the end."""
     stuck = []
     for pod in sorted(sorted(pods, key=lambda each: each.age_order, reverse=True), key=_cost):
-        if homes.takes(pod):
+        if others.any_for(pod):
             yield pod, True
         else:
             stuck.append(pod)

@@ -16,7 +16,7 @@ from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 
 NOW = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
 

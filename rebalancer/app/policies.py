@@ -11,7 +11,7 @@ from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.errors import UsageError
 from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_input
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
 

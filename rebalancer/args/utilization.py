@@ -1,11 +1,12 @@
 """Arguments about how full nodes are."""
 
+from datetime import timedelta
 from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
 from rebalancer.args.arguments import Args, Int, Namespaces, Thresholds
-from rebalancer.args.usage import MetricsUtilization
+from rebalancer.args.usage import REST, MetricsUtilization
 
 
 class UtilizationArgs(Args):
@@ -17,6 +18,16 @@ class UtilizationArgs(Args):
     number_of_nodes: Int = Field(0, description="Act only if more nodes than this are underutilized.")
     evictable_namespaces: Namespaces = Field(Namespaces(), description="No pods from these namespaces: exclude.")
     metrics_utilization: MetricsUtilization | None = Field(None, description="Measured usage instead of requests.")
+
+    @property
+    def relief(self) -> bool:
+        """Whether pods are selected by relief, on measured usage."""
+        return self.metrics_utilization is not None and self.metrics_utilization.selection is not None
+
+    @property
+    def rest(self) -> timedelta:
+        """How long a replacement rests."""
+        return self.metrics_utilization.rest if self.metrics_utilization else REST
 
     @field_validator("evictable_namespaces")
     @classmethod

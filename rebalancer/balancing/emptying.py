@@ -4,14 +4,15 @@ A node is emptied only if every pod that keeps it busy may go, all of them toget
 DaemonSets, mirror and static pods and those that are terminating keep no node busy.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
-from rebalancer.balancing.figures import Figures
-from rebalancer.balancing.level import Level
-from rebalancer.balancing.reservations import Reservation, Reservations
-from rebalancer.balancing.usage import Percentages
+from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.wording import not_above
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
@@ -19,25 +20,39 @@ from rebalancer.eviction.verdict import Refused
 
 _TOTAL_LIMIT = "TotalLimit"
 
+#: By pod, the node it is expected on, and that node in words.
+_Plan = Mapping[Pod, tuple[Node, str]]
 
-@dataclass(frozen=True, slots=True)
+
 class Emptying:
     """Takes the pods off nodes, those with the fewest pods first, then the emptiest.
 
-    Attributes:
-        reservations: the places on nodes that are not to be emptied.
+    Args:
+        cluster: the cluster.
+        evict: whom to ask for evictions.
+        usage: what pods use.
+        selection: which pods come into question; a node with another one is left alone.
+        destinations: the nodes that are not to be emptied.
         thresholds: at which the nodes count as idle, for the reasons.
-        wanted: tells which pods may leave; a node with another one is left alone.
     """
 
-    cluster: Cluster
-    evict: Evict
-    figures: Figures
-    reservations: Reservations
-    thresholds: Percentages
-    wanted: Callable[[Pod], bool]
+    def __init__(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        usage: MeasuredUsage,
+        selection: Selection,
+        destinations: Destinations,
+        thresholds: Percentages,
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._usage = usage
+        self._selection = selection
+        self._destinations = destinations
+        self._thresholds = thresholds
 
-    def run(self, sources: Iterable[Level]) -> None:
+    def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty nodes; of each that is left alone one refusal tells which pod keeps it.
 
         Raises:
@@ -45,64 +60,70 @@ class Emptying:
         """
         busy = [(source, pods) for source in sources if (pods := self._movable(source))]
         for source, pods in sorted(busy, key=lambda each: (len(each[1]), _fullness(each[0]), each[0].node.name)):
-            reason = f"{source.node.name} at {source.slack(self.thresholds)}"
+            reason = f"{source.node.name} at {not_above(source, self._thresholds)}"
             kept = self._empty(pods, reason)
             if kept:
                 pod, refusal = kept
-                self.evict.refuse(pod, reason, _keeps(source, refusal))
+                self._evict.refuse(pod, reason, _keeps(source, refusal))
                 if refusal.by == _TOTAL_LIMIT:  # nor is there enough left for the nodes that follow, with as many pods
                     return
 
     def _empty(self, pods: Sequence[Pod], reason: str) -> tuple[Pod, Refused] | None:
         """Evict these pods and return None, or return which of them stays and why, and leave them all alone."""
-        if kept := self._stuck(pods) or self.evict.first_refusal(pods):
+        if kept := self._immovable(pods) or self._evict.first_refusal(pods):
             return kept
-        places = self._places(pods)
-        if isinstance(places, tuple):
-            return places
-        for number, pod in enumerate(pods):
-            place = places[pod.key]
-            if not self.evict(pod, f"{reason}; goes to {place.text}").gone:
-                # Only the server can say no after all: then the node is not emptied, and the rest had better stay.
-                self._give_back([places[each.key] for each in pods[number:]])
+        # All destinations are found before the first pod goes; what stays after all is not expected there any more.
+        with self._cluster.scope() as attempt:
+            plan = self._plan(pods)
+            if isinstance(plan, tuple):
+                return plan
+            gone = self._evict_all(pods, plan, reason)
+            if len(gone) == len(pods):
+                attempt.keep()
                 return None
+        for pod in gone:
+            self._cluster.place(pod, plan[pod][0])
         return None
 
-    def _movable(self, source: Level) -> list[Pod]:
-        return cheapest_first([pod for pod in self.cluster.active_pods_on(source.node) if not _stays_behind(pod)])
+    def _evict_all(self, pods: Sequence[Pod], plan: _Plan, reason: str) -> list[Pod]:
+        gone: list[Pod] = []
+        for pod in pods:
+            if not self._evict(pod, f"{reason}; goes to {plan[pod][1]}").gone:
+                # Only the server can say no after all: then the node is not emptied, and the rest had better stay.
+                break
+            gone.append(pod)
+        return gone
 
-    def _stuck(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
+    def _movable(self, source: NodeUtilization) -> list[Pod]:
+        return cheapest_first([pod for pod in self._cluster.active_pods_on(source.node) if not _stays_behind(pod)])
+
+    def _immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         for number, pod in enumerate(pods):
-            if not self.wanted(pod):
+            if not self._selection.wanted(pod):
                 return pod, Refused("NotSelected", "the strategy's arguments leave it alone")
-            if refusal := self.figures.why_stuck(pod):
+            if refusal := self._selection.immovable_reason(pod):
                 return pod, refusal
-            if number and not self.figures.pods_known:
+            if number and not self._usage.pods_known:
                 return pod, Refused("NoUsage", "this source does not measure pods, so at most one leaves a node")
         return None
 
-    def _places(self, pods: Sequence[Pod]) -> dict[tuple[str, str], Reservation] | tuple[Pod, Refused]:
-        """Keep a place for each pod, the largest first since they are hardest to place, or for none."""
-        places: dict[tuple[str, str], Reservation] = {}
+    def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
+        """Expect each pod somewhere, the largest first since they are hardest to place, or tell which cannot go."""
+        plan: dict[Pod, tuple[Node, str]] = {}
         for pod in sorted(pods, key=self._largest_first):
-            place = self.reservations.reserve(pod, self.figures.taken(pod), self.thresholds)
-            if isinstance(place, Refused):
-                self._give_back(places.values())
-                return pod, place
-            places[pod.key] = place
-        return places
-
-    def _give_back(self, places: Iterable[Reservation]) -> None:
-        for place in places:
-            self.reservations.cancel(place)
+            likely = self._destinations.likely(pod, self._usage.of_pod(pod))
+            if isinstance(likely, Refused):
+                return pod, likely
+            plan[pod] = (likely[0], self._destinations.expect(pod, likely[0], self._thresholds))
+        return plan
 
     def _largest_first(self, pod: Pod) -> tuple[object, ...]:
-        node = self.cluster.node(pod.node)
-        points = Level(node, self.figures.taken(pod)).percents() if node else {}
+        node = self._cluster.node(pod.node)
+        points = NodeUtilization(node, self._usage.of_pod(pod)).percents() if node else {}
         return (-sum(points.values()), *pod.age_order)
 
 
-def _fullness(source: Level) -> float:
+def _fullness(source: NodeUtilization) -> float:
     return sum(source.percents().values())
 
 
@@ -111,5 +132,5 @@ def _stays_behind(pod: Pod) -> bool:
     return pod.terminating or pod.mirror or pod.static or of_daemon_set
 
 
-def _keeps(source: Level, refusal: Refused) -> Refused:
+def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:
     return Refused(refusal.by, f"{refusal.reason}; it keeps {source.node.name}, which is emptied whole or not at all")

@@ -1,24 +1,32 @@
 """Filling: bring nodes that are below a band around the mean into it.
 
 Where targets are distances from a mean, a node below its band is as wrong as one above it.  So when nodes above the
-band have given what they may, nodes above the mean give too.  The pod goes that is expected to bring most: points that
-the nodes where it would likely land lack up to the mean, less those that its own node lacks then, and a part of what it
-does for nodes that wait until the scheduler chooses them (see `rebalancer.scheduling.rivals`).  Large gains come before
-small ones, and nodes are lifted halfway to the band's upper edge before they are lifted further.  But no dearer pod
-(see `rebalancer.eviction.order`) goes before a cheaper one of its node that brings anything.
+band have given what they may, nodes above the mean donate too.  The pod goes that is expected to bring most: points
+that the nodes where it would likely land lack up to the mean, less those that its own node lacks then, and a part of
+what it does for nodes that wait until the scheduler chooses them (see `rebalancer.scheduling.choice_distance`).  Large
+gains come before small ones, and nodes are lifted halfway to the band's upper edge before they are lifted further.  But
+no costly pod (see `rebalancer.eviction.order`) goes before a cheaper one of its node that brings anything.
+
+An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.
+A pod of 8 points on n1 would likely land on n3, which lacks 18 up to the mean and 10 then: the gain is 8.  n1 would be
+at 50 % and lacks nothing.  A pod of 25 points would bring n3 to 47 %, so the gain is 18; but n1 would be at 33 %, two
+below the 35 % that a donor keeps: 16 are left.  It still brings more, and goes first; n3 is in its band then.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
-from rebalancer.balancing.level import Level, Points
-from rebalancer.balancing.relief import Candidate, Relief, node_is_spent
-from rebalancer.balancing.reservations import Landing
-from rebalancer.balancing.usage import Percentages
+from rebalancer.balancing.band import Band, NodesBelow
+from rebalancer.balancing.candidates import Candidate
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
+from rebalancer.balancing.relief import furthest_first
+from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
-from rebalancer.scheduling.rivals import Rivals
+from rebalancer.scheduling.choice_distance import ChoiceDistance
 
 #: How far above the mean, as a share of the way to the band's edge, destinations are filled at first, and then: not to
 #: the very edge, since where a pod lands is likely and not certain.
@@ -26,124 +34,120 @@ FIRST_CEILING = 0.5
 LAST_CEILING = 0.9
 #: To the edge at last: the scheduler may want all pods on one node, which is full of one resource and low in another.
 _CEILINGS = (FIRST_CEILING, LAST_CEILING, 1.0)
-#: How far a node may be brought from the edge towards the mean by what it gives.
+#: How far a node may be brought from the edge towards the mean by what it donates.
 _KEPT = 0.5
 #: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
-#: What a point of requests is worth by which the rivals of a node below its band catch up.
+#: What a point of requests is worth by which a node below its band comes nearer to being chosen.
 _WORTH_OF_A_REQUEST = 0.2
 #: Of nodes that are equally likely the scheduler takes any.  While so few are below the band, a pod counts as landing
-#: where it brings least: who counts on luck stops too early.  While more are, it counts as landing where it brings
-#: most: chance fills one or another, and who counts on bad luck fills some twice.
+#: where it brings least: otherwise the search would stop before the last of them is filled.  While more are, it counts
+#: as landing where it brings most: chance fills one or another, and to expect the worst would fill some twice.
 _FEW = 3
-#: So many tries a cycle for each node that is below its band, and for each node that there is: forecasts wear out with
-#: every move, and the next cycle knows where these landed.
+#: So many tries a cycle for each node that is below its band, and for each node that there is: each move makes the
+#: forecasts of the next ones less certain, and the next cycle knows where these landed.
 _TRIES_PER_LOW_NODE = 8
 _TRIES_PER_NODE = 0.8
-#: So many nodes in a row that have nothing to give end the search: large clusters have thousands.
-_PATIENCE = 20
+#: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
+_MOST_IDLE_DONORS = 20
 _DECIMALS = 9  # what differs by less is equal, but for the noise of floating point
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
-    """Percentages by resource: the mean, and the edges around it."""
+class _Offer:
+    """A pod that may go, what that brings, in points, and the node to expect it on."""
 
-    low: Percentages
-    mean: Percentages
-    high: Percentages
-
-    def below(self, share: float) -> Percentages:
-        """Return what lies such a share of the way from the lower edge to the mean."""
-        return {name: edge + share * (self.mean[name] - edge) for name, edge in self.low.items()}
-
-    def above(self, share: float) -> Percentages:
-        """Return what lies such a share of the way from the mean to the upper edge."""
-        return {name: self.mean[name] + share * (edge - self.mean[name]) for name, edge in self.high.items()}
+    gain: float
+    candidate: Candidate
+    destination: Node
 
 
 class Filling:
     """Moves pods from nodes above the mean to where they are needed.
 
     Args:
-        relief: what draws pods off nodes, with its places.
+        moves: what makes the moves.
+        destinations: where pods may go.
         band: where nodes should be.
     """
 
-    def __init__(self, relief: Relief, band: Band) -> None:
-        self._relief = replace(relief, targets=band.mean, asked_for=False)
+    def __init__(self, moves: Moves, destinations: Destinations, band: Band) -> None:
+        self._moves = moves
+        self._destinations = destinations
         self._band = band
+        self._purpose = Purpose(band.mean, filling=True)
         self._kept = band.below(_KEPT)
-        self._low = _Below(band.low, relief.reservations.landings)
-        self._wanting = _Below(band.mean, relief.reservations.landings)
-        self._rivals = self._look_around()
+        self._low = NodesBelow(band.low, destinations.known)
+        self._wanting = NodesBelow(band.mean, destinations.known)
+        self._distances = self._measure_distances()
         self._tries_left = 0
 
-    def run(self, sources: Iterable[Level]) -> None:
+    def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; of a source that knows nothing of pods, none.
 
         Raises:
             CycleOver: see `Evict`.
         """
-        if not self._relief.figures.pods_known:
+        if not self._moves.pods_known:
             return
-        givers = self._relief.ordered(sources)
-        nodes = len(self._relief.reservations.landings)
+        donors = furthest_first(sources, self._band.mean)
+        nodes = len(self._destinations.known)
         self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
+        # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
         for ceilings, least in product(map(self._band.above, _CEILINGS), self._gains()):
             if self._low.names:
-                self._relief.reservations.limit(ceilings)
-                self._pour(givers, least)
+                self._destinations.limit(ceilings)
+                self._collect(donors, least)
 
     def _gains(self) -> Sequence[float]:
         """Return the least gains of the rounds; where forecasts are rough, to tell large ones is not worth the time."""
-        forecast = self._relief.reservations.forecast
+        forecast = self._destinations.forecast
         return _GAINS if forecast is None or forecast.exact else _GAINS[-2:]
 
-    def _pour(self, givers: Iterable[Level], least: float) -> None:
+    def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
+        """Let the donors give what brings more than the least gain of this round."""
         idle = 0
-        for source in givers:
-            if not self._tries_left or idle == _PATIENCE:
+        for donor in donors:
+            if not self._tries_left or idle == _MOST_IDLE_DONORS:
                 return
             before = self._tries_left
-            self._give(source, least)
+            self._donate(donor, least)
             idle = 0 if self._tries_left < before else idle + 1
 
-    def _give(self, source: Level, least: float) -> None:
-        wanting = self._low if least == _SMALL_GAIN else self._wanting
-        for group in self._relief.groups(source):
-            offers = [offer for candidate in group if (offer := self._offer(candidate, source))]
-            while self._tries_left and wanting.names and (best := self._best(offers, source)):
+    def _donate(self, donor: NodeUtilization, least: float) -> None:
+        # Large gains fill any node up to the mean; small ones are worth an eviction only for a node below its band.
+        waiting = self._low if least == _SMALL_GAIN else self._wanting
+        for group in self._moves.groups(donor, self._purpose):
+            offers = [offer for candidate in group if (offer := self._offer(candidate, donor))]
+            while self._tries_left and waiting.names and (best := self._best(offers, donor)):
                 if best.gain <= least:
-                    return
+                    return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
                 offers.remove(best)
                 self._tries_left -= 1
-                if self._is_spent(source) or self._move(best, source):
+                if self._moves.is_spent(donor) or self._move(best, donor):
                     return
 
-    def _is_spent(self, source: Level) -> bool:
-        return self._relief.evicted[source.node.name] == self._relief.limit
-
-    def _move(self, offer: "_Offer", source: Level) -> bool:
+    def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and tell whether its node may lose no more."""
-        verdict = self._relief.move(offer.candidate, source, offer.landing)
-        self._low.look_at(offer.landing)
-        self._wanting.look_at(offer.landing)
-        self._rivals = self._look_around()
+        verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination)
+        landed_on = self._destinations.on(offer.destination)
+        self._low.look_at(landed_on)
+        self._wanting.look_at(landed_on)
+        self._distances = self._measure_distances()
         return node_is_spent(verdict)
 
-    def _look_around(self) -> Rivals:
-        return Rivals(self._relief.reservations.forecast, self._low.names)
+    def _measure_distances(self) -> ChoiceDistance:
+        return ChoiceDistance(self._destinations.forecast, self._low.names)
 
-    def _best(self, offers: "list[_Offer]", source: Level) -> "_Offer | None":
+    def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, the oldest pod's of equal ones, if any brings more than a small gain.
 
         Moves made meanwhile change what offers bring: the best is asked again, and the others only once it is worse.
         """
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)
-            before, again = offers[best].gain, self._offer(offers[best].candidate, source)
+            before, again = offers[best].gain, self._offer(offers[best].candidate, donor)
             if again is None:
                 del offers[best]
                 continue
@@ -152,53 +156,24 @@ class Filling:
                 return again if again.gain > _SMALL_GAIN else None
         return None
 
-    def _offer(self, candidate: Candidate, source: Level) -> "_Offer | None":
-        """Return the gain to be expected, and the landing to count on."""
-        prospects = self._relief.reservations.prospects(candidate.pod, candidate.usage)
-        if isinstance(prospects, Refused):
+    def _offer(self, candidate: Candidate, donor: NodeUtilization) -> _Offer | None:
+        """Return the gain to be expected, and the node to expect the pod on; None if it has no destination."""
+        likely = self._destinations.likely(candidate.pod, candidate.usage)
+        if isinstance(likely, Refused):
             return None
-        gains = [self._gain(candidate, landing) for landing in prospects]
+        # Any of the likely nodes may get it, so the gain is their mean; the loss is what the donor lacks then.
+        gains = [self._gain(candidate, node) for node in likely]
         taken = {name: -points for name, points in candidate.points.items()}
-        loss = _lack(source, self._kept, taken) - _lack(source, self._kept, {})
+        loss = donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        counted_on = min(gains) if len(self._low.names) <= _FEW else max(gains)
-        return _Offer(gain, candidate, prospects[gains.index(counted_on)])
+        expected = min(gains) if len(self._low.names) <= _FEW else max(gains)
+        return _Offer(gain, candidate, likely[gains.index(expected)])
 
-    def _gain(self, candidate: Candidate, landing: Landing) -> float:
-        added = landing.load.points(candidate.usage)
-        filled = _lack(landing.load, self._band.mean, {}) - _lack(landing.load, self._band.mean, added)
-        satisfied = not _lack(landing.load, self._band.low, added)
-        caught_up = self._rivals.caught_up(candidate.pod, landing.node, satisfied)
-        return round(filled + _WORTH_OF_A_REQUEST * caught_up, _DECIMALS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    """A pod that may go, what that brings, in points, and where it is taken to land."""
-
-    gain: float
-    candidate: Candidate
-    landing: Landing
-
-
-class _Below:
-    """The nodes that are below some floors; `names` are theirs."""
-
-    def __init__(self, floors: Percentages, landings: Iterable[Landing]) -> None:
-        self._floors = floors
-        self.names: set[str] = set()
-        for landing in landings:
-            self.look_at(landing)
-
-    def look_at(self, landing: Landing) -> None:
-        """Look again at a node that has changed."""
-        if _lack(landing.load, self._floors, {}):
-            self.names.add(landing.node.name)
-        else:
-            self.names.discard(landing.node.name)
-
-
-def _lack(load: Level, floors: Percentages, change: Points) -> float:
-    """Return how many points a node is below floors, summed up, with a change of what it uses."""
-    lacks = (floor - (load.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in floors.items())
-    return round(sum(lack for lack in lacks if lack > 0), _DECIMALS)
+    def _gain(self, candidate: Candidate, destination: Node) -> float:
+        """Return what a pod brings on one node: points filled, and a part of what nodes come nearer to be chosen."""
+        node = self._destinations.on(destination)
+        added = node.points(candidate.usage)
+        filled = node.short_of(self._band.mean, {}) - node.short_of(self._band.mean, added)
+        satisfied = not node.short_of(self._band.low, added)
+        nearer = self._distances.shortened_by(candidate.pod, destination, satisfied)
+        return round(filled + _WORTH_OF_A_REQUEST * nearer, _DECIMALS)

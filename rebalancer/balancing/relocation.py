@@ -1,77 +1,129 @@
 """Relocation: the descheduler's way to pick pods, cheapest first, as long as the destinations have room."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
-from rebalancer.balancing.usage import NodeLoad, Room, Usage
+from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.room import Room
+from rebalancer.balancing.usage import Usage
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.wording import above_caps, not_above
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused
 
 
-@dataclass(frozen=True, slots=True)
 class Relocation:
-    """Pods leave nodes one by one, as long as the destinations have room for their usage."""
+    """Pods leave nodes one by one, as long as the destinations have room for their usage.
 
-    cluster: Cluster
-    evict: Evict
-    usage: Usage
-    room: Room
+    Args:
+        cluster: the cluster.
+        evict: whom to ask for evictions.
+        usage: what nodes and pods use.
+        wanted: tells which pods come into question.
+        limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
+            nobody could tell when it has lost enough.
+    """
 
-    def drain(
-        self,
-        source: NodeLoad,
-        because: Callable[[], str],
-        wanted: Callable[[Pod], bool],
-        limit: int | None = None,
+    def __init__(
+        self, cluster: Cluster, evict: Evict, usage: Usage, wanted: Callable[[Pod], bool], limit: int | None = None
     ) -> None:
-        """Evict pods of a node, the cheapest first, and keep its load and the room true to what went.
+        self._cluster = cluster
+        self._evict = evict
+        self._usage = usage
+        self._wanted = wanted
+        self._limit = 1 if limit is None and usage.of_pod is None else limit
+
+    def relieve(self, bounds: Bounds, number_of_nodes: int) -> None:
+        """Take pods off overutilized nodes, the fullest first, while the underutilized ones have room.
 
         Args:
-            source: the node.
-            because: returns why yet another pod should go, empty once none needs to.
-            wanted: tells which pods come into question.
-            limit: the most evictions; without it a node of whose pods the usage is unknown loses one, since nobody
-                could tell when it has lost enough.
+            bounds: when nodes are under- and overutilized.
+            number_of_nodes: more nodes than this must be underutilized.
 
         Raises:
             CycleOver: see `Evict`.
         """
+        sources = self._usage.sources(self._cluster)
+        low, high = bounds.of(sources)
+        peaks = self._usage.destinations(self._cluster)
+        under = [peak for peak in peaks if not peak.node.unschedulable and peak.within(low)]
+        over = [source for source in sources if not source.within(high)]
+        if len(under) <= max(number_of_nodes, 0):
+            return
+        room = Room(under, high)
+        for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
+            self._drain(source, room, partial(_too_full, source, high))
+
+    def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
+        """Take the pods off underutilized nodes, the emptiest first, while the others have room.
+
+        Args:
+            thresholds: when a node is underutilized.
+            number_of_nodes: more nodes than this must be underutilized.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        sources = self._usage.sources(self._cluster)
+        under = [source for source in sources if source.within(thresholds)]
+        idle = {source.node.name for source in under}
+        peaks = self._usage.destinations(self._cluster)
+        destinations = [peak for peak in peaks if peak.node.name not in idle and not peak.node.unschedulable]
+        if len(under) <= max(number_of_nodes, 0) or not destinations:
+            return
+        room = Room(destinations, {})
+        for source in sorted(under, key=lambda each: (each.total, each.node.name)):
+            self._drain(source, room, partial(_nearly_idle, source, thresholds))
+
+    def _drain(self, source: NodeUtilization, room: Room, because: Callable[[], str]) -> None:
+        """Evict pods of a node, the cheapest first; `because` tells why yet another should go, empty if none needs to.
+
+        What the node uses falls as pods go; where they will run nobody knows, so the room of all destinations shrinks.
+        """
         evicted = 0
-        limit = 1 if limit is None and self.usage.of_pod is None else limit
-        for pod in self._candidates(source, because(), wanted):
+        for pod in self._candidates(source, room, because()):
             reason = because()
-            if not reason or self.room.spent or evicted == limit:
+            if not reason or room.spent or evicted == self._limit:
                 return
-            amounts = self._amounts(pod, reason)
+            amounts = self._amounts(pod, room, reason)
             if amounts is None:
                 continue
-            verdict = self.evict(pod, reason)
+            verdict = self._evict(pod, reason)
             if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
                 return
             if verdict.leaving:
                 evicted += 1
-                source.release(amounts)
-                self.room.take(amounts)
+                room.take(amounts)
 
-    def _candidates(self, source: NodeLoad, reason: str, wanted: Callable[[Pod], bool]) -> list[Pod]:
-        if not reason or self.room.spent:
+    def _candidates(self, source: NodeUtilization, room: Room, reason: str) -> list[Pod]:
+        if not reason or room.spent:
             return []
-        pods = self.cluster.active_pods_on(source.node)
-        return cheapest_first([pod for pod in pods if wanted(pod) and self.evict.passes_filter(pod, reason)])
+        pods = self._cluster.active_pods_on(source.node)
+        return cheapest_first([pod for pod in pods if self._wanted(pod) and self._evict.passes_filter(pod, reason)])
 
-    def _amounts(self, pod: Pod, reason: str) -> Mapping[str, int] | None:
+    def _amounts(self, pod: Pod, room: Room, reason: str) -> Resources | None:
         """Return what the pod takes along (nothing if that is unknown of all pods), None if it cannot go."""
-        if not self.room.tolerated_by(pod):
-            self.evict.refuse(pod, reason, Refused("NoDestination", "tolerates the taints of no destination"))
+        if not room.tolerated_by(pod):
+            self._evict.refuse(pod, reason, Refused("NoDestination", "tolerates the taints of no destination"))
             return None
-        if not self.evict.passes_pre_eviction_filter(pod, reason):
+        if not self._evict.passes_pre_eviction_filter(pod, reason):
             return None
-        if self.usage.of_pod is None:
+        if self._usage.of_pod is None:
             return {}
-        amounts = self.usage.of_pod(pod)
+        amounts = self._usage.of_pod(pod)
         if amounts is None:
-            self.evict.refuse(pod, reason, Refused("NoUsage", "its usage is unknown"))
+            self._evict.refuse(pod, reason, Refused("NoUsage", "its usage is unknown"))
         return amounts
+
+
+def _too_full(source: NodeUtilization, high: Percentages) -> str:
+    excess = above_caps(source, high)
+    return f"{source.node.name} at {excess}" if excess else ""
+
+
+def _nearly_idle(source: NodeUtilization, thresholds: Percentages) -> str:
+    return f"{source.node.name} at {not_above(source, thresholds)}"

@@ -1,7 +1,7 @@
-"""Where a strategy's figures come from, by its arguments."""
+"""Where the figures of utilization strategies come from, by their arguments."""
 
 from rebalancer.args.utilization import UtilizationArgs
-from rebalancer.balancing.figures import Figures
+from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.usage import Usage, measured, requested
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
@@ -22,15 +22,13 @@ def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
     return measured(cluster, _measured(args, cluster, evict), args.thresholds)
 
 
-def figures_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Figures | None:
-    """Return the figures for the selection by relief, None if the arguments do not ask for it.
+def measured_usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> MeasuredUsage:
+    """Return measured usage as relief needs it.
 
     Raises:
         StrategyError: as for `usage_by`.
     """
-    if args.metrics_utilization is None or args.metrics_utilization.selection is None:
-        return None
-    return Figures(cluster, _measured(args, cluster, evict), args.thresholds, rest=args.metrics_utilization.rest)
+    return MeasuredUsage(cluster, _measured(args, cluster, evict), args.thresholds)
 
 
 def forecast_by(args: UtilizationArgs, cluster: Cluster) -> Forecast | None:

@@ -1,18 +1,24 @@
-"""The snapshot a cycle works on: the state at `now`, less what was granted since.
+"""One picture of the future: the snapshot a cycle works on, less the pods that go, and with the pods that come.
 
-The objects never change; only `remove` does anything, and it takes a pod out at once, so that whatever is asked next
-is answered without it.
+The objects never change.  Three things change the picture: `evicted` takes a pod out for good, since it was granted;
+`remove` takes one out to see what would be; `place` lets one come to a node, where its replacement is expected.  The
+last two are taken back when the scope ends in which they were done.  All that is kept beside the pods (requests,
+siblings, every index) follows each of these steps, back and forth, so whatever is asked next is answered by the
+picture as it is then.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
+from typing import Protocol, TypeVar, cast
 
 from rebalancer.cluster import resources
-from rebalancer.cluster.fit import Fit
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scope import Scope, UndoLog
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import StrategyError
@@ -31,6 +37,21 @@ def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
     raise StrategyError("there is no source of real usage here")
 
 
+class Follower(Protocol):
+    """What is told of each pod that goes or comes, so that it can keep an index true."""
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count a pod that went from its node (1), or that is back there after all (-1)."""
+        ...
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Count a pod that is expected on a node (1), or is not any more (-1)."""
+        ...
+
+
+Index = TypeVar("Index")
+
+
 class Cluster:
     """Nodes in the order of their names, pods by age, namespace and name; both with indices.
 
@@ -39,58 +60,59 @@ class Cluster:
         nodes: the nodes the cycle works on: ready, and selected by the policy.
         ready_nodes: all ready nodes, selected or not.
         snapshot: the objects as they were read.
-        changes: the nodes that pods were taken out of, in order.
     """
 
     def __init__(self, snapshot: Snapshot, selector: LabelSelector = EVERYTHING, measure: Measure = unmeasured) -> None:
         self.snapshot = snapshot
         self._measure = measure
         self.now: datetime = snapshot.now
-        self.changes: list[str] = []
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
         self._siblings: Counter[str] = Counter()
         self._used: dict[str, dict[str, int]] = {}
+        self._undo = UndoLog()
+        self._indices: dict[object, object] = {}
+        self._followers: list[Follower] = []
         for pod in sorted(snapshot.pods, key=lambda pod: pod.age_order):
-            self._add(pod)
-        self._fit = Fit(self.active_pods_on, self.free)
+            self._put(pod)
 
     def node(self, name: str) -> Node | None:
         """Return the node of this name, ready or not; None if there is none."""
         return self._nodes.get(name)
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return all pods, of any phase, on the nodes of the cycle, node by node."""
+        """Return all pods, of any phase, on the nodes of the cluster, node by node."""
         return tuple(pod for node in self.nodes for pod in self.pods_on(node))
 
     def pods_on(self, node: Node) -> tuple[Pod, ...]:
-        """Return all pods on a node, of any phase, the oldest first."""
+        """Return all pods that are on a node, of any phase, the oldest first; not those that are expected there."""
         return tuple(self._pods.get(node.name, {}).values())
 
     def active_pods_on(self, node: Node) -> tuple[Pod, ...]:
         """Return the pods on a node that are neither Succeeded nor Failed, the oldest first."""
         return tuple(pod for pod in self._pods.get(node.name, {}).values() if pod.active)
 
+    def expected_on(self, node: Node) -> tuple[Pod, ...]:
+        """Return the pods that were placed on a node, in the order in which they were."""
+        return tuple(self._expected.get(node.name, {}).values())
+
+    def residents(self, node: Node) -> tuple[Pod, ...]:
+        """Return the pods that a newcomer to the node would meet: the active ones, then the expected ones."""
+        return self.active_pods_on(node) + self.expected_on(node)
+
     def contains(self, pod: Pod) -> bool:
         """Tell whether this very pod is still there."""
         return self._pods.get(pod.node, {}).get(pod.key) is pod
 
-    def remove(self, pod: Pod) -> None:
-        """Take a pod out; whatever is asked from now on is answered without it."""
-        del self._pods[pod.node][pod.key]
-        self.changes.append(pod.node)
-        self._siblings.subtract(owner.uid for owner in pod.owners)
-        if pod.active:
-            resources.subtract(self._used[pod.node], _taken(pod))
-
     def siblings(self, owner_uid: str) -> int:
-        """Return how many pods carry this owner, in any phase and anywhere."""
+        """Return how many pods that are there carry this owner, in any phase and on any node."""
         return self._siblings[owner_uid]
 
     def used(self, node: Node) -> resources.Resources:
-        """Return what the active pods of a node request, with their number as `pods`."""
+        """Return what the active and the expected pods of a node request, with their number as `pods`."""
         return self._used.get(node.name, {})
 
     def free(self, node: Node) -> Callable[[str], int]:
@@ -109,24 +131,79 @@ class Cluster:
         """
         return self._measure(self, wanted)
 
-    def why_not(self, pod: Pod, node: Node) -> str:
-        """Return why the pod could not run on the node, empty if it could (see `rebalancer.cluster.fit`)."""
-        return self._fit.why_not(pod, node)
+    def evicted(self, pod: Pod) -> None:
+        """Take out a pod that really goes; no scope brings it back."""
+        self._take(pod)
 
-    def fits(self, pod: Pod, node: Node) -> bool:
-        """Tell whether the pod could run on the node (see `rebalancer.cluster.fit`)."""
-        return not self._fit.why_not(pod, node)
+    def remove(self, pod: Pod) -> None:
+        """Take a pod out until the present scope ends."""
+        self._take(pod)
+        self._undo.record(partial(self._take_back, pod))
 
-    def fits_any_other(self, pod: Pod, nodes: Iterable[Node]) -> bool:
-        """Tell whether the pod could run on one of these nodes other than its own."""
-        return any(node.name != pod.node and not self._fit.why_not(pod, node) for node in nodes)
+    def place(self, pod: Pod, node: Node) -> None:
+        """Expect a pod on a node until the present scope ends: it takes room there, and cannot be evicted."""
+        self._expected.setdefault(node.name, {})[pod.key] = pod
+        self._count_requests(pod, node.name, 1)
+        for follower in self._followers:
+            follower.came(pod, node, 1)
+        self._undo.record(partial(self._displace, pod, node))
 
-    def _add(self, pod: Pod) -> None:
+    def scope(self) -> AbstractContextManager[Scope]:
+        """Take back, at the end, what is removed, placed and followed meanwhile, unless the scope is told to keep it.
+
+        Scopes nest; what an inner one keeps, the next outer one takes back.
+        """
+        return self._undo.scope()
+
+    def undo_with(self, step: Callable[[], None]) -> None:
+        """Call this too when the present scope ends: it takes back what goes with a pod that was removed."""
+        self._undo.record(step)
+
+    def follow(self, follower: Follower) -> None:
+        """Tell a follower of each pod that goes or comes until the present scope ends."""
+        self._followers.append(follower)
+        self._undo.record(partial(self._followers.remove, follower))
+
+    def index(self, kind: Callable[["Cluster"], Index]) -> Index:
+        """Return the one index of this kind over the cluster, made as it is first asked for and true ever after.
+
+        Args:
+            kind: the class of the index; its only argument is the cluster.  If it is a `Follower` it follows for good.
+        """
+        known = self._indices.get(kind)
+        if known is None:
+            known = self._indices[kind] = kind(self)
+            if hasattr(known, "came"):
+                self._followers.append(cast(Follower, known))
+        return cast(Index, known)
+
+    def _put(self, pod: Pod) -> None:
         self._pods.setdefault(pod.node, {})[pod.key] = pod
         self._siblings.update(owner.uid for owner in pod.owners)
         if pod.active:
-            resources.add(self._used.setdefault(pod.node, {}), _taken(pod))
+            self._count_requests(pod, pod.node, 1)
 
+    def _take(self, pod: Pod) -> None:
+        del self._pods[pod.node][pod.key]
+        self._siblings.subtract(owner.uid for owner in pod.owners)
+        if pod.active:
+            self._count_requests(pod, pod.node, -1)
+        for follower in self._followers:
+            follower.left(pod, 1)
 
-def _taken(pod: Pod) -> resources.Resources:
-    return {**pod.spec.requests, resources.PODS: 1}
+    def _take_back(self, pod: Pod) -> None:
+        self._put(pod)
+        by_age = sorted(self._pods[pod.node].values(), key=lambda each: each.age_order)
+        self._pods[pod.node] = {each.key: each for each in by_age}
+        for follower in self._followers:
+            follower.left(pod, -1)
+
+    def _displace(self, pod: Pod, node: Node) -> None:
+        del self._expected[node.name][pod.key]
+        self._count_requests(pod, node.name, -1)
+        for follower in self._followers:
+            follower.came(pod, node, -1)
+
+    def _count_requests(self, pod: Pod, name: str, sign: int) -> None:
+        change = resources.add if sign > 0 else resources.subtract
+        change(self._used.setdefault(name, {}), {**pod.spec.requests, resources.PODS: 1})

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rebalancer.api import Strategy
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
-from rebalancer.guards.budget import Limits
 from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.limits import Limits
+from rebalancer.strategy import Strategy
 
 _LOG = logging.getLogger(__name__)
 _FEWEST_NODES = 2
@@ -70,7 +70,9 @@ def run_cycle(
 def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str | None:
     """Run one strategy and return its error, if any."""
     try:
-        strategy.run(cluster, gate)
+        # What a strategy expects of the future goes with it; what was evicted stays gone.
+        with cluster.scope():
+            strategy.run(cluster, gate)
     except CycleOver:
         return None
     except CycleStopped as stop:

@@ -1,7 +1,8 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
 from typing import Protocol
 
 from rebalancer.cluster.cluster import Cluster
@@ -9,8 +10,11 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.verdict import GRANTED, IN_PROGRESS, Refused, Verdict
-from rebalancer.guards.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits, OwnerShares
 from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.limits import TOTAL_LIMIT, LimitCounter, Limits
+from rebalancer.guards.owner_shares import OwnerShares
+from rebalancer.guards.pdbs import DisruptionBudgets
+from rebalancer.guards.rest import Rest
 
 
 class Sink(Protocol):
@@ -46,7 +50,7 @@ class Gate:
         self._spend_in_progress()
 
     def ask(
-        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str, *, sparing: bool = False
+        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str, *, owner_limit: bool = False
     ) -> Verdict:
         """Decide on one pod, carry it out, and record the verdict.
 
@@ -56,12 +60,12 @@ class Gate:
             strategy: who asks.
             pod: the pod in question.
             because: why it should go.
-            sparing: whether an owner without a PDB keeps most of its pods.
+            owner_limit: whether an owner without a PDB keeps most of its pods.
         """
-        refusal = self._refusal(evictor, pod, sparing=sparing)
+        refusal = self._refusal(evictor, pod, owner_limit=owner_limit)
         verdict = refusal or self._sink.evict(pod, profile, strategy, because)
         if verdict.leaving and not isinstance(verdict, Refused):
-            self._spend([pod])
+            self._spend(pod)
         if verdict.gone:
             self._take_out(pod)
         self.ledger.record(Entry(profile, strategy, pod, because, verdict))
@@ -70,51 +74,52 @@ class Gate:
         return verdict
 
     def first_refusal(
-        self, evictor: Evictor, pods: Sequence[Pod], *, sparing: bool = False
+        self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool = False
     ) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
-        gone: Counter[str] = Counter()
-        for number, pod in enumerate(pods):
-            siblings = sum(gone[owner.uid] for owner in pod.owners)
-            refusal = evictor.protection(pod) or evictor.homeless(pod)
-            refusal = refusal or self._refusal(evictor, pod, siblings, sparing=sparing)
-            if refusal:
-                self._spend(pods[:number], -1)
-                return pod, refusal
-            self._spend([pod])
-            gone.update(owner.uid for owner in pod.owners)
-        self._spend(pods, -1)
+        with self.cluster.scope():
+            for pod in pods:
+                refusal = evictor.protection(pod) or evictor.without_destination(pod)
+                if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit):
+                    return pod, refusal
+                self._try(pod)
         return None
 
-    def _refusal(self, evictor: Evictor, pod: Pod, gone: int = 0, *, sparing: bool = False) -> Refused | None:
+    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool = False) -> Refused | None:
         if not self.cluster.contains(pod):
             return Refused("Gone", "already evicted in this cycle, or gone")
         return (
             evictor.protection(pod)
             or _in_progress(pod)
-            or evictor.too_few_replicas(pod, gone)
+            or evictor.too_few_replicas(pod)
             or self._limits.refusal(pod)
             or self._budgets.refusal(pod)
-            or (self._shares.refusal(pod) if sparing and not self._budgets.select(pod) else None)
+            or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
         )
 
-    def _spend(self, pods: Iterable[Pod], count: int = 1) -> None:
-        for pod in pods:
-            self._limits.spend(pod, count)
-            self._budgets.spend(pod, count)
-            self._shares.spend(pod, count)
+    def _try(self, pod: Pod) -> None:
+        """Let a pod go until the present scope ends, with all that it costs."""
+        self.cluster.remove(pod)
+        self._spend(pod)
+        self.cluster.undo_with(partial(self._spend, pod, -1))
+
+    def _spend(self, pod: Pod, count: int = 1) -> None:
+        self._limits.spend(pod, count)
+        self._budgets.spend(pod, count)
+        self._shares.spend(pod, count)
 
     def _spend_in_progress(self) -> None:
         """Count the evictions of earlier cycles that another controller has taken over and not finished."""
         pods = [pod for pod in self.cluster.snapshot.pods if pod.evacuating]
-        self._spend(pods)
+        for pod in pods:
+            self._spend(pod)
         if pods:
             names = ", ".join(sorted(str(pod) for pod in pods))
             self.ledger.warn(f"evictions still in progress, which count against the limits of this cycle: {names}")
 
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):
-            self.cluster.remove(pod)
+            self.cluster.evicted(pod)
 
 
 def _in_progress(pod: Pod) -> Refused | None:
@@ -124,12 +129,12 @@ def _in_progress(pod: Pod) -> Refused | None:
 class StrategyGate:
     """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`)."""
 
-    def __init__(self, gate: Gate, evictor: Evictor, profile: str, strategy: str, *, sparing: bool = False) -> None:
+    def __init__(self, gate: Gate, evictor: Evictor, profile: str, strategy: str, *, owner_limit: bool = False) -> None:
         self._gate = gate
         self._evictor = evictor
         self._profile = profile
         self._strategy = strategy
-        self._sparing = sparing
+        self._owner_limit = owner_limit
 
     def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
         """Tell whether no protection covers the pod; record a no if `because` is given."""
@@ -137,7 +142,7 @@ class StrategyGate:
 
     def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
         """Tell whether the pod has somewhere to go; record a no if `because` is given."""
-        return self._passes(pod, because, self._evictor.homeless(pod))
+        return self._passes(pod, because, self._evictor.without_destination(pod))
 
     def evictable(self, pod: Pod, because: str | None = None) -> bool:
         """Tell whether the pod passes both filters; record a no if `because` is given."""
@@ -145,11 +150,15 @@ class StrategyGate:
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why."""
-        return self._gate.first_refusal(self._evictor, pods, sparing=self._sparing)
+        return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit)
 
-    def sparing_owners(self) -> "StrategyGate":
-        """Return a gate that also spares owners without a PDB."""
-        return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, sparing=True)
+    def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
+        """Return a refusal if the pod came within this time in place of another."""
+        return self._gate.cluster.index(Rest).refusal(pod, rest)
+
+    def with_owner_limit(self) -> "StrategyGate":
+        """Return a gate that also limits what owners without a PDB lose."""
+        return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, owner_limit=True)
 
     def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
         """Record that a pod stays by a rule of the strategy's own."""
@@ -161,7 +170,7 @@ class StrategyGate:
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
         """Ask for the eviction of a pod."""
-        return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because, sparing=self._sparing)
+        return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because, owner_limit=self._owner_limit)
 
     def stop(self, reason: str) -> None:
         """Let no further strategy run."""

@@ -1,6 +1,7 @@
 """What a strategy asks of the engine."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
@@ -42,7 +43,11 @@ class Evict(Protocol):
         """
         ...
 
-    def sparing_owners(self) -> "Evict":
+    def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
+        """Return a refusal, by Newcomer, if the pod came within this time in place of another that was likely moved."""
+        ...
+
+    def with_owner_limit(self) -> "Evict":
         """Return the same with one more rule: an owner without a PDB loses few of its pods in a cycle.
 
         That is at most a quarter of its pods, and at least one, over all strategies; one more is refused by OwnerShare.

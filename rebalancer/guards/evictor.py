@@ -2,14 +2,14 @@
 
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.fit import tally
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.eviction.verdict import Refused
 from rebalancer.guards.protections import ABSOLUTE, configured, on_unread_nodes
-from rebalancer.scheduling.homes import Homes
+from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.fit import tally
 
 
 class Evictor:
@@ -22,7 +22,8 @@ class Evictor:
         self._protections = tuple(configured(args, threshold(args, cluster.snapshot), cluster))
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
-        self._homes = Homes(cluster, self._destinations)
+        self._eligible = cluster.index(EligibleNodes)
+        self._others = self._eligible.among(self._destinations)
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
@@ -33,30 +34,26 @@ class Evictor:
             return None
         return next(filter(None, (each.refusal(pod) for each in self._protections)), None)
 
-    def too_few_replicas(self, pod: Pod, gone: int = 0) -> Refused | None:
+    def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
 
-        Pods without an owner or with several pass, as in the reference.
-
-        Args:
-            pod: the pod in question.
-            gone: how many pods of this owner are to count as gone beside those that are.
+        Pods without an owner or with several pass, as in the descheduler.
         """
         minimum = self._args.min_replicas
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None
-        count = self._cluster.siblings(pod.owners[0].uid) - gone
+        count = self._cluster.siblings(pod.owners[0].uid)
         return Refused("MinReplicas", f"owner has {count} pods, fewer than {minimum}") if count < minimum else None
 
-    def homeless(self, pod: Pod) -> Refused | None:
+    def without_destination(self, pod: Pod) -> Refused | None:
         """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""
-        if self._args.node_fit and not self._homes.takes(pod):
-            return Refused("NodeFit", self._why_homeless(pod))
+        if self._args.node_fit and not self._others.any_for(pod):
+            return Refused("NodeFit", self._why_without_destination(pod))
         return self._namespace_not_selected(pod)
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""
-        return self.protection(pod) or self.homeless(pod) or self.too_few_replicas(pod)
+        return self.protection(pod) or self.without_destination(pod) or self.too_few_replicas(pod)
 
     def _namespace_not_selected(self, pod: Pod) -> Refused | None:
         selector = self._args.namespace_label_selector
@@ -69,11 +66,11 @@ class Evictor:
             return None
         return Refused("NamespaceLabelSelector", f"labels of namespace {pod.namespace} do not match")
 
-    def _why_homeless(self, pod: Pod) -> str:
+    def _why_without_destination(self, pod: Pod) -> str:
         others = [node for node in self._destinations if node.name != pod.node]
         if not others:
             return "there is no other node"
-        causes = tally(self._cluster.why_not(pod, node) for node in others)
+        causes = tally(self._eligible.why_not(pod, node) for node in others)
         return f"fits none of {len(others)} other nodes: {causes}"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
-from rebalancer.guards.budget import DisruptionBudgets, Limits
+from rebalancer.guards.limits import Limits
+from rebalancer.guards.pdbs import DisruptionBudgets
 
 _LARGEST = 5
 #: A plan is called out that takes more than this part of the cluster's pods, or of an owner's that no PDB covers.

@@ -40,17 +40,17 @@ def _text(requirement: Requirement) -> str:
     return f"{key} {operator.lower()} ({','.join(values)})"
 
 
-def preferred_weight(spec: PodSpec, node: Node) -> int:
-    """Return the sum of the weights of the preferred terms that the node matches."""
-    return sum(each.weight for each in spec.preferred if each.term.matches(node.labels, node.name))
-
-
 class Preferences:
     """The nodes that pods prefer most; worked out once for each different preference."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
         self._best: dict[tuple[PreferredTerm, ...], tuple[int, Node]] = {}
+
+    @staticmethod
+    def weight(spec: PodSpec, node: Node) -> int:
+        """Return the sum of the weights of the preferred terms that the node matches."""
+        return sum(each.weight for each in spec.preferred if each.term.matches(node.labels, node.name))
 
     def best(self, spec: PodSpec) -> tuple[int, Node]:
         """Return the greatest weight and the first node that has it.
@@ -60,6 +60,6 @@ class Preferences:
         """
         known = self._best.get(spec.preferred)
         if known is None:
-            weights = ((preferred_weight(spec, node), node) for node in self._nodes)
+            weights = ((self.weight(spec, node), node) for node in self._nodes)
             known = self._best[spec.preferred] = max(weights, key=lambda each: each[0])
         return known

@@ -1,6 +1,6 @@
 """Topology spread constraints: as they apply to pods, the domains they see, and how many pods should move.
 
-Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the reference for what counts
+Sources: the Kubernetes documentation (Pod Topology Spread Constraints) for the fields; the descheduler for what counts
 and for the moves.
 """
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.label_index import LabelIndex
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, any_term_matches
@@ -102,12 +103,49 @@ class Domain:
     pods: Sequence[Pod] = ()
 
 
+class Move(NamedTuple):
+    """A number of pods from one domain to another, both by their place in the sequence of sizes."""
+
+    source: int
+    target: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The domains of one constraint, with the pods it counts.
+
+    Attributes:
+        sorted: the domains, the smallest first, equal ones by value.
+        available: how many domains the counted nodes make.
+    """
+
+    spread: Spread
+    sorted: Sequence[Domain]
+    available: int
+
+    def moves(self) -> list[Move]:
+        """Return the moves that bring the domains within the skew; see `moves`."""
+        return list(moves([len(domain.pods) for domain in self.sorted], self.spread.max_skew))
+
+    def below_average(self) -> list[Node]:
+        """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
+        return below_average(self.sorted)
+
+
 class Topology:
     """Finds the domains of constraints on the nodes of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._empty: dict[tuple[str, Restriction], dict[str, Domain]] = {}
+
+    def of_pods(self, pods: Sequence[Pod], when_unsatisfiable: Collection[str]) -> Iterator[Domains]:
+        """Yield the domains of each constraint of these kinds that the pods declare, with these pods counted."""
+        labelled = LabelIndex(pods)
+        for spread in spreads(pods, when_unsatisfiable):
+            found = self.domains(spread, labelled.matching(spread.selector))
+            yield Domains(spread, found, len(self.empty(spread)))
 
     def empty(self, spread: Spread) -> Mapping[str, Domain]:
         """Return the domains that the nodes make which the constraint counts, without pods, in order of value."""
@@ -127,7 +165,7 @@ class Topology:
         Args:
             spread: the constraint.
             pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
-                counted still makes a domain (the reference's rule).
+                counted still makes a domain (the descheduler's rule).
         """
         counted = defaultdict(list)
         for pod in pods:
@@ -140,14 +178,6 @@ class Topology:
         rest = [domain for value, domain in empty.items() if value not in counted]
         taken = [Domain(each, empty[each].nodes if each in empty else (), counted[each]) for each in counted]
         return rest + sorted(taken, key=lambda each: (len(each.pods), each.value))
-
-
-class Move(NamedTuple):
-    """A number of pods from one domain to another, both by their place in the sequence of sizes."""
-
-    source: int
-    target: int
-    number: int
 
 
 def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:

@@ -7,8 +7,8 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
-from rebalancer.guards.budget import Limits
 from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.limits import Limits
 from rebalancer.guards.protections import ABSOLUTE
 from rebalancer.policy import decode_policy
 from tests.conformance.answers import Answer, equal

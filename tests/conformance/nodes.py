@@ -1,10 +1,11 @@
 """Nodes: ready, selected, cordoned, tainted, and whether a pod fits."""
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.fit import why_repelled
 from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.taints import Taint, Toleration
-from rebalancer.scheduling.node_affinity import Preferences, preferred_weight
+from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.fit import why_repelled
+from rebalancer.scheduling.node_affinity import Preferences
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster, nodes, pod, snapshot
@@ -39,10 +40,10 @@ def fit(case: Case) -> Answer:
     """NodeFit with its reason; PodFitsCurrentNode asks about the only node, PodFitsAnyOtherNode about the others."""
     others = snapshot(case)
     asked = pod(case)
-    on = Cluster(others)
+    eligible = Cluster(others).index(EligibleNodes)
     if case["function"] == "PodFitsAnyOtherNode":
-        return equal(on.fits_any_other(asked, others.nodes), case["expected"])
-    reason = on.why_not(asked, others.nodes[0])
+        return equal(eligible.among(others.nodes).any_for(asked), case["expected"])
+    reason = eligible.why_not(asked, others.nodes[0])
     said = case.get("expected_error") or ""
     if not reason.startswith(_REASONS.get(said, said)):
         return equal(reason, said)
@@ -57,7 +58,7 @@ def repelled(case: Case) -> Answer:
 
 
 def weight(case: Case) -> Answer:
-    return equal(preferred_weight(pod(case).spec, nodes(case)[0]), case["expected"])
+    return equal(Preferences.weight(pod(case).spec, nodes(case)[0]), case["expected"])
 
 
 def best_weight(case: Case) -> Answer:

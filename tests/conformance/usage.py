@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from rebalancer.args.providers import MetricsProvider
 from rebalancer.args.usage import MetricsUtilization
-from rebalancer.balancing.usage import NodeLoad, around_mean
+from rebalancer.balancing.utilization import NodeUtilization, around_mean
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError
@@ -46,7 +46,7 @@ def classes_around_mean(case: Case) -> Answer:
     loads = _loads(case["usage"], case["totals"])
     low, high = around_mean(loads, case["deviation_thresholds"]["low"], case["deviation_thresholds"]["high"])
     under = {load.node.name: _percent(load) for load in loads if load.within(low)}
-    over = {load.node.name: _percent(load) for load in loads if load.exceeds(high)}
+    over = {load.node.name: _percent(load) for load in loads if not load.within(high)}
     return equal([under, over], case["expected"])
 
 
@@ -64,7 +64,7 @@ def classes(case: Case) -> Answer:
     return equal(observed, case["expected"])
 
 
-def _loads(usage: Mapping[str, _Amounts], capacities: Mapping[str, _Amounts]) -> list[NodeLoad]:
+def _loads(usage: Mapping[str, _Amounts], capacities: Mapping[str, _Amounts]) -> list[NodeUtilization]:
     """Return the loads, none above its capacity: the normalizer of these tests cuts off at 100 %, no plugin does."""
     loads = [_load(name, amounts, capacities[name]) for name, amounts in usage.items()]
     for load in loads:
@@ -72,13 +72,13 @@ def _loads(usage: Mapping[str, _Amounts], capacities: Mapping[str, _Amounts]) ->
     return loads
 
 
-def _load(name: str, usage: _Amounts, capacity: _Amounts) -> NodeLoad:
+def _load(name: str, usage: _Amounts, capacity: _Amounts) -> NodeUtilization:
     amounts = {name: text for name, text in capacity.items() if text is not None}
     used = {name: text for name, text in usage.items() if text is not None}
-    return NodeLoad(Node(name=name, allocatable=parse_resources(amounts)), parse_resources(used))
+    return NodeUtilization(Node(name=name, allocatable=parse_resources(amounts)), parse_resources(used))
 
 
-def _percent(load: NodeLoad) -> dict[str, float]:
+def _percent(load: NodeUtilization) -> dict[str, float]:
     return {name: percent for name in load.used if (percent := load.percent(name)) is not None}
 
 

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster import fit
 from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.scheduling import fit
+from rebalancer.scheduling.eligibility import EligibleNodes
 from tests import make
 from tests.properties.crowds import NODES, pods
 
@@ -34,13 +35,15 @@ def test_fit_is_the_same_after_any_removals(nodes, crowd, data):
     """Asked before and after, so that anything kept too long would show."""
     crowd += [make.pod(f"shy{number}", node=each.name, anti_affinity=(APART,)) for number, each in enumerate(nodes)]
     on = make.cluster(nodes, crowd)
+    eligible = on.index(EligibleNodes)
+    others = eligible.among(nodes)
     leaving = data.draw(st.lists(st.sampled_from(crowd), unique=True), label="leaving")
 
     for gone in [None, *leaving]:
         if gone is not None:
-            on.remove(gone)
+            on.evicted(gone)
         remaining = [pod for pod in crowd if on.contains(pod)]
         for pod in crowd:
             expected = {node.name: anew(pod, node, remaining) for node in nodes}
-            assert {node.name: on.why_not(pod, node) for node in nodes} == expected
-            assert on.fits_any_other(pod, nodes) == any(not why for name, why in expected.items() if name != pod.node)
+            assert {node.name: eligible.why_not(pod, node) for node in nodes} == expected
+            assert others.any_for(pod) == any(not why for name, why in expected.items() if name != pod.node)

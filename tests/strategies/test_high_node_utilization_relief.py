@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.eviction.verdict import GRANTED, Refused
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from strategies.high_node_utilization import HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused
 from tests.measured import RELIEF, cluster, high, node, pod, points

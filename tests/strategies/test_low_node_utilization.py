@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 

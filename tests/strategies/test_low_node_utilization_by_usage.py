@@ -2,7 +2,8 @@
 
 import pytest
 
-from rebalancer.api import METRIC_RESOURCE, Cluster, Evict, Usage
+from rebalancer.api import Cluster, Evict, Usage
+from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.verdict import Unknown
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, pod, refused

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from tests.make import decide, evicted, owner, pdb, refused, selector
 from tests.measured import cluster, low, low_anywhere, node, pod, points
 

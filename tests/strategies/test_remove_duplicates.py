@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 

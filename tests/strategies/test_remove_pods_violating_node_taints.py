@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from strategies.remove_pods_violating_node_taints import (
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingNodeTaintsArgs,

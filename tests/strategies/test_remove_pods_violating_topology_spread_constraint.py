@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )

@@ -2,7 +2,10 @@
 
 import pytest
 
-from rebalancer.balancing.usage import NodeLoad, Room, around_mean, node_loads, requested
+from rebalancer.balancing.room import Room
+from rebalancer.balancing.usage import requested
+from rebalancer.balancing.utilization import NodeUtilization, around_mean
+from rebalancer.balancing.wording import above_caps, not_above
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from tests.make import cluster, node, pod
@@ -11,7 +14,7 @@ from tests.make import cluster, node, pod
 def load(used, taints=(), **offered):
     """A node that offers and uses these quantities."""
     extra = {"cpu": "4", "memory": "16Gi", "pods": "110", **offered}
-    return NodeLoad(node("n1", taints=taints, extra=extra), parse_resources(used))
+    return NodeUtilization(node("n1", taints=taints, extra=extra), parse_resources(used))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +38,7 @@ def test_what_is_not_offered_or_not_used_has_no_percentage():
     assert some.percent("example.com/gpu") is None
     assert some.percent("memory") is None
     assert some.within({"example.com/gpu": 0})
-    assert not some.exceeds({"example.com/gpu": 0})
+    assert not some.above({"example.com/gpu": 0}).points
 
 
 def test_allocatable_counts_and_capacity_only_in_its_place():
@@ -43,16 +46,16 @@ def test_allocatable_counts_and_capacity_only_in_its_place():
     both = Node(name="n1", capacity={"cpu": 4000}, allocatable={"cpu": 2000})
     only_capacity = Node(name="n1", capacity={"cpu": 4000})
 
-    assert NodeLoad(both, {"cpu": 1000}).percent("cpu") == 50
-    assert NodeLoad(only_capacity, {"cpu": 1000}).percent("cpu") == 25
+    assert NodeUtilization(both, {"cpu": 1000}).percent("cpu") == 50
+    assert NodeUtilization(only_capacity, {"cpu": 1000}).percent("cpu") == 25
 
 
 @pytest.mark.parametrize(
     ("target", "capacity", "cap"),
-    [(50, 9, 4), (100, 9, 9), (0, 9, 0), (29, 100, 28), (30, 100, 30)],
+    [(50, 9, 4), (100, 9, 9), (0, 9, 0), (29, 100, 29), (30, 100, 30), (33.3, 10, 3)],
 )
-def test_a_cap_is_cut_off_after_the_float_product(target, capacity, cap):
-    """(target * 0.01) * capacity: 0.29 * 100 is a little less than 29 in floats, as in the reference."""
+def test_a_cap_is_cut_off_to_whole_units(target, capacity, cap):
+    """But 0.29 * 100, a little less than 29 in floating point, is 29."""
     assert load({}, pods=str(capacity)).cap("pods", {"pods": target}) == cap
 
 
@@ -77,7 +80,7 @@ def test_caps_without_target_or_offer():
 )
 def test_excess_in_words(used, targets, text):
     """Everything above its cap, with as many decimals as it takes to see that."""
-    assert load(used).excess(targets) == text
+    assert above_caps(load(used), targets) == text
 
 
 def test_slack_in_words():
@@ -85,12 +88,13 @@ def test_slack_in_words():
     some = load({"cpu": "1", "memory": "2Gi"})
 
     assert (
-        some.slack({"memory": 20, "cpu": 25, "pods": 1}) == "cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
+        not_above(some, {"memory": 20, "cpu": 25, "pods": 1})
+        == "cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
     )
 
 
 def test_total_adds_everything_up():
-    """Millicores, bytes and counts, as the reference sorts nodes."""
+    """Millicores, bytes and counts, as the descheduler sorts nodes."""
     assert load({"cpu": "1730m", "memory": "3038982964", "pods": "25"}).total == 1730 + 3038982964 + 25
 
 
@@ -117,13 +121,13 @@ def test_requested_usage_counts_active_pods_and_what_the_thresholds_name():
     assert usage.nodes["n2"] == {"cpu": 0, "memory": 0, "pods": 0, "example.com/gpu": 0}
     assert set(requested(on, ["cpu"]).nodes["n1"]) == {"cpu", "memory", "pods"}
     assert usage.of_pod(pods[0]) == {"cpu": 300, "memory": 1 << 30, "pods": 1, "example.com/gpu": 2}
-    assert [each.node.name for each in node_loads(on, usage)] == ["n1", "n2"]
+    assert [each.node.name for each in usage.destinations(on)] == ["n1", "n2"]
 
 
-def test_a_load_falls_as_pods_go():
+def test_what_a_node_uses_falls_as_pods_go():
     """Only tracked resources do."""
     some = load({"cpu": "3", "pods": "2"})
-    some.release({"cpu": 1000, "pods": 1, "memory": 5})
+    some.charge({"cpu": 1000, "pods": 1, "memory": 5}, -1)
 
     assert some.used == {"cpu": 2000, "pods": 1}
 

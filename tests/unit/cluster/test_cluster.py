@@ -42,7 +42,7 @@ def test_a_removed_pod_is_gone_from_every_answer() -> None:
     on = cluster([node("n1", cpu="4", pods=2)], [first, second])
     owner = first.owners[0].uid
 
-    on.remove(first)
+    on.evicted(first)
 
     assert not on.contains(first)
     assert on.contains(second)
@@ -59,11 +59,3 @@ def test_siblings_count_in_every_phase_and_everywhere() -> None:
 
     assert on.siblings(pods[0].owners[0].uid) == 4
     assert on.siblings("nobody") == 0
-
-
-def test_a_pod_fits_somewhere_else_only_on_another_node() -> None:
-    """Its own node never counts."""
-    candidate = pod("a", node="n1")
-    on = cluster([node("n1"), node("n2", unschedulable=True)], [candidate])
-
-    assert not on.fits_any_other(candidate, on.nodes)

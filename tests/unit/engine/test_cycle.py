@@ -10,7 +10,7 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, Scripted, ScriptedBalance
 

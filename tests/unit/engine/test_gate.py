@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.engine.ledger import Ledger
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
-from rebalancer.guards.budget import Limits
+from rebalancer.guards.limits import Limits
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rebalancer.guards.budget import Limits, OwnerShares
+from rebalancer.guards.limits import Limits
+from rebalancer.guards.owner_shares import OwnerShares
 from tests.make import cluster, decide, node, owner, pdb, pod, refused
 from tests.unit.engine.stand_ins import Scripted
 
@@ -14,7 +15,7 @@ def trial(pods, *, sparing=False, **cycle):
     answers = []
 
     def script(on, evict):
-        evict = evict.sparing_owners() if sparing else evict
+        evict = evict.with_owner_limit() if sparing else evict
         answers.extend(evict.first_refusal(pods) for _ in range(2))
         assert [each for each in pods if on.contains(each)] == pods
         for each in pods:

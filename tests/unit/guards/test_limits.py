@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.guards.budget import LimitCounter, Limits
+from rebalancer.guards.limits import LimitCounter, Limits
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, by
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rebalancer.cluster.pdb import EVERY_NAMESPACE
-from rebalancer.guards.budget import DisruptionBudgets
+from rebalancer.guards.pdbs import DisruptionBudgets
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy
 

@@ -17,7 +17,7 @@ def likely(coming, *versions):
     nodes += [node(f"v{number}", unschedulable=True, kubelet_version=each) for number, each in enumerate(versions)]
     pods = [pod("a", on="even", **EVEN), pod("b", on="uneven", **UNEVEN), coming]
     forecast = Forecast(Cluster(make.snapshot(nodes, pods)))
-    return [each.name for each in forecast.likely(coming, lambda _, place: not place.unschedulable)]
+    return [each.name for each in forecast.likely(coming)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def likely_of(count):
     coming = pod("p", on="home", owners="web")
     pods = [pod(f"on-{name}", on=name, **({"cpu": "2"} if name == "n99" else {"owners": "web"})) for name in names]
     forecast = Forecast(Cluster(make.snapshot([*map(node, names), node("home", unschedulable=True)], [*pods, coming])))
-    return [each.name for each in forecast.likely(coming, lambda _, place: not place.unschedulable)]
+    return [each.name for each in forecast.likely(coming)]
 
 
 def test_at_home_it_is_scored_as_if_it_had_left():
@@ -68,4 +68,4 @@ def test_at_home_it_is_scored_as_if_it_had_left():
     pods = [coming, pod("a", on="home", **EVEN), pod("b", on="uneven", **UNEVEN)]
     forecast = Forecast(Cluster(make.snapshot(nodes, pods)))
 
-    assert [each.name for each in forecast.likely(coming, lambda *_: True)] == ["uneven"]
+    assert [each.name for each in forecast.likely(coming)] == ["uneven"]

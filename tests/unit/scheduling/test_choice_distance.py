@@ -3,18 +3,18 @@
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.scheduling.choice_distance import ChoiceDistance
 from rebalancer.scheduling.forecast import Forecast
-from rebalancer.scheduling.rivals import Rivals
 from tests import make
 
 PERCENT_CPU, PERCENT_MEMORY = 100, 100  # of a node with 10 cores and 10,000 MiB: millicores, MiB
 
 
-def rivals(requested, waiting="low"):
+def distances(requested, waiting="low"):
     """Nodes that request so many percent of cpu and of memory."""
     nodes = [make.node(name, cpu="10", memory="10000Mi") for name in requested]
     pods = [pod_of(percent, f"on-{name}", node=name) for name, percent in requested.items()]
-    return Rivals(Forecast(Cluster(make.snapshot(nodes, pods))), [waiting]), {node.name: node for node in nodes}
+    return ChoiceDistance(Forecast(Cluster(make.snapshot(nodes, pods))), [waiting]), {node.name: node for node in nodes}
 
 
 def pod_of(percent, name="new", node="elsewhere"):
@@ -23,7 +23,7 @@ def pod_of(percent, name="new", node="elsewhere"):
 
 
 @pytest.mark.parametrize(
-    ("requested", "place", "caught_up"),
+    ("requested", "place", "shortened_by"),
     [
         pytest.param({"low": 20, "a": 15, "b": 19}, "a", 3, id="a rival catches up by what the pod requests"),
         pytest.param({"low": 20, "a": 15, "b": 19}, "b", 1, id="but no further than to the node itself"),
@@ -34,29 +34,29 @@ def pod_of(percent, name="new", node="elsewhere"):
         pytest.param({"low": 37, "a": 15, "b": 60}, "a", 1, id="unless the pod brings it near: of 22 points 20 count"),
     ],
 )
-def test_rivals_catch_up(requested, place, caught_up):
-    waiting, nodes = rivals(requested)
+def test_rivals_catch_up(requested, place, shortened_by):
+    waiting, nodes = distances(requested)
 
-    assert waiting.caught_up(pod_of(3), nodes[place], satisfied=False) == pytest.approx(caught_up)
+    assert waiting.shortened_by(pod_of(3), nodes[place], satisfied=False) == pytest.approx(shortened_by)
 
 
 def test_a_node_that_has_enough_waits_no_more():
     """Its rivals were 6 points behind."""
-    waiting, nodes = rivals({"low": 20, "a": 15, "b": 19})
+    waiting, nodes = distances({"low": 20, "a": 15, "b": 19})
 
-    assert waiting.caught_up(pod_of(3), nodes["low"], satisfied=True) == pytest.approx(6)
+    assert waiting.shortened_by(pod_of(3), nodes["low"], satisfied=True) == pytest.approx(6)
 
 
 def test_what_requests_nothing_counts_as_the_scheduler_assumes():
     """100 millicores and 200 MiB: one percent and two."""
-    waiting, nodes = rivals({"low": 20, "a": 15})
+    waiting, nodes = distances({"low": 20, "a": 15})
 
-    assert waiting.caught_up(make.pod("new", cpu=None), nodes["a"], satisfied=False) == pytest.approx(1.5)
+    assert waiting.shortened_by(make.pod("new", cpu=None), nodes["a"], satisfied=False) == pytest.approx(1.5)
 
 
 def test_without_an_exact_forecast_nobody_waits():
     """Of larger clusters nobody knows which node the scheduler takes."""
-    waiting, nodes = rivals({"low": 20, "a": 15, **{f"n{number}": 50 for number in range(99)}})
+    waiting, nodes = distances({"low": 20, "a": 15, **{f"n{number}": 50 for number in range(99)}})
 
-    assert waiting.caught_up(pod_of(3), nodes["a"], satisfied=False) == 0
-    assert Rivals(None, ["low"]).caught_up(pod_of(3), nodes["a"], satisfied=False) == 0
+    assert waiting.shortened_by(pod_of(3), nodes["a"], satisfied=False) == 0
+    assert ChoiceDistance(None, ["low"]).shortened_by(pod_of(3), nodes["a"], satisfied=False) == 0

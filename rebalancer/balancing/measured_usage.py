@@ -1,4 +1,4 @@
-"""Measured usage as the choice of pods needs it: what really is above target, and what is not yet to be seen.
+"""Measured usage as relief needs it: what really is above target, and what is not yet to be seen.
 
 A figure that sums up a window stays high after pods have left and low after pods have come.  So a node counts with the
 lower of two figures as a source: that of the window, and what its present pods use plus what no pod accounts for.  And
@@ -6,98 +6,92 @@ as a destination it is charged with the pods that came too late to be seen.
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import ceil
 
-from rebalancer.args.usage import REST
-from rebalancer.balancing.level import Level
+from rebalancer.balancing.usage import FallingUsage, check_measured
+from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources, add
-from rebalancer.errors import StrategyError
 from rebalancer.eviction.verdict import Refused
 
 #: No window is shorter than this for the question which pods it shows.
 _SHORTEST = timedelta(minutes=5)
 
-#: Pods of one owner that were created within so much time were created together.
-_TOGETHER = timedelta(seconds=15)
 
-#: Such a share of an owner's pods may be moved in one cycle.
-_MOVED_AT_ONCE = 0.25
-
-
-class Figures:
+class MeasuredUsage:
     """The figures of one source for the nodes of a cycle.
 
     Attributes:
         pods_known: whether the source knows anything of pods.
     """
 
-    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, rest: timedelta = REST) -> None:
-        """Take the figures of the resources named; `rest` is how long a replacement is not moved again.
+    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str]) -> None:
+        """Take the figures of the resources named.
 
         Raises:
             StrategyError: a resource is neither measured nor `pods`.
         """
+        check_measured(measured, names)
         self._cluster = cluster
         self._measured = measured
-        self._rest = rest
         self._names = tuple(sorted(names))
         self._known = tuple(sorted(next(iter(measured.nodes.values()), ())))
-        if unknown := [name for name in self._names if measured.nodes and name not in {*self._known, PODS}]:
-            raise StrategyError(f"thresholds name {', '.join(unknown)}, which this source does not measure")
         self.pods_known = measured.pods is not None
         self._youth = max(measured.window, _SHORTEST)
-        self._homes = {pod.key: pod.node for pod in cluster.snapshot.pods}
+        self._pod_nodes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()
-        self._first_came = self._first_creations()
 
-    def loads(self) -> list[Level]:
+    def nodes(self) -> list[NodeUtilization]:
         """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
         return [
-            Level(node, {name: self._figure(node, name, self._measured.nodes[node.name]) for name in self._names})
+            NodeUtilization(
+                node, {name: self._figure(node, name, self._measured.nodes[node.name]) for name in self._names}
+            )
             for node in self._cluster.nodes
             if node.name in self._measured.nodes
         ]
 
-    def as_source(self, load: Level) -> Level:
-        """Return the lower of what was measured and what the present pods use plus what no pod accounts for.
+    def sources(self) -> list[NodeUtilization]:
+        """Return the same nodes as sources; what they use falls as pods leave the cluster, in the present scope.
 
-        Terminating pods are not present.
+        Each counts with the lower of what was measured, and what the present pods use plus what no pod accounts for.
+        For example, 80 % was measured over a window, of which pods of 30 % left meanwhile: the node counts with 50 %.
         """
-        present = [pod for pod in self._cluster.active_pods_on(load.node) if not pod.terminating]
-        lower = {name: min(used, self._present(name, used, load.node, present)) for name, used in load.used.items()}
-        return Level(load.node, lower)
+        sources = [self._as_source(node) for node in self.nodes()]
+        if self.pods_known:
+            self._cluster.follow(FallingUsage(sources, self.of_pod))
+        return sources
 
-    def as_destination(self, node: Node) -> Level:
+    def destination(self, node: Node) -> NodeUtilization:
         """Return what a node uses at its peak, of all that is measured, with the pods that cannot be seen yet."""
         amounts = self._measured.peaks[node.name]
-        load = Level(node, {name: self._figure(node, name, amounts) for name in {*self._names, *self._known}})
+        names = {*self._names, *self._known}
+        peak = NodeUtilization(node, {name: self._figure(node, name, amounts) for name in names})
         for pod in self._cluster.active_pods_on(node):
             if self._unseen(pod):
-                load.charge({name: amount for name, amount in self.taken(pod).items() if name != PODS})
-        return load
+                peak.charge({name: amount for name, amount in self.of_pod(pod).items() if name != PODS})
+        return peak
 
-    def taken(self, pod: Pod) -> Resources:
+    def of_pod(self, pod: Pod) -> Resources:
         """Return what a pod takes along: what it uses, or else what it requests."""
         amounts = self._usage(pod)
         if amounts is None:
             return {**{name: self._requested(pod, name) for name in self._known}, PODS: 1}
         return {**amounts, PODS: 1}
 
-    def why_stuck(self, pod: Pod) -> Refused | None:
-        """Return why a pod is no candidate: just come, too young for the window, or of unknown usage or none."""
-        if self._measured.window and self._young(pod):
-            age = self._age(pod).total_seconds()
-            return Refused(
-                "YoungerThanWindow", f"{age:.0f} s old, and figures sum up {self._youth.total_seconds():.0f} s"
-            )
-        if self._newcomer(pod):
-            age = self._age(pod).total_seconds()
-            return Refused("Newcomer", f"started {age:.0f} s ago: it may just have been moved")
+    def too_young(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the figures sum up more time than the pod has run."""
+        if not self._measured.window or not self._young(pod):
+            return None
+        age, window = self._age(pod).total_seconds(), self._youth.total_seconds()
+        return Refused("YoungerThanWindow", f"{age:.0f} s old, and figures sum up {window:.0f} s")
+
+    def unknown(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the source measures pods, but not this one, or found that it uses nothing."""
         if not self.pods_known:
             return None
         amounts = self._usage(pod)
@@ -105,6 +99,12 @@ class Figures:
         if amounts is None or missing:
             return Refused("NoUsage", f"its usage of {', '.join(missing or self._known)} is unknown")
         return None if any(amounts.values()) else Refused("NoUsage", "it uses nothing")
+
+    def _as_source(self, node: NodeUtilization) -> NodeUtilization:
+        # A terminating pod is on its way: it is not present any more.
+        present = [pod for pod in self._cluster.active_pods_on(node.node) if not pod.terminating]
+        lower = {name: min(used, self._present(name, used, node.node, present)) for name, used in node.used.items()}
+        return NodeUtilization(node.node, lower)
 
     def _figure(self, node: Node, name: str, amounts: Resources) -> int:
         return self._cluster.used(node).get(PODS, 0) if name == PODS else amounts[name]
@@ -128,7 +128,7 @@ class Figures:
         """Return the sums of all pods measured on each node, gone or not."""
         sums: dict[str, dict[str, int]] = {}
         for key, amounts in (self._measured.pods or {}).items():
-            if node := self._measured.pod_nodes.get(key) or self._homes.get(key):
+            if node := self._measured.pod_nodes.get(key) or self._pod_nodes.get(key):
                 add(sums.setdefault(node, {}), amounts)
         return sums
 
@@ -138,26 +138,6 @@ class Figures:
 
     def _young(self, pod: Pod) -> bool:
         return self._age(pod) < self._youth
-
-    def _newcomer(self, pod: Pod) -> bool:
-        """Tell whether a pod came lately, and not with the first of its owner's pods, as replacements do.
-
-        A run remembers nothing of the one before; this keeps it from moving one pod again and again.  Where few came
-        first nobody can tell: a cycle may have moved so many, and others the rest.
-        """
-        owner = pod.controller
-        if owner is None or self._age(pod) >= self._rest:
-            return False
-        first = self._first_came[owner.uid]
-        return first is None or pod.created - first > _TOGETHER
-
-    def _first_creations(self) -> dict[str, datetime | None]:
-        """Return when the first pods of each owner were created; None where one cycle may have moved so few."""
-        created: dict[str, list[datetime]] = {}
-        for pod in self._cluster.snapshot.pods:
-            if owner := pod.controller:
-                created.setdefault(owner.uid, []).append(pod.created)
-        return {uid: _first_of(times) for uid, times in created.items()}
 
     def _age(self, pod: Pod) -> timedelta:
         return self._cluster.now - (pod.started or pod.created)
@@ -169,9 +149,3 @@ class Figures:
         offered = (node.allocatable or node.capacity) if node else {}
         shares = [pod.spec.requests.get(each, 0) / offered[each] for each in (CPU, MEMORY) if offered.get(each)]
         return ceil(max(shares, default=0.0) * 100)
-
-
-def _first_of(created: list[datetime]) -> datetime | None:
-    first = min(created)
-    together = sum(each - first <= _TOGETHER for each in created)
-    return first if together > ceil(len(created) * _MOVED_AT_ONCE) else None

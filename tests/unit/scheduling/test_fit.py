@@ -7,6 +7,7 @@ import pytest
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.scheduling.eligibility import EligibleNodes
 from tests.make import cluster, node, pod, selector
 
 APART_FROM_DB = PodAffinityTerm("kubernetes.io/hostname", selector(app="db"))
@@ -17,7 +18,8 @@ def db(name: str = "db", **fields: Any) -> Pod:
 
 
 def why_not(candidate: Pod, there: Node, *residents: Pod) -> str:
-    return cluster([node("n1"), there], [candidate, *residents]).why_not(candidate, there)
+    on = cluster([node("n1"), there], [candidate, *residents])
+    return on.index(EligibleNodes).why_not(candidate, there)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_room_is_not_asked_on_the_pods_own_node() -> None:
     candidate = pod("a", node="n1", cpu="4")
     on = cluster([node("n1", cpu="1"), node("n2")], [candidate])
 
-    assert on.fits(candidate, on.nodes[0])
+    assert on.index(EligibleNodes).fits(candidate, on.nodes[0])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_a_pod_of_the_same_name_does_not_repel() -> None:
     namesake = db("a", namespace="default")
     on = cluster([node("n1"), node("n2")], [namesake])
 
-    assert on.fits(candidate, on.nodes[1])
+    assert on.index(EligibleNodes).fits(candidate, on.nodes[1])
 
 
 def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
@@ -127,4 +129,4 @@ def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
 
     asks_nothing = pod("zero", node="n2", cpu="0")
 
-    assert "insufficient cpu" in on.why_not(asks_nothing, on.nodes[0])
+    assert "insufficient cpu" in on.index(EligibleNodes).why_not(asks_nothing, on.nodes[0])

@@ -1,12 +1,12 @@
-"""Takers gives the same answer as asking every node, and asks nodes that are alike only once."""
+"""Groups of constraints give the same answer as asking every node, and ask nodes that are alike only once."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.fit import why_placement_fails
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.takers import Takers
+from rebalancer.scheduling.constraints import ConstraintGroups
+from rebalancer.scheduling.fit import why_placement_fails
 from tests.make import node, toleration
 
 LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)
@@ -37,16 +37,16 @@ SPECS = st.builds(
 def test_it_is_as_if_each_node_were_asked(nodes, specs):
     """Whatever was asked before."""
     made = [node(f"n{i}", labels=labels, taints=taints) for i, (labels, taints) in enumerate(nodes)]
-    takers = Takers(made)
+    groups = ConstraintGroups(made)
 
     for spec in specs:
-        assert takers.names(spec) == {each.name for each in made if not why_placement_fails(spec, each)}
+        assert groups.of(spec).names == {each.name for each in made if not why_placement_fails(spec, each)}
 
 
 def test_equal_constraints_share_one_answer():
     """Tolerations in another order, and labels that a spec does not ask about, make no difference."""
-    takers = Takers([node(f"n{i}", labels={"a": "x"}) for i in range(3)])
+    groups = ConstraintGroups([node(f"n{i}", labels={"a": "x"}) for i in range(3)])
     one = PodSpec(requests={}, tolerations=(toleration("a"), toleration("b")))
     other = PodSpec(requests={"cpu": 5}, tolerations=(toleration("b"), toleration("a")))
 
-    assert takers.names(one) is takers.names(other)
+    assert groups.of(one).names is groups.of(other).names

@@ -2,8 +2,8 @@
 
 Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector` add up, `matchLabelKeys` and
 `mismatchLabelKeys` narrow the selector by the pod's own labels.  Source: the Kubernetes documentation, Assigning Pods
-to Nodes.  As in the reference, pods of one name never conflict, and two pods on one node do even if the node lacks the
-topology label.
+to Nodes.  As in the descheduler, pods of one name never conflict, and two pods on one node do even if the node lacks
+the topology label.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ class _Rule(NamedTuple):
     namespace_selector: LabelSelector | None
 
 
-class Peers:
+class AntiAffinityIndex:
     """Pods that may be in each other's way, less those that have left the cluster since.
 
     The pods are sorted into topology domains once for each different rule, so the work is near linear in their number.

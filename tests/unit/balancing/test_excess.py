@@ -2,12 +2,14 @@
 
 import pytest
 
-from rebalancer.balancing.level import Excess, Level, number_text
+from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.wording import number_text
 from tests.measured import node
 
 
 def level(**used):
-    return Level(node("n1"), used)
+    return NodeUtilization(node("n1"), used)
 
 
 def test_points_above_target_are_summed():
@@ -23,10 +25,10 @@ def test_points_above_target_are_summed():
 
 def test_what_a_node_does_not_offer_is_never_above():
     """Nor has it room for any of it."""
-    here = Level(node("n1"), {"cpu": 0, "example.com/gpu": 0})
+    here = NodeUtilization(node("n1"), {"cpu": 0, "example.com/gpu": 0})
 
     assert here.above({"example.com/gpu": 0}).points == {}
-    assert here.passed({"example.com/gpu": 1}, {}) == "example.com/gpu above 100 %"
+    assert here.passed({"example.com/gpu": 1}, {}) == ("example.com/gpu", 100.0)
     assert here.headroom({})["example.com/gpu"] == 0
 
 
@@ -36,17 +38,17 @@ def test_noise_is_no_excess(percent):
     here, empty = level(cpu=percent * 100), level(cpu=0)
 
     assert here.within({"cpu": percent})
-    assert empty.passed({"cpu": percent * 100}, {"cpu": percent}) == ""
+    assert empty.passed({"cpu": percent * 100}, {"cpu": percent}) is None
     assert empty.headroom({"cpu": percent}) == {"cpu": percent * 100}
     assert not level(cpu=percent * 100 + 1).within({"cpu": percent})
-    assert empty.passed({"cpu": percent * 100 + 1}, {"cpu": percent}) == f"cpu above {percent} %"
+    assert empty.passed({"cpu": percent * 100 + 1}, {"cpu": percent}) == ("cpu", percent)
 
 
-def test_charging_and_releasing():
+def test_charging_and_taking_back():
     """Only what the level tracks counts."""
     here = level(cpu=100)
     here.charge({"cpu": 50, "memory": 5})
-    here.release({"cpu": 25, "memory": 5})
+    here.charge({"cpu": 25, "memory": 5}, -1)
 
     assert here.used == {"cpu": 125}
 

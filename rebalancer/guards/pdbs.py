@@ -1,60 +1,13 @@
-"""What a cycle may spend: limits on evictions per node, namespace and cycle, the PDBs, and shares of owners."""
+"""PodDisruptionBudgets (PDBs): what each still allows in this cycle."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 
 from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
-from rebalancer.cluster.pod import Owner, Pod
+from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.verdict import Refused
 from rebalancer.guards.protections import covers, surely_covers
-
-TOTAL_LIMIT = "TotalLimit"
-_PARTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most evictions of one cycle; None is no limit, 0 forbids all."""
-
-    per_node: int | None = None
-    per_namespace: int | None = None
-    total: int | None = None
-
-    def __bool__(self) -> bool:
-        return (self.per_node, self.per_namespace, self.total) != (None, None, None)
-
-
-class LimitCounter:
-    """Evictions of this cycle against the limits, over all profiles and strategies."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._total = 0
-        self._nodes: Counter[str] = Counter()
-        self._namespaces: Counter[str] = Counter()
-
-    def refusal(self, pod: Pod) -> Refused | None:
-        """Return which limit one more eviction would exceed: total, then node, then namespace."""
-        limits = self._limits
-        if limits.total is not None and self._total >= limits.total:
-            return Refused(TOTAL_LIMIT, f"{self._total} of {limits.total} evictions of this cycle are used")
-        node = self._nodes[pod.node]
-        if pod.node and limits.per_node is not None and node >= limits.per_node:
-            return Refused("NodeLimit", f"{node} of {limits.per_node} evictions from {pod.node} are used")
-        namespace = self._namespaces[pod.namespace]
-        if limits.per_namespace is not None and namespace >= limits.per_namespace:
-            used = f"{namespace} of {limits.per_namespace} evictions"
-            return Refused("NamespaceLimit", f"{used} in namespace {pod.namespace} are used")
-        return None
-
-    def spend(self, pod: Pod, count: int = 1) -> None:
-        """Count an eviction; with -1 take that back."""
-        self._total += count
-        self._namespaces[pod.namespace] += count
-        if pod.node:
-            self._nodes[pod.node] += count
 
 
 class DisruptionBudgets:
@@ -156,33 +109,3 @@ class DisruptionBudgets:
                 for budget in self._budgets.get(pod.namespace, ())
                 if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)
             )
-
-
-class OwnerShares:
-    """How many pods each owner has lost in this cycle, of those it had at its beginning.
-
-    Args:
-        pods: all pods as the cycle began; those that are terminating or have ended are none that an owner has.
-    """
-
-    def __init__(self, pods: Iterable[Pod]) -> None:
-        self._had = Counter(owner for pod in pods if pod.active and not pod.terminating and (owner := _owner(pod)))
-        self._lost: Counter[tuple[str, Owner]] = Counter()
-
-    def refusal(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the pod's owner has lost a quarter of its pods, or one if it has fewer than eight."""
-        owner = _owner(pod)
-        if owner is None or self._lost[owner] < max(1, self._had[owner] // _PARTS):
-            return None
-        name = f"{owner[1].kind} {owner[1].name}"
-        lost = f"has lost {self._lost[owner]} of {self._had[owner]} pods in this cycle"
-        return Refused("OwnerShare", f"{name} {lost}, and without a PDB a quarter is the most")
-
-    def spend(self, pod: Pod, count: int = 1) -> None:
-        """Count a granted pod; with -1 take that back."""
-        if owner := _owner(pod):
-            self._lost[owner] += count
-
-
-def _owner(pod: Pod) -> tuple[str, Owner] | None:
-    return (pod.namespace, pod.controller) if pod.controller else None

@@ -1,4 +1,4 @@
-"""Whether a pod could run on a node, and if not, why: the reference's NodeFit.
+"""Whether a pod could run on a node, and if not, why: the descheduler's NodeFit.
 
 Checked in this order: the node is not cordoned; node selector and required node affinity; hard taints; the pod's own
 required anti-affinity against the pods on that very node; room by requests, which is not asked on the pod's own node.
@@ -61,31 +61,3 @@ def tally(causes: Iterable[str]) -> str:
     shown = [f"{count} x {cause}" for cause, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
     more = ["..."] if len(shown) > _CAUSES_SHOWN else []
     return ", ".join(shown[:_CAUSES_SHOWN] + more)
-
-
-class Fit:
-    """Answers for one cluster; what depends on spec and node alone is worked out once."""
-
-    def __init__(
-        self, residents: Callable[[Node], Iterable[Pod]], free: Callable[[Node], Callable[[str], int]]
-    ) -> None:
-        self._residents = residents
-        self._free = free
-        self._placements: dict[tuple[int, str], str] = {}
-
-    def why_not(self, pod: Pod, node: Node) -> str:
-        """Return why the pod could not run on the node; empty if it could."""
-        reason = self._why_placement_fails(pod.spec, node)
-        if not reason and pod.spec.anti_affinity:
-            reason = why_repelled(pod, node, self._residents(node))
-        if reason or node.name == pod.node:
-            return reason
-        return why_too_full(pod.spec, self._free(node))
-
-    def _why_placement_fails(self, spec: PodSpec, node: Node) -> str:
-        # The cluster holds every spec alive, so an id cannot be used twice.
-        key = (id(spec), node.name)
-        known = self._placements.get(key)
-        if known is None:
-            known = self._placements[key] = why_placement_fails(spec, node)
-        return known

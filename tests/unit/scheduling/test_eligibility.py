@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.scheduling.homes import Homes
+from rebalancer.scheduling.eligibility import EligibleNodes
 from tests import make
 
 SPECS = [
@@ -39,16 +39,17 @@ def _sharing(pod, shared):
 @given(clusters(), st.randoms(use_true_random=False))
 def test_remembered_answers_are_true_after_every_eviction(cluster: Cluster, order) -> None:
     """Asked again and again while pods leave, in any order."""
-    homes = Homes(cluster, cluster.nodes)
+    eligible = cluster.index(EligibleNodes)
+    others = eligible.among(cluster.nodes)
     pods = list(cluster.pods())
     order.shuffle(pods)
     for leaving in pods:
         for pod in pods:
-            home = homes.home(pod)
-            others = {node.name for node in cluster.nodes if node.name != pod.node and cluster.fits(pod, node)}
-            assert home in others or (home == "" and not others)
-            assert homes.takes(pod) == bool(others)
-        cluster.remove(leaving)
+            found = others.first_for(pod)
+            fitting = {node.name for node in cluster.nodes if node.name != pod.node and eligible.fits(pod, node)}
+            assert found in fitting or (found == "" and not fitting)
+            assert others.any_for(pod) == bool(fitting)
+        cluster.evicted(leaving)
 
 
 def test_a_spec_is_not_asked_of_every_node_again_and_again() -> None:
@@ -58,11 +59,11 @@ def test_a_spec_is_not_asked_of_every_node_again_and_again() -> None:
     pods = [msgspec.structs.replace(make.pod(f"p{number}", node="n00"), spec=spec) for number in range(100)]
     cluster = make.cluster(nodes, pods)
     asked: list[str] = []
-    why_not = cluster.why_not
-    cluster.why_not = lambda pod, node: (asked.append(node.name), why_not(pod, node))[1]  # type: ignore[method-assign]  # counts the work
-    homes = Homes(cluster, nodes)
+    free = cluster.free
+    cluster.free = lambda node: (asked.append(node.name), free(node))[1]  # type: ignore[method-assign]  # counts the work
+    others = cluster.index(EligibleNodes).among(nodes)
 
-    assert not any(homes.takes(pod) for pod in pods)
+    assert not any(others.any_for(pod) for pod in pods)
     assert len(asked) == len(nodes)
 
 
@@ -71,6 +72,6 @@ def test_what_a_pod_keeps_apart_from_goes_by_its_name_too() -> None:
     apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector()),)
     on = make.cluster([make.node("n1"), make.node("n2")], [make.pod("p1", node="n1")])
     namesake = make.pod("p1", node="n2", anti_affinity=apart)
-    homes = Homes(on, on.nodes)
+    others = on.index(EligibleNodes).among(on.nodes)
 
-    assert [homes.home(each) for each in (namesake, msgspec.structs.replace(namesake, name="p2"))] == ["n1", ""]
+    assert [others.first_for(each) for each in (namesake, msgspec.structs.replace(namesake, name="p2"))] == ["n1", ""]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.balancing.figures import Figures
+from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.errors import StrategyError
@@ -28,5 +28,5 @@ def test_what_is_not_measured_is_an_error_even_if_pods_request_it():
     on, figures = cluster([node("n1")], [], {}), {"n1": points(1)}
 
     with pytest.raises(StrategyError, match=r"thresholds name example\.com/gpu, which this source does not measure"):
-        Figures(on, Measured(figures, figures), ["cpu", "example.com/gpu"])
-    assert Figures(on, Measured({}, {}), ["example.com/gpu"]).loads() == []
+        MeasuredUsage(on, Measured(figures, figures), ["cpu", "example.com/gpu"])
+    assert MeasuredUsage(on, Measured({}, {}), ["example.com/gpu"]).nodes() == []

@@ -1,0 +1,114 @@
+"""Relief, filling and emptying put together, for strategies that decide on measured usage."""
+
+from collections.abc import Callable, Sequence
+
+from rebalancer.args.utilization import UtilizationArgs
+from rebalancer.balancing.band import Band
+from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.emptying import Emptying
+from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
+from rebalancer.balancing.moves import Moves
+from rebalancer.balancing.relief import Relief, furthest_first
+from rebalancer.balancing.sources import forecast_by, measured_usage_by
+from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import METRIC_RESOURCE
+from rebalancer.eviction.evict import Evict
+
+#: How full pods may make a node unless a policy says otherwise.
+_PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
+
+
+class ByUsage:
+    """Moves pods by what nodes and pods were measured to use.
+
+    Args:
+        args: the arguments that strategies on utilization share.
+        cluster: the cluster.
+        evict: whom to ask for evictions; an owner without a PDB loses few of its pods.
+        wanted: tells which pods come into question.
+
+    Raises:
+        StrategyError: the source has no answer, or does not measure what `thresholds` name.
+    """
+
+    def __init__(self, args: UtilizationArgs, cluster: Cluster, evict: Evict, wanted: Callable[[Pod], bool]) -> None:
+        self._args = args
+        self._cluster = cluster
+        self._evict = evict.with_owner_limit()
+        self._usage = measured_usage_by(args, cluster, evict)
+        self._selection = Selection(cluster, self._evict, self._usage, wanted, args.rest)
+
+    def relieve(self, bounds: Bounds, limit: int | None) -> None:
+        """Take pods off nodes above target; with distances from the mean fill those that are below it, too.
+
+        Args:
+            bounds: when nodes are nearly idle and too full.
+            limit: the most evictions from each node.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        nodes = self._usage.nodes()
+        low, high = bounds.of(nodes)
+        band = Band(low, means(nodes, low), high)
+        peaks = [self._usage.destination(each.node) for each in nodes if not each.node.unschedulable]
+        # Destinations are nearly idle, or, in a band, below the mean of some resource.
+        under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
+        if not under or self._too_few(peaks, low):
+            return
+        destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
+        moves = self._moves(destinations, limit)
+        sources = self._usage.sources()
+        relief = Relief(moves, high)
+        relief.run(sources)
+        if bounds.deviation:
+            # What the first ceilings did not let go may go further up now; then low nodes are filled.
+            if furthest_first(sources, high):
+                destinations.limit(band.above(LAST_CEILING))
+                relief.run(sources)
+            Filling(moves, destinations, band).run(sources)
+        relief.warn(sources)
+
+    def empty(self, ceilings: Percentages) -> None:
+        """Empty nodes that are nearly idle, each as a whole or not at all.
+
+        Args:
+            ceilings: how full pods may make the other nodes, where that is not 70 %.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        args, sources = self._args, self._usage.sources()
+        under = [source for source in sources if source.within(args.thresholds)]
+        idle = {source.node.name for source in under}
+        others = [each.node for each in sources if each.node.name not in idle and not each.node.unschedulable]
+        if len(under) <= max(args.number_of_nodes, 0) or not others:
+            return
+        peaks = map(self._usage.destination, others)
+        destinations = Destinations(self._cluster, peaks, {**_PACKED, **ceilings}, self._usage.of_pod, packed=True)
+        Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+
+    def _destinations(
+        self, under: Sequence[NodeUtilization], peaks: Sequence[NodeUtilization], band: Band, *, deviation: bool
+    ) -> Destinations:
+        return Destinations(
+            self._cluster,
+            under,
+            band.above(FIRST_CEILING) if deviation else band.high,
+            self._usage.of_pod,
+            others=[peak for peak in peaks if peak not in under],
+            forecast=forecast_by(self._args, self._cluster),
+            floors=band.low if deviation else None,
+        )
+
+    def _moves(self, destinations: Destinations, limit: int | None) -> Moves:
+        known = self._usage.pods_known
+        return Moves(self._cluster, self._evict, self._selection, destinations, pods_known=known, limit=limit)
+
+    def _too_few(self, peaks: Sequence[NodeUtilization], low: Percentages) -> bool:
+        least = self._args.number_of_nodes
+        return least > 0 and sum(peak.within(low) for peak in peaks) <= least

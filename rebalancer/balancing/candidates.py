@@ -1,0 +1,108 @@
+"""Which pods of a node may go, and which of them does most for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+
+from rebalancer.balancing.excess import Excess, Points
+from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.order import EvictionClass, eviction_class
+from rebalancer.eviction.verdict import Refused
+
+_LEAST_SHARE = 0.1
+_DECIMALS = 9  # what differs by less is equal: sums of the same numbers in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A pod that may go, with what it takes along: amounts, and points of its node."""
+
+    pod: Pod
+    usage: Resources
+    points: Points
+
+
+def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
+    """Return the candidate that does most for what a node has above target, None if none does enough.
+
+    For example, a node is 10 points above.  Pods of 4, 12 and 15 points may go: that of 12 brings it within target
+    with the least left over.  If only pods of 4 and 7 may go, that of 7 leaves the least.  One of 0.9 does not go
+    where 10 points were above at first: that is less than a tenth.
+
+    Args:
+        candidates: of one class, the oldest first.
+        excess: what is above target now.
+        first: the sum that was above target at the beginning.
+    """
+    least = round(first * _LEAST_SHARE, _DECIMALS)
+    ranked = ((_rank(each, excess, least), each) for each in candidates)
+    helpful = [(rank, each) for rank, each in ranked if rank is not None]
+    return min(helpful, key=lambda each: each[0])[1] if helpful and excess.points else None
+
+
+def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, float] | None:
+    """Return whether the candidate leaves anything, and how much of what is left over; None if it takes too little."""
+    left = excess.left(candidate.points)
+    if left == 0:
+        return (False, round(excess.beyond(candidate.points), _DECIMALS))
+    return (True, round(left, _DECIMALS)) if round(excess.total - left, _DECIMALS) >= least else None
+
+
+class Selection:
+    """Which pods come into question for relief, filling and emptying.
+
+    Args:
+        cluster: the cluster they run in.
+        evict: what protects pods, and knows which of them rest.
+        usage: what pods use.
+        wanted: tells which pods the strategy's arguments allow.
+        rest: how long a replacement rests.
+    """
+
+    def __init__(
+        self, cluster: Cluster, evict: Evict, usage: MeasuredUsage, wanted: Callable[[Pod], bool], rest: timedelta
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._usage = usage
+        self._rest = rest
+        self.wanted = wanted
+
+    def immovable_reason(self, pod: Pod) -> Refused | None:
+        """Return why a pod is no candidate: too young for the window, just come, or of unknown usage or none."""
+        return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
+
+    def groups(self, source: NodeUtilization, because: str | None) -> Iterator[list[Candidate]]:
+        """Yield the candidates of a node class by class, each the oldest first.
+
+        Args:
+            source: the node.
+            because: why they should go, to record those that stay; None to record nothing.
+        """
+        pods = sorted(self._movable(source, because), key=lambda pod: (_class(pod), pod.age_order))
+        for _, group in groupby(pods, key=_class):
+            yield [self._candidate(pod, source) for pod in group]
+
+    def _candidate(self, pod: Pod, source: NodeUtilization) -> Candidate:
+        usage = self._usage.of_pod(pod)
+        return Candidate(pod, usage, source.points(usage))
+
+    def _movable(self, source: NodeUtilization, because: str | None) -> Iterator[Pod]:
+        for pod in self._cluster.active_pods_on(source.node):
+            if self.wanted(pod) and self._evict.passes_filter(pod, because):
+                refusal = self.immovable_reason(pod)
+                if refusal is None:
+                    yield pod
+                elif because is not None:
+                    self._evict.refuse(pod, because, refusal)
+
+
+def _class(pod: Pod) -> tuple[EvictionClass, bool]:
+    owner = pod.controller
+    return (eviction_class(pod), owner is not None and owner.kind == "Job")

@@ -1,0 +1,183 @@
+"""Where pods that leave would likely land, and whether that does harm there.
+
+A destination takes a pod if the pod fits (see `rebalancer.scheduling.eligibility`) and its usage stays within the
+destination's ceilings.  Without one no pod goes.
+
+With a forecast the pod is expected where the scheduler would likely put it, which need not be a destination.  A pod
+that would likely come back to its own node, or land on one that it lifts above its ceilings, has no destination: it
+would have to be moved again.  But a node with floors, below which it uses too little, may pass a ceiling where the pod
+fills it more in another resource: a node full of one and low in another, which the scheduler prefers to all others,
+would let no pod move for ever.  Where the forecast is not exact, half of the likely nodes must do.  Without a forecast
+the pod is expected on the destination that is the most free by requests, or the least free where pods are packed; ties
+by name.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.wording import arrival, passed_text
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.eviction.verdict import Refused
+from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.fit import tally
+from rebalancer.scheduling.forecast import Forecast
+
+_DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
+
+
+class Destinations:
+    """The nodes that may get pods, as one strategy sees them; they follow the cluster in the present scope.
+
+    Args:
+        cluster: the cluster they are in.
+        nodes: the destinations, with what they use at their peaks of all resources that count.
+        ceilings: up to which percentage they may be used; a resource without one up to the whole.
+        of_pod: tells what a pod uses.
+        packed: whether pods go to the fullest that takes them, not the emptiest.
+        others: the nodes of known usage that are no destinations.
+        forecast: tells where pods land; None if nobody knows.
+        floors: by resource, the percentage that nodes are short of when they use less.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        nodes: Iterable[NodeUtilization],
+        ceilings: Percentages,
+        of_pod: Callable[[Pod], Resources],
+        *,
+        packed: bool = False,
+        others: Iterable[NodeUtilization] = (),
+        forecast: Forecast | None = None,
+        floors: Percentages | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._eligible = cluster.index(EligibleNodes)
+        self._of_pod = of_pod
+        self._ceilings = ceilings
+        self._floors = floors or {}
+        self._sign = 1 if packed else -1
+        self._destinations = {each.node.name: each for each in nodes}
+        self._known = {each.node.name: each for each in others} | self._destinations
+        self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
+        self.forecast = forecast
+        self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
+        self._order = sorted(self._ranks.values())
+        cluster.follow(self)
+
+    @property
+    def known(self) -> Collection[NodeUtilization]:
+        """All nodes of known usage, with the pods that are expected there."""
+        return self._known.values()
+
+    def on(self, node: Node) -> NodeUtilization:
+        """Return the utilization of a node of known usage."""
+        return self._known[node.name]
+
+    def likely(self, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
+        """Return where the pod would land, on one of these as likely as on another, or why it had better stay.
+
+        For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, up to 50 %.  n2 has room
+        for it, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it would choose n3,
+        the pod lifts that to 55 %: it stays.  If it would choose n1, the pod would come back: it stays.
+        """
+        # Is there any node that could take it?
+        first = self._first(pod, usage)
+        if first is None:
+            return self._refuse(pod, usage)
+        if self.forecast is None:
+            return (first,)
+        # Where would the scheduler put it, and which of these nodes would that harm?
+        likely = self.forecast.likely(pod)
+        harms = {node.name: self._harm(pod, node, usage) for node in likely}
+        harmful = [name for name, harm in harms.items() if harm]
+        # All must do, or, where nobody knows which of many it takes, half of them.
+        if harmful and (self.forecast.exact or 2 * len(harmful) > len(likely)):
+            reason = f"no destination: the scheduler would likely choose {harmful[0]}, {harms[harmful[0]]}"
+            return Refused("NoDestination", reason)
+        return [node for node in likely if not harms[node.name]] or (first,)
+
+    def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> str:
+        """Place a pod on a node, in the present scope, and tell how full that node becomes.
+
+        Args:
+            pod: the pod that would go.
+            node: one of its likely nodes.
+            names: the resources to tell of.
+        """
+        self._cluster.place(pod, node)
+        return arrival(self._known[node.name], self._of_pod(pod), names)
+
+    def limit(self, ceilings: Percentages) -> None:
+        """Set other ceilings from now on."""
+        self._ceilings = ceilings
+        self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
+
+    def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
+        """Note that a node has more free by requests, or less again; its peak stays, to be on the safe side."""
+        self._reorder(pod.node)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Charge a node with a pod that is expected there, or take that back."""
+        utilization = self._known.get(node.name)
+        if utilization is None:
+            return
+        usage = self._of_pod(pod)
+        utilization.charge(usage, sign)
+        if headroom := self._headroom.get(node.name):
+            for name in headroom:
+                headroom[name] -= sign * usage.get(name, 0)
+        self._reorder(node.name)
+
+    def _first(self, pod: Pod, usage: Resources) -> Node | None:
+        for _, name, node in self._order:
+            # The usage comes first since it decides most often, and fastest.
+            if self._has_room(name, usage) and name != pod.node and self._eligible.fits(pod, node):
+                return node
+        return None
+
+    def _has_room(self, name: str, usage: Resources) -> bool:
+        for resource, left in self._headroom[name].items():  # noqa: SIM110  all() takes twice as long
+            if usage.get(resource, 0) > left:
+                return False
+        return True
+
+    def _refuse(self, pod: Pod, usage: Resources) -> Refused:
+        causes = (self._why_not(pod, each, usage) for each in self._destinations.values())
+        return Refused("NoDestination", f"no destination: of {len(self._destinations)} nodes {tally(causes)}")
+
+    def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> str:
+        reason = self._eligible.why_not(pod, destination.node)
+        return reason or passed_text(destination.passed(usage, self._ceilings))
+
+    def _harm(self, pod: Pod, node: Node, usage: Resources) -> str:
+        if node.name == pod.node:
+            return "where it is"
+        utilization = self._known.get(node.name)
+        if utilization is None:
+            return "whose usage is unknown"
+        passed = utilization.passed(usage, self._ceilings)
+        return "" if passed and self._fills_more_than_it_passes(utilization, usage) else passed_text(passed)
+
+    def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
+        if not self._floors or node.passed(usage, {}):
+            return False
+        now, then = (node.outside(self._floors, self._ceilings, added) for added in ({}, node.points(usage)))
+        return then < now
+
+    def _reorder(self, name: str) -> None:
+        before = self._ranks.get(name)
+        if before is not None:
+            self._order.remove(before)
+            after = self._ranks[name] = self._rank(before[2])
+            insort(self._order, after)
+
+    def _rank(self, node: Node) -> tuple[float, str, Node]:
+        """Return the destination with its place in the order: by the mean share of cpu and memory nobody requests."""
+        free = self._cluster.free(node)
+        shares = [free(name) / node.allocatable[name] for name in (CPU, MEMORY) if node.allocatable.get(name)]
+        return (round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS), node.name, node)

@@ -1,0 +1,119 @@
+"""Single moves of relief and filling: ask for the eviction of a pod that has a destination, and expect it there."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rebalancer.balancing.candidates import Candidate, Selection
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.wording import relieved_by, why_relieved
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.verdict import Refused, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Why pods leave a node.
+
+    Attributes:
+        targets: by resource, above which percentage a node loses pods.
+        filling: whether they go to fill others; then pods that stay are not recorded, since nobody asked for them.
+    """
+
+    targets: Percentages
+    filling: bool = False
+
+    def reason(self, source: NodeUtilization) -> str:
+        """Return why pods should leave this node now."""
+        return why_relieved(source, self.targets, filling=self.filling)
+
+
+class Moves:
+    """Makes moves, and counts how many pods each node has lost.
+
+    Args:
+        cluster: the cluster.
+        evict: whom to ask for evictions.
+        selection: which pods come into question.
+        destinations: where they may go.
+        pods_known: whether the usage of pods is known.
+        limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
+            nobody could tell when it has lost enough.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        selection: Selection,
+        destinations: Destinations,
+        *,
+        pods_known: bool,
+        limit: int | None,
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._selection = selection
+        self._destinations = destinations
+        self._limit = 1 if limit is None and not pods_known else limit
+        self._evicted: Counter[str] = Counter()
+        self.pods_known = pods_known
+
+    def is_spent(self, source: NodeUtilization) -> bool:
+        """Tell whether a node has lost as many pods as it may."""
+        return self._evicted[source.node.name] == self._limit
+
+    def groups(self, source: NodeUtilization, purpose: Purpose) -> Iterator[list[Candidate]]:
+        """Yield the candidates of a node class by class, each the oldest first."""
+        return self._selection.groups(source, None if purpose.filling else purpose.reason(source))
+
+    def move(
+        self, candidate: Candidate, source: NodeUtilization, purpose: Purpose, destination: Node | None = None
+    ) -> Verdict:
+        """Ask for the eviction of a candidate that has a destination, and expect it there if it goes.
+
+        Args:
+            candidate: the pod that would go.
+            source: its node.
+            purpose: why.
+            destination: which of its likely nodes to expect it on; by default the first.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        pod, reason = candidate.pod, purpose.reason(source)
+        recorded = None if purpose.filling else reason
+        if not self._evict.passes_pre_eviction_filter(pod, recorded):
+            return Refused("NodeFit", reason)
+        likely = (destination,) if destination else self._destinations.likely(pod, candidate.usage)
+        if isinstance(likely, Refused):
+            if recorded is not None:
+                self._evict.refuse(pod, recorded, likely)
+            return likely
+        return self._carry_out(candidate, source, source.above(purpose.targets), reason, likely[0])
+
+    def _carry_out(
+        self, candidate: Candidate, source: NodeUtilization, excess: Excess, reason: str, destination: Node
+    ) -> Verdict:
+        left = excess.left(candidate.points) if self.pods_known else None
+        # The pod is expected there while it is asked for; if it stays after all, that is taken back.
+        with self._cluster.scope() as attempt:
+            arrival = self._destinations.expect(candidate.pod, destination, tuple(excess.points))
+            verdict = self._evict(candidate.pod, f"{reason}; {relieved_by(excess, left)} to {arrival}")
+            if verdict.leaving:
+                self._evicted[source.node.name] += 1
+                attempt.keep()
+        return verdict
+
+    def warn(self, text: str) -> None:
+        """Tell the reader of the report."""
+        self._evict.warn(text)
+
+
+def node_is_spent(verdict: Verdict) -> bool:
+    """Tell whether no more may leave the node."""
+    return isinstance(verdict, Refused) and verdict.by == "NodeLimit"

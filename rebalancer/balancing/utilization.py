@@ -1,0 +1,128 @@
+"""How full one node is: what it uses against what it offers, in percent, and how far that is from any bounds.
+
+Usage may come from requests or from measurements; what stands here sees numbers and never their source.  There is one
+tolerance: what differs by less than a thousand millionth of a percent is equal.  For example, 7 / 100 * 100 is a little
+more than 7 in floating point, and still a node that uses 7 of 100 is not above 7 %, and one that uses nothing has room
+for 7 up to 7 %.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from statistics import fmean
+
+from rebalancer.balancing.excess import TOLERANCE, Excess, Points
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
+
+_DECIMALS = 9
+_WHOLE = 100.0
+
+Percentages = Mapping[str, float]
+
+
+class NodeUtilization:
+    """What one node uses, with pods that come and go.
+
+    Attributes:
+        used: by tracked resource.
+    """
+
+    def __init__(self, node: Node, used: Resources) -> None:
+        self.node = node
+        self.used = dict(used)
+        self._offered: Resources = {**(node.allocatable or node.capacity), METRIC_RESOURCE: int(_WHOLE)}
+
+    @property
+    def total(self) -> int:
+        """The descheduler's raw load: millicores, bytes and counts all added up, so that memory decides."""
+        return sum(self.used.values())
+
+    def charge(self, amounts: Resources, sign: int = 1) -> None:
+        """Count the usage of a pod that comes (1) or goes (-1), of the tracked resources."""
+        for name in self.used:
+            self.used[name] += sign * amounts.get(name, 0)
+
+    def percent(self, name: str) -> float | None:
+        """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""
+        capacity = self._offered.get(name)
+        if capacity is None or name not in self.used:
+            return None
+        return self.used[name] / capacity * 100 if capacity else 0.0
+
+    def percents(self) -> Points:
+        """Return how full the node is, by tracked resource; 0 for what it does not offer."""
+        return {name: self.percent(name) or 0.0 for name in self.used}
+
+    def points(self, amounts: Resources) -> Points:
+        """Return amounts in percent of what the node has; infinite for what it lacks."""
+        return {name: self._share(name, amounts.get(name, 0)) for name in self.used}
+
+    def above(self, targets: Percentages) -> Excess:
+        """Return how far the node is above its targets; a resource that it does not offer is not."""
+        over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(targets.items())}
+        return Excess({name: points for name, points in over.items() if points > TOLERANCE})
+
+    def within(self, thresholds: Percentages) -> bool:
+        """Tell whether no resource is above its threshold; one that the node does not offer counts as unused."""
+        return not self.above(thresholds).points
+
+    def lacks(self, floors: Percentages) -> bool:
+        """Tell whether some resource is below its floor."""
+        return self.short_of(floors, {}) > 0
+
+    def short_of(self, floors: Percentages, change: Points) -> float:
+        """Return how many points the node is below floors, summed up, with a change of what it uses."""
+        short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in floors.items())
+        return round(sum(points for points in short if points > 0), _DECIMALS)
+
+    def outside(self, floors: Percentages, ceilings: Percentages, added: Points) -> float:
+        """Return how many points the node is below floors and above ceilings, summed up, with so many points more."""
+        full = {name: points + added.get(name, 0.0) for name, points in self.percents().items()}
+        below = sum(max(floor - full[name], 0.0) for name, floor in floors.items() if name in full)
+        above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in ceilings.items() if name in full)
+        return round(below + above, _DECIMALS)
+
+    def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
+        """Return which ceiling the node would pass with these amounts beside what it uses, None if none.
+
+        A resource without a ceiling may be used up to the whole.
+        """
+        for name, used in self.used.items():
+            ceiling = ceilings.get(name, _WHOLE)
+            if self._share(name, used + amounts.get(name, 0)) > ceiling + TOLERANCE:
+                return name, ceiling
+        return None
+
+    def cap(self, name: str, ceilings: Percentages) -> int:
+        """Return how much the node may use in whole units; without a ceiling, all it has."""
+        return int((ceilings.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self._offered.get(name, 0))
+
+    def headroom(self, ceilings: Percentages) -> dict[str, int]:
+        """Return how much more of each resource would pass no ceiling; negative where one is passed already."""
+        return {name: self.cap(name, ceilings) - used for name, used in self.used.items()}
+
+    def _share(self, name: str, amount: int) -> float:
+        capacity = self._offered.get(name, 0)
+        return amount / capacity * 100 if capacity else (inf if amount > 0 else 0.0)
+
+
+def means(nodes: Iterable[NodeUtilization], names: Iterable[str]) -> Percentages:
+    """Return the mean percentage of each resource over the nodes that offer it; one that no node offers has none."""
+    known = list(nodes)
+    percents = {name: [p for each in known if (p := each.percent(name)) is not None] for name in names}
+    return {name: fmean(each) for name, each in percents.items() if each}
+
+
+def around_mean(
+    nodes: Iterable[NodeUtilization], below: Percentages, above: Percentages
+) -> tuple[Percentages, Percentages]:
+    """Return thresholds and targets as distances from the means, kept between 0 and 100."""
+    centre = means(nodes, below)
+    return (
+        {name: _clamped(mean - below[name]) for name, mean in centre.items()},
+        {name: _clamped(mean + above[name]) for name, mean in centre.items()},
+    )
+
+
+def _clamped(percent: float) -> float:
+    return min(max(percent, 0.0), _WHOLE)

@@ -1,0 +1,44 @@
+"""How many pods an owner without a PDB may lose in one cycle: a quarter, rounded down, and at least one."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from rebalancer.cluster.pod import Owner, Pod
+from rebalancer.eviction.verdict import Refused
+
+_PARTS = 4
+
+
+def most_lost(number: int) -> int:
+    """Return how many of so many pods their owner may lose in one cycle."""
+    return max(1, number // _PARTS)
+
+
+class OwnerShares:
+    """How many pods each owner has lost in this cycle, of those it had at its beginning.
+
+    Args:
+        pods: all pods as the cycle began; those that are terminating or have ended are none that an owner has.
+    """
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._had = Counter(owner for pod in pods if pod.active and not pod.terminating and (owner := _owner(pod)))
+        self._lost: Counter[tuple[str, Owner]] = Counter()
+
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the pod's owner has lost as many pods as it may."""
+        owner = _owner(pod)
+        if owner is None or self._lost[owner] < most_lost(self._had[owner]):
+            return None
+        name = f"{owner[1].kind} {owner[1].name}"
+        lost = f"has lost {self._lost[owner]} of {self._had[owner]} pods in this cycle"
+        return Refused("OwnerShare", f"{name} {lost}, and without a PDB a quarter is the most")
+
+    def spend(self, pod: Pod, count: int = 1) -> None:
+        """Count a granted pod; with -1 take that back."""
+        if owner := _owner(pod):
+            self._lost[owner] += count
+
+
+def _owner(pod: Pod) -> tuple[str, Owner] | None:
+    return (pod.namespace, pod.controller) if pod.controller else None

@@ -1,0 +1,82 @@
+"""What pods demand of a node whatever runs there: tolerations, node selector and required node affinity.
+
+Pods with equal constraints form a group, and a question is answered once for the group.  Nodes that no constraint in
+question can tell apart are looked at once together.  So many specs and many nodes cost little more than both of them
+added up.
+"""
+
+from collections.abc import Iterable
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.taints import untolerated
+from rebalancer.scheduling.fit import why_placement_fails
+
+
+class ConstraintGroup:
+    """The pods with the same constraints; `names` are the nodes that meet them, cordoned or not."""
+
+    __slots__ = ("_causes", "_spec", "names")
+
+    def __init__(self, spec: PodSpec, names: frozenset[str]) -> None:
+        self.names = names
+        self._spec = spec
+        self._causes: dict[str, str] = {}
+
+    def why_not(self, node: Node) -> str:
+        """Return why no pod of the group may be placed on a node, empty if each may (see `why_placement_fails`)."""
+        known = self._causes.get(node.name)
+        if known is None:
+            known = self._causes[node.name] = why_placement_fails(self._spec, node)
+        return known
+
+
+class ConstraintGroups:
+    """Sorts specs into groups, over a fixed set of nodes."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._nodes = tuple(nodes)
+        self._of_spec: dict[int, tuple[PodSpec, ConstraintGroup]] = {}
+        self._of_constraints: dict[object, ConstraintGroup] = {}
+        self._alike: dict[frozenset[str] | None, list[list[Node]]] = {}
+
+    def of(self, spec: PodSpec) -> ConstraintGroup:
+        """Return the group of a spec; equal constraints have the very same."""
+        known = self._of_spec.get(id(spec))
+        if known is None:
+            # Kept with the spec, so that its id cannot come to mean another.
+            known = self._of_spec[id(spec)] = (spec, self._by_constraints(spec))
+        return known[1]
+
+    def _by_constraints(self, spec: PodSpec) -> ConstraintGroup:
+        key = (frozenset(spec.tolerations), spec.node_terms, frozenset((spec.node_selector or {}).items()))
+        known = self._of_constraints.get(key)
+        if known is None:
+            groups = self._alike_for(_keys(spec))
+            names = frozenset(node.name for alike in groups if _met(spec, alike[0]) for node in alike)
+            known = self._of_constraints[key] = ConstraintGroup(spec, names)
+        return known
+
+    def _alike_for(self, keys: frozenset[str] | None) -> list[list[Node]]:
+        """Return the nodes grouped by taints and the values of these labels; each alone where keys is None."""
+        known = self._alike.get(keys)
+        if known is None:
+            groups: dict[object, list[Node]] = {}
+            for node in self._nodes:
+                values = node.name if keys is None else tuple(node.labels.get(key) for key in sorted(keys))
+                groups.setdefault((node.taints, values), []).append(node)
+            known = self._alike[keys] = list(groups.values())
+        return known
+
+
+def _keys(spec: PodSpec) -> frozenset[str] | None:
+    """Return the labels that the spec asks about; None if it asks for nodes by name."""
+    terms = spec.node_terms or ()
+    if any(term.fields for term in terms):
+        return None
+    asked = (requirement.key for term in terms for requirement in term.expressions)
+    return frozenset((*(spec.node_selector or {}), *asked))
+
+
+def _met(spec: PodSpec, node: Node) -> bool:
+    return untolerated(spec.tolerations, node.taints) is None and spec.selects_node(node.labels, node.name)

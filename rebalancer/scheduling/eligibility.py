@@ -1,0 +1,141 @@
+"""Which nodes could take a pod: the one answer for strategies, nodeFit, relief and the forecast.
+
+What a pod demands of a node whatever runs there is asked once for each group of equal constraints.  Anti-affinity and
+room are asked of the cluster as it is, with the pods that went and those that are expected.
+"""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.scheduling.constraints import ConstraintGroups
+from rebalancer.scheduling.fit import why_repelled, why_too_full
+
+_ENOUGH = 2
+
+
+class EligibleNodes:
+    """Answers for one cluster; ask the cluster for the one there is: `cluster.index(EligibleNodes)`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._groups = ConstraintGroups(cluster.nodes)
+        self.changes: list[tuple[str, bool]] = []
+
+    def by_constraints(self, spec: PodSpec) -> frozenset[str]:
+        """Return the nodes whose hard taints are tolerated and which selector and required affinity match.
+
+        Cordoned and full nodes are among them.
+        """
+        return self._groups.of(spec).names
+
+    def why_not(self, pod: Pod, node: Node) -> str:
+        """Return why the pod could not run on the node, empty if it could (see `rebalancer.scheduling.fit`)."""
+        reason = self._groups.of(pod.spec).why_not(node)
+        if not reason and pod.spec.anti_affinity:
+            reason = why_repelled(pod, node, self._cluster.residents(node))
+        if reason or node.name == pod.node:
+            return reason
+        return why_too_full(pod.spec, self._cluster.free(node))
+
+    def fits(self, pod: Pod, node: Node) -> bool:
+        """Tell whether the pod could run on the node."""
+        return not self.why_not(pod, node)
+
+    def has_room(self, spec: PodSpec, node: Node) -> bool:
+        """Tell whether one more pod with this spec, which repels no other, could run on the node."""
+        return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
+
+    def among(self, nodes: Sequence[Node]) -> "OtherNodes":
+        """Return what finds another node for pods, among these."""
+        return OtherNodes(self, nodes)
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Note that a node has more room, or less again."""
+        self.changes.append((pod.node, sign > 0))
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:  # noqa: ARG002  the interface
+        """Note that a node has less room, or more again."""
+        self.changes.append((node.name, sign < 0))
+
+
+class _Search:
+    """What is known of one spec.
+
+    Attributes:
+        found: up to two nodes that take it; two, since one of them may be the pod's own.
+        asked: how many nodes of the list were asked so far.
+        changes: how many changes of the cluster were looked at.
+        emptier: nodes that have more room since they were asked.
+    """
+
+    __slots__ = ("asked", "changes", "emptier", "found")
+
+    def __init__(self, changes: int) -> None:
+        self.found: list[str] = []
+        self.asked = 0
+        self.changes = changes
+        self.emptier: dict[str, None] = {}
+
+    def other_than(self, name: str) -> str:
+        """Return the first node found that is not the one of this name, empty if there is none."""
+        return next((each for each in self.found if each != name), "")
+
+
+class OtherNodes:
+    """Tells whether some other node takes a pod, asked of many pods at little cost.
+
+    Pods of one template ask the same question.  So for each spec the first two nodes that take it are remembered.  A
+    change of the cluster concerns one node: with less room it is asked again if it was found, with more room if two
+    are not found.  For example, with a hundred replicas and a thousand nodes of which only the last two have room, the
+    first replica asks a thousand nodes and the others none; once one of the two is full, the next replica asks it.
+    """
+
+    def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
+        self._eligible = eligible
+        self._nodes = nodes
+        self._by_name = {node.name: node for node in nodes}
+        self._searches: dict[int, tuple[PodSpec, _Search]] = {}
+
+    def any_for(self, pod: Pod) -> bool:
+        """Tell whether one of the nodes other than the pod's own takes it."""
+        return bool(self.first_for(pod))
+
+    def first_for(self, pod: Pod) -> str:
+        """Return the name of a node other than the pod's own that takes it, empty if none does."""
+        if pod.spec.anti_affinity:  # depends on the pod's name and namespace too
+            others = (node for node in self._nodes if node.name != pod.node)
+            return next((node.name for node in others if self._eligible.fits(pod, node)), "")
+        known = self._searches.get(id(pod.spec))
+        if known is None:
+            # Kept with the spec, so that its id cannot come to mean another.
+            known = self._searches[id(pod.spec)] = (pod.spec, _Search(len(self._eligible.changes)))
+        search = known[1]
+        if search.changes < len(self._eligible.changes):
+            self._catch_up(search, pod.spec)
+        return search.other_than(pod.node) or self._go_on(search, pod)
+
+    def _catch_up(self, search: _Search, spec: PodSpec) -> None:
+        """Forget the nodes found that are full by now, and note those that have more room."""
+        changes = self._eligible.changes
+        for name, emptier in changes[search.changes :]:
+            if emptier:
+                search.emptier[name] = None
+            elif name in search.found and not self._eligible.has_room(spec, self._by_name[name]):
+                search.found.remove(name)
+        search.changes = len(changes)
+
+    def _go_on(self, search: _Search, pod: Pod) -> str:
+        while search.emptier and len(search.found) < _ENOUGH:
+            name = next(iter(search.emptier))
+            del search.emptier[name]
+            self._ask(search, pod.spec, self._by_name.get(name))
+        while search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
+            self._ask(search, pod.spec, self._nodes[search.asked])
+            search.asked += 1
+        return search.other_than(pod.node)
+
+    def _ask(self, search: _Search, spec: PodSpec, node: Node | None) -> None:
+        if node is not None and node.name not in search.found and self._eligible.has_room(spec, node):
+            search.found.append(node.name)

@@ -1,0 +1,148 @@
+"""The picture of the future is what a cluster built anew would be, whatever was tried and taken back."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.balancing.usage import requested
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.forecast import Forecast
+from rebalancer.scheduling.requests import RequestIndex
+from tests import make
+from tests.properties.crowds import NODES, pods
+
+
+class Future:
+    """A cluster whose indices all exist from the start, and a plain list of what should be there.
+
+    Attributes:
+        present: the pods that are there.
+        gone: those that were evicted; nothing brings them back.
+        expected: pods that were placed, with their nodes, in order.
+    """
+
+    def __init__(self, nodes: list[Node], crowd: list[Pod]) -> None:
+        self.nodes, self.crowd = nodes, crowd
+        self.cluster = make.cluster(nodes, crowd)
+        self.others = self.cluster.index(EligibleNodes).among(nodes)
+        self.cluster.index(RequestIndex)
+        self.sources = requested(self.cluster, ["cpu"]).sources(self.cluster)
+        self.present = list(crowd)
+        self.gone: list[Pod] = []
+        self.expected: list[tuple[Pod, Node]] = []
+
+    def step(self, draw: st.DataObject) -> None:
+        """Remove a pod, place one that is not expected anywhere, evict one, ask, or do some of that in a scope."""
+        what = draw.draw(st.sampled_from(["remove", "place", "evict", "ask", "scope"]))
+        waiting = [pod for pod in self.crowd if pod.active and pod not in [each for each, _ in self.expected]]
+        if what in ("remove", "evict") and self.present:
+            self.take(draw.draw(st.sampled_from(self.present)), for_good=what == "evict")
+        elif what == "place" and waiting:
+            pod, node = draw.draw(st.sampled_from(waiting)), draw.draw(st.sampled_from(self.nodes))
+            self.expected.append((pod, node))
+            self.cluster.place(pod, node)
+        elif what == "ask":
+            self.ask()
+        elif what == "scope":
+            self.scope(draw)
+
+    def take(self, pod: Pod, *, for_good: bool) -> None:
+        self.present.remove(pod)
+        if for_good:
+            self.gone.append(pod)
+            self.cluster.evicted(pod)
+        else:
+            self.cluster.remove(pod)
+
+    def scope(self, draw: st.DataObject) -> None:
+        present, expected = list(self.present), list(self.expected)
+        with self.cluster.scope() as scope:
+            for _ in range(draw.draw(st.integers(0, 5))):
+                self.step(draw)
+            if draw.draw(st.booleans()):
+                scope.keep()
+        if not scope.kept:
+            self.present = [pod for pod in present if pod not in self.gone]
+            self.expected = expected
+
+    def ask(self) -> None:
+        """Let what is remembered be remembered."""
+        for pod in self.crowd:
+            self.others.any_for(pod)
+
+    def anew(self) -> Cluster:
+        built = make.cluster(self.nodes, self.present)
+        for pod, node in self.expected:
+            built.place(pod, node)
+        return built
+
+
+def picture(cluster: Cluster, nodes: Iterable[Node], crowd: Iterable[Pod]) -> dict[str, Any]:
+    """All that can be asked of a cluster."""
+    eligible, requests, forecast = cluster.index(EligibleNodes), cluster.index(RequestIndex), Forecast(cluster)
+    return {
+        "pods": {node.name: cluster.pods_on(node) for node in nodes},
+        "residents": {node.name: cluster.residents(node) for node in nodes},
+        "used": {node.name: {name: each for name, each in cluster.used(node).items() if each} for node in nodes},
+        "siblings": {owner.uid: cluster.siblings(owner.uid) for pod in crowd for owner in pod.owners},
+        "fits": {(str(pod), node.name): eligible.why_not(pod, node) for pod in crowd for node in nodes},
+        "others": {str(pod): eligible.among(list(nodes)).any_for(pod) for pod in crowd},
+        "shares": requests.by_share,
+        "spread": {
+            (pod.controller.uid, node.name): requests.siblings(pod.controller.uid).get(node.name, 0)
+            for pod in crowd
+            for node in nodes
+            if pod.controller
+        },
+        "likely": {str(pod): [each.name for each in forecast.likely(pod)] for pod in crowd if cluster.contains(pod)},
+    }
+
+
+@given(NODES, pods(), st.data())
+def test_after_any_steps_it_is_as_if_the_cluster_were_built_so(nodes, crowd, data):
+    """Removals, arrivals and evictions, tried in scopes within scopes; every index was there from the start."""
+    future = Future(nodes, crowd)
+    for _ in range(data.draw(st.integers(0, 8))):
+        future.step(data)
+
+    assert picture(future.cluster, nodes, crowd) == picture(future.anew(), nodes, crowd)
+    assert {pod: future.others.any_for(pod) for pod in crowd} == {
+        pod: any(future.cluster.index(EligibleNodes).fits(pod, node) for node in nodes if node.name != pod.node)
+        for pod in crowd
+    }
+    assert [each.used for each in future.sources] == [each.used for each in requested_anew(future)]
+
+
+def requested_anew(future: Future) -> Any:
+    """What the pods that are there request; nothing falls for those that are expected."""
+    present = make.cluster(future.nodes, future.present)
+    return requested(present, ["cpu"]).destinations(present)
+
+
+@given(NODES, pods(), st.data())
+def test_a_scope_that_is_not_kept_leaves_no_trace(nodes, crowd, data):
+    """Also where it is left by an error."""
+    future = Future(nodes, crowd)
+    before = picture(future.cluster, nodes, crowd)
+    leaving = data.draw(st.lists(st.sampled_from(crowd), unique=True)) if crowd else []
+
+    with pytest.raises(InterruptedError):
+        try_and_fail(future, leaving)
+
+    assert picture(future.cluster, nodes, crowd) == before
+
+
+def try_and_fail(future: Future, leaving: Iterable[Pod]) -> None:
+    with future.cluster.scope():
+        for pod in leaving:
+            future.cluster.remove(pod)
+            if pod.active:
+                future.cluster.place(msgspec.structs.replace(pod, name=f"{pod.name}-new"), future.nodes[0])
+        raise InterruptedError
