@@ -6,6 +6,7 @@ from types import MappingProxyType
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_effect, check_enabled, check_fields
+from rebalancer.policy.config_map import is_config_map, policy_inside
 from rebalancer.policy.document import Node, read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.places import items
@@ -48,12 +49,21 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
 
 def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool, build: bool) -> LoadedPolicy:
     findings = Findings()
-    node = _versioned(read_document(text, findings), plugins, findings)
+    node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
     if build:
         check_enabled(node, plugins, findings)
         _check_purpose(policy, node, findings)
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
+
+
+def _document(text: str, findings: Findings) -> Node:
+    """Return the policy's document, which may be the text inside a ConfigMap."""
+    document = read_document(text, findings)
+    if not is_config_map(document):
+        return document
+    inside = policy_inside(document, text, findings)
+    return Node(None, document.place) if inside is None else read_document(inside, findings)
 
 
 def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
@@ -78,9 +88,6 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
 def _names_a_policy(document: Node, findings: Findings) -> bool:
     """Tell whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
     version, kind = document.at("apiVersion"), document.at("kind")
-    if kind and kind.value == "ConfigMap":
-        findings.error(kind.place, "this is a ConfigMap; the policy is the text inside its `data`")
-        return False
     if kind and kind.value != KIND:
         findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
     if version is None:
