@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 REPORT := table
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench e2e outcome schema example clean
+.PHONY: help demo test lint bench e2e outcome schema example chart image pins clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,8 +31,8 @@ bench: $(READY) ## measure the speed of whole commands
 	@$(VENV)/bin/python tests/bench/bench.py
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
-	@$(VENV)/bin/python tests/e2e/binaries.py
-	@$(VENV)/bin/python -m pytest -q tests/e2e
+	@$(VENV)/bin/python tests/e2e/binaries.py helm
+	@$(VENV)/bin/python -m pytest -q tests/e2e tests/chart
 
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
@@ -40,6 +40,10 @@ outcome: $(READY) ## measure whether a real cluster gets better and rests, an ho
 
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
+
+chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
+	@$(VENV)/bin/python -m tests.chart.described
+	@$(VENV)/bin/python -m tests.chart.examples
 
 example: $(READY) ## write the example cluster anew
 	@$(VENV)/bin/python examples/make_cluster.py > examples/cluster.json

@@ -20,7 +20,7 @@ kind: DeschedulerPolicy
 {{- range $path, $_ := .Files.Glob "presets/*.yaml" -}}
 {{- $known = append $known ($path | base | trimSuffix ".yaml") -}}
 {{- end -}}
-{{- fail (printf "policy.preset: there is no preset %q; there are %s" .Values.policy.preset (join ", " $known)) -}}
+{{- fail (printf "policy.preset: there is no preset %q; there are %s" .Values.policy.preset (join ", " (sortAlpha $known))) -}}
 {{- end -}}
 {{ $preset | trim }}
 {{- end -}}
@@ -84,4 +84,9 @@ namespaces, priorityclasses, claims and metrics, and the Secrets with its tokens
 {{- $option := get .Values.cmdOptions "dry-run" -}}
 {{- $given := and (hasKey .Values.cmdOptions "dry-run") (ne (toString $option) "false") -}}
 {{- if or .Values.dryRun $given -}}true{{- end -}}
+{{- end -}}
+
+{{- /* A limit in words. */ -}}
+{{- define "rebalancer.limit" -}}
+{{- if kindIs "invalid" . }}any number{{ else }}{{ int64 . }}{{ end -}}
 {{- end -}}
