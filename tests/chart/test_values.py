@@ -19,6 +19,7 @@ UNDESCRIBED = {"leaderElection.resourceNamescape", "global"}
 #: Values that make the others visible, by kind.
 SCENES: tuple[Object, ...] = (
     {"kind": "CronJob"},
+    {"kind": "Deployment", "leaderElection": {"enabled": True}, "service": {"enabled": True}},
     {
         "kind": "Deployment",
         "leaderElection": {"enabled": True},
@@ -73,19 +74,13 @@ def other(value: Value) -> object:
     """A value that is not the default."""
     if value.path in OTHERS:
         return OTHERS[value.path]
-    match value.default:
-        case bool():
-            return not value.default
-        case int():
-            return value.default + 1
-        case str():
-            return "other"
-    kind = {**SCHEMA, **_schema(value.path)}["type"]
-    if "array" in kind:
-        return [{"name": "other"}]
-    if "object" in kind:
-        return {"other": "other"}
-    return 7 if "integer" in kind else "other"
+    if isinstance(value.default, bool):
+        return not value.default
+    if isinstance(value.default, int):
+        return value.default + 1
+    types = [] if isinstance(value.default, str) else _schema(value.path)["type"]
+    made = {"array": [{"name": "other"}], "object": {"other": "other"}, "integer": 7}
+    return next((made[each] for each in made if each in types), "other")
 
 
 def _schema(path: str) -> Object:
