@@ -6,6 +6,11 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/ready
 REPORT := table
+IMAGE := localhost/kube-rebalancer
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' rebalancer/__init__.py)
+ENGINE ?= $(firstword $(foreach engine,docker podman buildah,$(if $(shell command -v $(engine)),$(engine))))
+COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint constraints.txt \
+	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench e2e outcome schema example chart image pins clean
@@ -47,6 +52,16 @@ chart: $(READY) ## write what the chart's templates and values.yaml tell: its RE
 
 example: $(READY) ## write the example cluster anew
 	@$(VENV)/bin/python examples/make_cluster.py > examples/cluster.json
+
+image: ## build the container image; IMAGE=registry.example/team/kube-rebalancer names it, PUSH=yes pushes it
+	@test -n "$(ENGINE)" || { echo "there is no docker, podman or buildah; set ENGINE=/path/to/one"; exit 1; }
+	@$(ENGINE) build --tag $(IMAGE):$(VERSION) $(OPTIONS) .
+	@$(if $(PUSH),$(ENGINE) push $(IMAGE):$(VERSION),echo "$(IMAGE):$(VERSION) is built.")
+
+pins: $(READY) ## write anew what the image is made of, with hashes
+	@$(PIP) uv
+	@$(COMPILE) pyproject.toml --output-file image/runtime.txt
+	@$(COMPILE) image/build.in --output-file image/build.txt
 
 clean: ## remove the virtual environment and what tools left behind
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
