@@ -14,7 +14,7 @@ COPY rebalancer rebalancer
 COPY strategies strategies
 COPY policies policies
 # The last thing pip does is to go: nothing is installed in a running container.
-RUN /build/bin/python -m hatchling build --target wheel /dist \
+RUN /build/bin/python -m hatchling build --target wheel --directory /dist \
     && /opt/rebalancer/bin/pip install --no-cache-dir --no-deps --no-index /dist/*.whl \
     && /opt/rebalancer/bin/pip uninstall --yes pip setuptools
 
