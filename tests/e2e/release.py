@@ -127,7 +127,7 @@ class Container:
     def _environment(self) -> Mapping[str, str]:
         server = urlsplit(self.controlplane.server)
         return {
-            "PATH": "/usr/bin:/bin",
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/nonexistent",
             "KUBERNETES_SERVICE_HOST": str(server.hostname),
             "KUBERNETES_SERVICE_PORT": str(server.port),
@@ -193,4 +193,6 @@ def can_play_kubelet() -> bool:
 
 def strictly(api: Api, manifest: Object, path: str) -> Object:
     """Let the server check an object strictly, as if it were created."""
-    return api.request("POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"})
+    return api.request(
+        "POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"}
+    )

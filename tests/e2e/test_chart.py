@@ -1,11 +1,9 @@
 """The chart on a real control plane: accepted strictly, installed by helm, and run as a kubelet would."""
 
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.chart.helm import CI, needed, template
 from tests.e2e.acts import cordon, names, set_restarts, uids
@@ -17,9 +15,7 @@ from tests.e2e.release import Container, Release, can_play_kubelet, strictly
 from tests.e2e.waiting import wait_for
 
 pytestmark = needed
-as_kubelet = pytest.mark.skipif(
-    not can_play_kubelet(), reason="playing the kubelet takes root, unshare and overlayfs"
-)
+as_kubelet = pytest.mark.skipif(not can_play_kubelet(), reason="playing the kubelet takes root, unshare and overlayfs")
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
