@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from tests.chart.helm import CHART, helm
@@ -38,7 +39,7 @@ class Release:
     namespace: str = "kube-system"
     notes: str = ""
 
-    def __enter__(self) -> "Release":
+    def __enter__(self) -> Self:
         self.notes = self._helm("install", "--values", "-")
         wait_for(self._may_read, "the permissions in force")
         return self
