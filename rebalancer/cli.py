@@ -106,7 +106,8 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     _log(verbosity)
-    from rebalancer.app.run import Options, run  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.options import Options  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.run import run  # noqa: PLC0415
 
     if _seconds("--descheduling-interval", descheduling_interval):
         raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
@@ -164,6 +165,17 @@ def strategies(name: str | None) -> None:
     from rebalancer.app.describe import describe_strategy, list_strategies  # noqa: PLC0415
 
     for line in describe_strategy(name) if name else list_strategies():
+        click.echo(line)
+
+
+@main.command()
+@click.argument("name", required=False)
+@speaking_plainly
+def presets(name: str | None) -> None:
+    """List the presets, or print one of them, to use as it is or to start from."""
+    from rebalancer.app.describe import describe_preset, list_presets  # noqa: PLC0415
+
+    for line in [describe_preset(name)] if name else list_presets():
         click.echo(line)
 
 

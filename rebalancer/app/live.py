@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -42,6 +42,9 @@ _EVENTS_SECONDS = 25.0
 
 #: How long a wait may go on after it is told to end.
 _BLINK_SECONDS = 0.1
+
+#: Says why nothing more may be asked for; empty while it may.  Asked before every eviction, from any thread.
+Permit = Callable[[], str]
 
 _LIMITS = {"TotalLimit": "total", "NodeLimit": "node", "NamespaceLimit": "namespace"}
 
@@ -99,6 +102,11 @@ def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
     )
 
 
+def always() -> str:
+    """Permit everything: a run that nobody else takes turns with."""
+    return ""
+
+
 class LiveSink:
     """Evicts through the API server until told to stop or out of time.
 
@@ -106,13 +114,17 @@ class LiveSink:
         client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         seconds: from now, after which nothing more is asked for.
+        permit: asked before every eviction.
 
     Attributes:
         is_denied: whether some pod that the cycle let go was not evicted.
     """
 
-    def __init__(self, client: Client, grace_period_seconds: int | None, seconds: float) -> None:
+    def __init__(
+        self, client: Client, grace_period_seconds: int | None, seconds: float, permit: Permit = always
+    ) -> None:
         self.is_denied = False
+        self._permit = permit
         self._stop = threading.Event()
         self._deadline = Deadline.after(seconds)
         self._seconds = seconds
@@ -139,12 +151,14 @@ class LiveSink:
         """Evict a pod.
 
         Raises:
-            CycleStopped: a signal came, or the deadline has passed.
+            CycleStopped: a signal came, the deadline has passed, or the permit ended.
         """
         if self._stop.is_set():
             raise CycleStopped(f"stopped by {self._signal}")
         if not self._deadline.left():
             raise CycleStopped(f"the deadline of {self._seconds:g} s after the snapshot has passed")
+        if reason := self._permit():
+            raise CycleStopped(reason)
         verdict = self._evictions.evict(
             pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=because
         )

@@ -5,10 +5,11 @@ from types import MappingProxyType
 
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
-from rebalancer.policy.checks import check_effect, check_enabled, check_fields
+from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
 from rebalancer.policy.config_map import is_config_map, policy_inside
-from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
+from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
 from rebalancer.policy.places import items
 from rebalancer.policy.providers import check_providers
 from rebalancer.policy.suggest import did_you_mean
@@ -53,12 +54,15 @@ def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool
     policy = _policy(node, plugins, findings)
     if build:
         check_enabled(node, plugins, findings)
+        check_configured(node, plugins, findings)
         _check_purpose(policy, node, findings)
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
 
 
 def _document(text: str, findings: Findings) -> Node:
     """Return the policy's document, which may be the text inside a ConfigMap."""
+    if is_helm_template(text, findings):
+        return Node(None, TOP)
     document = read_document(text, findings)
     if not is_config_map(document):
         return document
@@ -77,8 +81,9 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
     if not isinstance(document.value, Mapping):
         findings.error(document.place, f"a policy is a map of keys; a minimal one is {_MINIMAL}")
         return nothing
-    if not _names_a_policy(document, findings):
+    if is_values_file(document, findings) or not _names_a_policy(document, findings):
         return nothing
+    document = without_foreign_key(document, findings)
     version = document.at("apiVersion")
     if version.value == v1alpha1.API_VERSION if version else document.at("strategies"):
         return v1alpha1.converted(document, plugins, findings)
