@@ -4,17 +4,21 @@ import json
 import os
 import shlex
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from tests.chart.helm import CHART, helm
+from tests.chart.helm import CHART, ROOT, helm
 from tests.e2e.api import Api, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
@@ -125,11 +129,32 @@ class Container:
             process.wait()
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def probe(self, name: str) -> bool:
+        """Whether a probe of the pod would succeed now."""
+        asked = self.spec[name]["httpGet"]
+        return self._get(asked["port"], asked["path"])[0] == HTTPStatus.OK
+
+    def metrics(self) -> str:
+        """What is served for Prometheus."""
+        return self._get(self.spec["ports"][0]["containerPort"], "/metrics")[1]
+
+    def _get(self, port: int, path: str) -> tuple[int, str]:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as a kubelet does
+        try:
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}{path}", timeout=5, context=context) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+        except OSError:
+            return 0, ""
+
     def _environment(self) -> Mapping[str, str]:
         server = urlsplit(self.controlplane.server)
         return {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/nonexistent",
+            "PYTHONPATH": str(ROOT),
             "KUBERNETES_SERVICE_HOST": str(server.hostname),
             "KUBERNETES_SERVICE_PORT": str(server.port),
             **{each["name"]: each["value"] for each in self.spec.get("env", ())},

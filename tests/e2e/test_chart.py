@@ -1,11 +1,16 @@
 """The chart on a real control plane: accepted strictly, installed by helm, and run as a kubelet would."""
 
+import json
+import re
 import secrets
+import socket
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.chart.helm import CI, needed, template
+from tests.chart.helm import CHART, CI, needed, template
 from tests.e2e.acts import cordon, names, set_restarts, uids
 from tests.e2e.api import RESOURCES, Api, Object, path_of
 from tests.e2e.builders import daemonset, deployment, node
@@ -17,6 +22,46 @@ from tests.e2e.waiting import wait_for
 pytestmark = needed
 as_kubelet = pytest.mark.skipif(not can_play_kubelet(), reason="playing the kubelet takes root, unshare and overlayfs")
 LONG_AGO = "2020-01-01T00:00:00Z"
+#: Whether health and metrics are served.
+SERVES = find_spec("rebalancer.serving") is not None
+DESCHEDULER = """
+command: [/bin/descheduler]
+cmdOptions: {v: 3}
+schedule: "*/2 * * * *"
+deschedulerPolicy:
+  profiles:
+    - name: default
+      pluginConfig:
+        - name: DefaultEvictor
+          args: {podProtections: {defaultDisabled: [PodsWithLocalStorage], extraEnabled: [PodsWithPVC]}}
+        - name: RemoveDuplicates
+        - name: RemovePodsHavingTooManyRestarts
+          args: {podRestartThreshold: 100, includingInitContainers: true}
+      plugins:
+        deschedule: {enabled: [RemovePodsHavingTooManyRestarts]}
+"""
+
+
+def quietly(values: str = "") -> str:
+    """Values with which what is served can be reached from this machine alone, at a port of its own."""
+    found: Object = yaml.safe_load(values) or {}
+    if SERVES:
+        own = {"bind-address": "127.0.0.1", "secure-port": free_port()}
+        found["cmdOptions"] = {**found.get("cmdOptions", {}), **own}
+    return json.dumps(found)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def unknown_metrics(exposition: str) -> set[str]:
+    """Names that alerts and dashboard ask for and that are not served."""
+    asked = (CHART / "rules/alerts.yaml").read_text() + (CHART / "dashboards/rebalancer.json").read_text()
+    names_asked = set(re.findall(r"\b(?:rebalancer|descheduler)_[a-z_]+", asked)) - {"rebalancer_"}
+    return {each for each in names_asked if re.sub("_(bucket|sum|count|total)$", "", each) not in exposition}
 
 
 @pytest.fixture
@@ -55,17 +100,70 @@ def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> N
     """Its run evicts within its limits, writes Events, and tells all in its log."""
     before = uids(crashing.pods())
 
-    with Release(metrics, "{}"):
-        pod = pod_of(metrics.api, run_now(metrics.api))
-        ended = Container(metrics, pod).run()
+    with Release(metrics, quietly()) as release:
+        ended = Container(metrics, pod_of(metrics.api, run_now(metrics.api))).run()
 
-    gone = before - uids(crashing.pods())
     events = [each for each in metrics.api.list("Event", crashing.name) if "Restarts" in each["reason"]]
     assert ended.exit_code == 0, ended.log
     assert "5 pods evicted" in ended.log
-    assert len(gone) == 5  # the limit of a namespace
-    assert len(events) == 5
-    assert ended.log.count("NamespaceLimit") >= 1
+    assert "NamespaceLimit" in ended.log
+    assert len(before - uids(crashing.pods())) == len(events) == 5  # the limit of a namespace
+    assert "What will happen" in release.notes
+    assert "does not serve metrics.k8s.io" not in release.notes
+
+
+@as_kubelet
+def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> None:
+    """It runs once; an upgrade to a dry run is a run of its own, which may read and no more."""
+    before = uids(crashing.pods())
+
+    with Release(metrics, quietly("kind: Job")) as release:
+        live = Container(metrics, pod_of(metrics.api, "rebalancer")).run()
+        left = uids(crashing.pods())
+        release.upgrade(quietly("kind: Job\ndryRun: true"))
+        dry = Container(metrics, pod_of(metrics.api, "rebalancer-2")).run()
+
+    assert (live.exit_code, dry.exit_code) == (0, 0), live.log + dry.log
+    assert len(before - left) == 5
+    assert "would be evicted" in dry.log
+    assert uids(crashing.pods()) == left
+
+
+@as_kubelet
+def test_values_of_the_deschedulers_chart(metrics: ControlPlane, crashing: Namespace) -> None:
+    """Its command, its options and its policy, in place of its image: the same pods go, without limits of ours."""
+    before = uids(crashing.pods())
+
+    with Release(metrics, quietly(DESCHEDULER)):
+        ended = Container(metrics, pod_of(metrics.api, run_now(metrics.api))).run()
+
+    assert ended.exit_code == 0, ended.log
+    assert len(before - uids(crashing.pods())) == 12
+
+
+@as_kubelet
+@pytest.mark.skipif(not SERVES, reason="the program does not run in a loop yet")
+def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) -> None:
+    """Its probes answer, it evicts within its limits, and what it serves answers each query and each alert."""
+    before = uids(crashing.pods())
+    values = quietly("kind: Deployment\nreplicas: 2\nleaderElection: {enabled: true}")
+
+    with Release(metrics, values):
+        pod = pod_of(metrics.api, selector="app.kubernetes.io/instance=rebalancer")
+        container = Container(metrics, pod)
+        with container.started() as process:
+            wait_for(lambda: container.probe("livenessProbe"), "the liveness probe's 200", 60)
+            wait_for(lambda: container.probe("readinessProbe"), "the readiness probe's 200", 60)
+            wait_for(lambda: len(before - uids(crashing.pods())) == 5, "the first cycle's evictions", 60)
+            wait_for(lambda: "rebalancer_cycles_total" in container.metrics(), "the first cycle's end", 60)
+            exposition = container.metrics()
+            process.terminate()
+            log, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0, log
+    assert "evicted" in log
+    (tmp_path / "metrics").write_text(exposition)
+    assert unknown_metrics(exposition) == set()
 
 
 def run_now(api: Api) -> str:
@@ -82,13 +180,14 @@ def run_now(api: Api) -> str:
     return name
 
 
-def pod_of(api: Api, job: str) -> Object:
-    """The pod that the Job's controller made."""
+def pod_of(api: Api, job: str = "", selector: str = "") -> Object:
+    """A pod that a controller made, such as that of a Job."""
     found: list[Object] = []
+    selector = selector or f"job-name={job}"
 
     def made() -> bool:
-        found[:] = api.list("Pod", "kube-system", labelSelector=f"job-name={job}")
+        found[:] = api.list("Pod", "kube-system", labelSelector=selector)
         return bool(found)
 
-    wait_for(made, f"the pod of {job}")
+    wait_for(made, f"a pod of {selector}")
     return found[0]
