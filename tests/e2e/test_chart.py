@@ -1,18 +1,21 @@
 """The chart on a real control plane: accepted strictly, installed by helm, and run as a kubelet would."""
 
 import json
-import re
 import secrets
 import socket
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.chart.helm import CHART, CI, needed, template
+from tests.chart.helm import CI, needed, template
+from tests.chart.operator_kinds import PATHS as OPERATOR
+from tests.chart.operator_kinds import definitions as definitions_of_operator
+from tests.chart.queries import alert_queries, answers, dashboard_queries
 from tests.e2e.acts import cordon, names, set_restarts, uids
-from tests.e2e.api import RESOURCES, Api, Object, path_of
+from tests.e2e.api import RESOURCES, Api, ApiError, Object, path_of
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
@@ -57,13 +60,6 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def unknown_metrics(exposition: str) -> set[str]:
-    """Names that alerts and dashboard ask for and that are not served."""
-    asked = (CHART / "rules/alerts.yaml").read_text() + (CHART / "dashboards/rebalancer.json").read_text()
-    names_asked = set(re.findall(r"\b(?:rebalancer|descheduler)_[a-z_]+", asked)) - {"rebalancer_"}
-    return {each for each in names_asked if re.sub("_(bucket|sum|count|total)$", "", each) not in exposition}
-
-
 @pytest.fixture
 def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
     """Three nodes, with metrics; four pods on each that crash on and on, and have somewhere else to go."""
@@ -85,14 +81,38 @@ def is_looping(pod: Object) -> bool:
     return str(pod["metadata"]["name"]).startswith("looping")
 
 
+@pytest.fixture(scope="module")
+def operator(controlplane: ControlPlane) -> Iterator[None]:
+    """The kinds of the Prometheus operator are known."""
+    definitions = definitions_of_operator()
+    where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for each in definitions:
+        controlplane.api.request("POST", where, each)
+    for path in OPERATOR.values():
+        wait_for(lambda path=path: controlplane.api.ready(path.format(namespace="default")), path)  # type: ignore[misc]  # bound early
+    yield
+    for each in definitions:
+        controlplane.api.request("DELETE", f"{where}/{each['metadata']['name']}")
+
+
 @pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
+@pytest.mark.usefixtures("operator")
 def test_every_object_is_accepted_strictly(controlplane: ControlPlane, namespace: Namespace, file: Path) -> None:
-    """No unknown field, no wrong type; objects of the Prometheus operator by what it is to be given here."""
+    """No unknown field, no wrong type, in whatever namespace it is."""
     for manifest in template(file.read_text()):
-        if manifest["kind"] in RESOURCES:
-            inside = namespace.name if RESOURCES[manifest["kind"]][2] else ""
-            moved = {**manifest, "metadata": {**manifest["metadata"], "namespace": inside}} if inside else manifest
-            strictly(controlplane.api, moved, path_of(manifest["kind"], inside))
+        kind = manifest["kind"]
+        inside = namespace.name if kind in OPERATOR or RESOURCES[kind][2] else ""
+        moved = {**manifest["metadata"], "namespace": inside} if inside else manifest["metadata"]
+        path = OPERATOR[kind].format(namespace=inside) if kind in OPERATOR else path_of(kind, inside)
+        strictly(controlplane.api, {**manifest, "metadata": moved}, path)
+
+
+def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPlane, namespace: Namespace) -> None:
+    """The check would see it."""
+    broken = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "date": {}}
+
+    with pytest.raises(ApiError, match="unknown field"):
+        strictly(controlplane.api, broken, path_of("ConfigMap", namespace.name))
 
 
 @as_kubelet
@@ -162,8 +182,10 @@ def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) 
 
     assert process.returncode == 0, log
     assert "evicted" in log
-    (tmp_path / "metrics").write_text(exposition)
-    assert unknown_metrics(exposition) == set()
+    found = answers(exposition, tmp_path)
+    silent = {name for name in dashboard_queries() if not found[name]}
+    assert silent == {"Sources of usage: errors and nodes without a fresh figure A"}  # no source has failed
+    assert [name for name in alert_queries() if found[name]] == []
 
 
 def run_now(api: Api) -> str:
