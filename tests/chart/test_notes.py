@@ -77,7 +77,7 @@ def test_how_to_see_it_first_and_how_to_stop_it(chart: Path) -> None:
     ("values", "options", "warning"),
     [
         ("", ["--set", "image.repository=localhost/kube-rebalancer"], "which no registry has"),
-        ("", ["--set", "image.repository=registry.k8s.io/descheduler/descheduler"], "the descheduler's own image"),
+        ("", ["--set", "image.repository=mirror.example/descheduler/descheduler"], "the descheduler's own image"),
         ("deschedulerPolicy: {profiles: [{}]}", [], "the policy sets no limit on evictions"),
         ("", [], "does not serve metrics.k8s.io"),
         ("{kind: Deployment, leaderElection: {enabled: true}, dryRun: true}", [], "leader election has no effect"),
