@@ -6,9 +6,14 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/ready
 REPORT := table
+IMAGE := localhost/kube-rebalancer
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' rebalancer/__init__.py)
+ENGINE ?= $(firstword $(foreach engine,docker podman buildah,$(if $(shell command -v $(engine)),$(engine))))
+COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint constraints.txt \
+	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e outcome schema example clean
+.PHONY: help demo test attack mutants lint bench e2e outcome schema example chart image pins clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -37,8 +42,8 @@ bench: $(READY) ## measure the speed of whole commands
 	@$(VENV)/bin/python tests/bench/bench.py
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
-	@$(VENV)/bin/python tests/e2e/binaries.py
-	@$(VENV)/bin/python -m pytest -q tests/e2e
+	@$(VENV)/bin/python tests/e2e/binaries.py helm
+	@$(VENV)/bin/python -m pytest -q tests/e2e tests/chart
 
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
@@ -47,8 +52,22 @@ outcome: $(READY) ## measure whether a real cluster gets better and rests, an ho
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
 
+chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
+	@$(VENV)/bin/python -m tests.chart.described
+	@$(VENV)/bin/python -m tests.chart.examples
+
 example: $(READY) ## write the example cluster anew
 	@$(VENV)/bin/python examples/make_cluster.py > examples/cluster.json
+
+image: ## build the container image; IMAGE=registry.example/team/kube-rebalancer names it, PUSH=yes pushes it
+	@test -n "$(ENGINE)" || { echo "there is no docker, podman or buildah; set ENGINE=/path/to/one"; exit 1; }
+	@$(ENGINE) build --tag $(IMAGE):$(VERSION) $(OPTIONS) .
+	@$(if $(PUSH),$(ENGINE) push $(IMAGE):$(VERSION),echo "$(IMAGE):$(VERSION) is built.")
+
+pins: $(READY) ## write anew what the image is made of, with hashes
+	@$(PIP) uv
+	@$(COMPILE) pyproject.toml --output-file image/runtime.txt
+	@$(COMPILE) image/build.in --output-file image/build.txt
 
 clean: ## remove the virtual environment and what tools left behind
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
+from rebalancer.policy.config_map import is_config_map, policy_inside
 from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
@@ -49,14 +50,24 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
 
 def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool, build: bool) -> LoadedPolicy:
     findings = Findings()
-    document = Node(None, TOP) if is_helm_template(text, findings) else read_document(text, findings)
-    node = _versioned(document, plugins, findings)
+    node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
     if build:
         check_enabled(node, plugins, findings)
         check_configured(node, plugins, findings)
         _check_purpose(policy, node, findings)
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
+
+
+def _document(text: str, findings: Findings) -> Node:
+    """Return the policy's document, which may be the text inside a ConfigMap."""
+    if is_helm_template(text, findings):
+        return Node(None, TOP)
+    document = read_document(text, findings)
+    if not is_config_map(document):
+        return document
+    inside = policy_inside(document, text, findings)
+    return Node(None, document.place) if inside is None else read_document(inside, findings)
 
 
 def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
@@ -82,9 +93,6 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
 def _names_a_policy(document: Node, findings: Findings) -> bool:
     """Tell whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
     version, kind = document.at("apiVersion"), document.at("kind")
-    if kind and kind.value == "ConfigMap":
-        findings.error(kind.place, "this is a ConfigMap; the policy is the text inside its `data`")
-        return False
     if kind and kind.value != KIND:
         findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
     if version is None:

@@ -41,6 +41,7 @@ RESOURCES: Mapping[str, tuple[str, str, bool]] = {
     "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings", True),
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
+    "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies", True),
     "APIService": ("/apis/apiregistration.k8s.io/v1", "apiservices", False),
     "NodeMetrics": ("/apis/metrics.k8s.io/v1beta1", "nodes", False),
     "PodMetrics": ("/apis/metrics.k8s.io/v1beta1", "pods", True),

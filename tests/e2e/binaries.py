@@ -58,6 +58,14 @@ def provide(names: Iterable[str] = NEEDED) -> Path:
     return folder
 
 
+def found(name: str) -> Path | None:
+    """Return where an executable is, if it has been built, given or installed; nothing is built."""
+    given = os.environ.get("REBALANCER_E2E_BINARIES")
+    built = (Path(given) if given else _cache() / f"e2e-{_key()}") / name
+    installed = shutil.which(name)
+    return built if os.access(built, os.X_OK) else Path(installed) if installed else None
+
+
 def _given_folder(folder: Path, names: Iterable[str]) -> Path:
     missing = [name for name in names if not os.access(folder / name, os.X_OK)]
     if missing:

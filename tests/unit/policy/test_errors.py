@@ -96,7 +96,6 @@ def test_the_error_as_a_whole_names_the_source():
         ("apiVersion: descheduler/__internal", "line 1, apiVersion: apiVersion 'descheduler/__internal' is not known"),
         ("apiVersion: [v1]", "line 1, apiVersion: apiVersion of this kind is not known"),
         ("apiVersion: descheduler/v1alpha2\nkind: Policy", "line 2, kind: this is no policy: its kind should be Desch"),
-        ("apiVersion: v1\nkind: ConfigMap\ndata: {policy.yaml: x}", "line 2, kind: this is a ConfigMap; the policy is"),
     ],
 )
 def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):

@@ -1,0 +1,92 @@
+{{- /* The policy as text: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- define "rebalancer.policyText" -}}
+{{- if and .Values.deschedulerPolicy .Values.policy.text -}}
+{{- fail "deschedulerPolicy and policy.text are two policies: give one of them" -}}
+{{- end -}}
+{{- if .Values.deschedulerPolicy -}}
+{{- if not (or .Values.deschedulerPolicy.profiles .Values.deschedulerPolicy.strategies) -}}
+{{- fail "deschedulerPolicy has no profiles, so it would evict nothing: it takes the place of the preset and is not merged with it. Give the whole policy" -}}
+{{- end -}}
+apiVersion: {{ .Values.deschedulerPolicyAPIVersion }}
+kind: DeschedulerPolicy
+{{ tpl (toYaml (omit .Values.deschedulerPolicy "apiVersion" "kind")) . }}
+{{- else if .Values.policy.text -}}
+{{ .Values.policy.text | trim }}
+{{- else -}}
+{{- $file := printf "presets/%s.yaml" .Values.policy.preset -}}
+{{- $preset := .Files.Get $file -}}
+{{- if not $preset -}}
+{{- $known := list -}}
+{{- range $path, $_ := .Files.Glob "presets/*.yaml" -}}
+{{- $known = append $known ($path | base | trimSuffix ".yaml") -}}
+{{- end -}}
+{{- fail (printf "policy.preset: there is no preset %q; there are %s" .Values.policy.preset (join ", " (sortAlpha $known))) -}}
+{{- end -}}
+{{ $preset | trim }}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+What the policy asks of the API server beside nodes, pods and PodDisruptionBudgets, as YAML: what it uses of
+namespaces, priorityclasses, claims and metrics, and the Secrets with its tokens.
+*/ -}}
+{{- define "rebalancer.needs" -}}
+{{- $policy := include "rebalancer.policyText" . | fromYaml -}}
+{{- if hasKey $policy "Error" -}}
+{{- fail (printf "the policy is not valid YAML: %s" $policy.Error) -}}
+{{- end -}}
+{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "secrets" list -}}
+{{- $apart := "RemovePodsViolatingInterPodAntiAffinity" -}}
+{{- $sources := list -}}
+{{- range $profile := $policy.profiles -}}
+  {{- $deschedule := dig "plugins" "deschedule" "enabled" list $profile | default list -}}
+  {{- $balance := dig "plugins" "balance" "enabled" list $profile | default list -}}
+  {{- $enabled := concat $deschedule $balance -}}
+  {{- if has $apart $enabled -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
+  {{- range $entry := $profile.pluginConfig -}}
+    {{- $args := $entry.args | default dict -}}
+    {{- if eq $entry.name "DefaultEvictor" -}}
+      {{- if $args.namespaceLabelSelector -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
+      {{- if ($args.priorityThreshold | default dict).name -}}{{- $_ := set $needs "priorityclasses" true -}}{{- end -}}
+      {{- $protections := $args.podProtections | default dict -}}
+      {{- $claims := ($protections.config | default dict).PodsWithPVC | default dict -}}
+      {{- if and (has "PodsWithPVC" ($protections.extraEnabled | default list)) $claims.protectedStorageClasses -}}
+        {{- $_ := set $needs "claims" true -}}
+      {{- end -}}
+    {{- else if and (has $entry.name $enabled) $args.metricsUtilization -}}
+      {{- $usage := $args.metricsUtilization -}}
+      {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- range $name, $strategy := $policy.strategies -}}
+  {{- if $strategy.enabled -}}
+    {{- if eq $name $apart -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
+    {{- if ($strategy.params | default dict).thresholdPriorityClassName -}}{{- $_ := set $needs "priorityclasses" true -}}{{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- $measured := ($policy.metricsCollector | default dict).enabled | default false -}}
+{{- range $provider := $policy.metricsProviders -}}
+  {{- if eq $provider.source "KubernetesMetrics" -}}{{- $measured = true -}}{{- end -}}
+  {{- $token := ($provider.prometheus | default dict).authToken | default dict -}}
+  {{- if and (eq $provider.source "Prometheus") (has "Prometheus" $sources) $token.secretReference -}}
+    {{- $_ := set $needs "secrets" (append $needs.secrets $token.secretReference) -}}
+  {{- end -}}
+{{- end -}}
+{{- if and $measured (or (has "KubernetesMetrics" $sources) (has "LoadWatcher" $sources)) -}}
+  {{- $_ := set $needs "metrics" true -}}
+{{- end -}}
+{{- toYaml $needs -}}
+{{- end -}}
+
+{{- /* Whether nothing is evicted: "true", or empty. */ -}}
+{{- define "rebalancer.dryRun" -}}
+{{- $option := get .Values.cmdOptions "dry-run" -}}
+{{- $given := and (hasKey .Values.cmdOptions "dry-run") (ne (toString $option) "false") -}}
+{{- if or .Values.dryRun $given -}}true{{- end -}}
+{{- end -}}
+
+{{- /* A limit in words. */ -}}
+{{- define "rebalancer.limit" -}}
+{{- if kindIs "invalid" . }}any number{{ else }}{{ int64 . }}{{ end -}}
+{{- end -}}

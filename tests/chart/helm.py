@@ -1,0 +1,108 @@
+"""The real helm, and the chart as it renders.
+
+    objects = template("kind: Job")
+    one(objects, "Job")["spec"]
+
+`python tests/e2e/binaries.py helm` provides helm; one on the PATH serves too.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.binaries import found
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "chart"
+CI = sorted((CHART / "ci").glob("*-values.yaml"))
+#: A helm that was built with `go install` takes every cluster for 1.20 unless it is told.
+KUBERNETES = "1.36.0"
+_TIMEOUT = 120
+
+needed = pytest.mark.skipif(
+    found("helm") is None, reason="there is no helm: python tests/e2e/binaries.py helm builds it"
+)
+
+
+def helm(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run helm, whatever it comes to."""
+    command = [str(found("helm")), *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+
+
+def template(
+    values: str | Object = "", *options: str, kubernetes: str = KUBERNETES, namespace: str = "kube-system"
+) -> list[Object]:
+    """Render the chart as release "rebalancer", with these values as YAML."""
+    return list(objects(rendered(values, *options, kubernetes=kubernetes, namespace=namespace)))
+
+
+def rendered(
+    values: str | Object = "", *options: str, kubernetes: str = KUBERNETES, namespace: str = "kube-system"
+) -> str:
+    """Return the text of `template`."""
+    done = _template(values, *options, "--kube-version", kubernetes, "--namespace", namespace)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refusal(values: str | Object, *options: str, kubernetes: str = KUBERNETES) -> str:
+    """Return why the chart does not render with these values."""
+    done = _template(values, *options, "--kube-version", kubernetes)
+    assert done.returncode, done.stdout
+    return done.stderr
+
+
+def _template(values: str | Object, *options: str) -> subprocess.CompletedProcess[str]:
+    text = values if isinstance(values, str) else json.dumps(values)
+    return helm("template", "rebalancer", CHART, "--values", "-", *options, text=text)
+
+
+def objects(text: str) -> Iterator[Object]:
+    """Read what helm printed."""
+    return (each for each in yaml.safe_load_all(text) if each)
+
+
+def kinds(found: list[Object]) -> list[str]:
+    """Return the kinds of objects, sorted."""
+    return sorted(each["kind"] for each in found)
+
+
+def one(found: list[Object], kind: str, ending: str = "") -> Object:
+    """Return the one object of a kind whose name ends so."""
+    (only,) = (each for each in found if each["kind"] == kind and each["metadata"]["name"].endswith(ending))
+    return only
+
+
+def pod_spec(found: list[Object]) -> Object:
+    """Return the pod's specification, whatever kind makes it."""
+    spec: Object = pod_template(found)["spec"]
+    return spec
+
+
+def pod_template(found: list[Object]) -> Object:
+    """Return the pod template, whatever kind holds it."""
+    (workload,) = (each for each in found if each["kind"] in {"CronJob", "Job", "Deployment"})
+    spec = workload["spec"]
+    spec = spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec
+    pod: Object = spec["template"]
+    return pod
+
+
+def container(found: list[Object]) -> Object:
+    """Return the program's container."""
+    (only,) = pod_spec(found)["containers"]
+    return only
+
+
+def policy_text(found: list[Object]) -> str:
+    """Return the policy that the ConfigMap holds."""
+    text: str = one(found, "ConfigMap", "")["data"]["policy.yaml"]
+    return text

@@ -1,0 +1,211 @@
+"""The policy that the chart installs, and the permissions that follow from it."""
+
+import itertools
+
+import pytest
+import yaml
+
+from rebalancer.app.policies import known_plugins, read_policy
+from rebalancer.policy import load_policy
+from tests.chart.helm import CHART, CI, ROOT, Object, needed, one, policy_text, refusal, template
+
+PRESETS = sorted((CHART / "presets").glob("*.yaml"))
+
+ALWAYS = {"list nodes", "list pods", "list poddisruptionbudgets"}
+LIVE = {"create pods/eviction", "get pods", "create events"}
+LEASE = {"create leases", "get leases", "update leases"}
+
+
+def granted(found: list[Object], kind: str = "ClusterRole", ending: str = "") -> set[str]:
+    """What a role allows: "list pods"; resources of metrics.k8s.io with their group."""
+    return {
+        f"{verb} {resource}" + (f".{group}" if group == "metrics.k8s.io" else "")
+        for rule in one(found, kind, ending)["rules"]
+        for verb, group, resource in itertools.product(rule["verbs"], rule["apiGroups"], rule["resources"])
+    }
+
+
+def profile(evictor: str = "{}", strategy: str = "PodLifeTime", args: str = "{}", top: str = "") -> str:
+    """Values with a policy of one profile."""
+    return f"""
+deschedulerPolicy:
+  {top}
+  profiles:
+    - name: p
+      pluginConfig:
+        - name: DefaultEvictor
+          args: {evictor}
+        - name: {strategy}
+          args: {args}
+      plugins:
+        deschedule: {{enabled: [{strategy}]}}
+"""
+
+
+def test_presets_are_those_of_the_program() -> None:
+    """Word for word; the example cluster's is of no use in a cluster."""
+    for preset in PRESETS:
+        assert preset.read_text() == (ROOT / "policies/presets" / preset.name).read_text(), preset.name
+    assert {each.stem for each in PRESETS} == {each.stem for each in (ROOT / "policies/presets").iterdir()} - {"demo"}
+
+
+@needed
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.stem)
+def test_preset_is_installed_as_it_is(preset) -> None:
+    """With its comments."""
+    assert policy_text(template(f"policy: {{preset: {preset.stem}}}")) == preset.read_text()
+
+
+@needed
+@pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
+def test_every_policy_is_valid(file) -> None:
+    """The program takes what the chart renders without a warning."""
+    text = policy_text([each for each in template(file.read_text()) if "policy.yaml" in each.get("data", {})])
+
+    assert load_policy(text, known_plugins(), source=file.name, strict=True).policy.profiles
+
+
+def test_safe_is_safe() -> None:
+    """Limits of three kinds, somewhere to go, nothing young, no claims, and rest for what was moved."""
+    safe = read_policy("safe", strict=True).policy
+    evictor = safe.profiles[0].args["DefaultEvictor"]
+    usage = safe.profiles[0].args["LowNodeUtilization"].metrics_utilization
+
+    assert 0 < safe.max_per_node <= safe.max_per_namespace <= safe.max_total
+    assert evictor.node_fit
+    assert evictor.min_pod_age
+    assert "PodsWithPVC" in evictor.protections()
+    assert usage.rest.total_seconds() == 35 * 60
+
+
+@needed
+def test_a_policy_of_ones_own_is_not_mixed_with_the_preset() -> None:
+    """Nothing of ours leaks in: no limit, no source, no profile."""
+    text = policy_text(template(profile()))
+
+    assert set(yaml.safe_load(text)) == {"apiVersion", "kind", "profiles"}
+    assert "safe" not in text
+
+
+@needed
+def test_a_policy_as_text_is_taken_as_it_is() -> None:
+    """Braces and all: only deschedulerPolicy is a template."""
+    text = 'apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: [] # {{ "x" }}\n'
+
+    assert policy_text(template({"policy": {"text": text}})) == text
+
+
+@needed
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        pytest.param(
+            "deschedulerPolicy: {maxNoOfPodsToEvictTotal: 3}", "deschedulerPolicy has no profiles", id="a part of one"
+        ),
+        pytest.param("policy: {preset: save}", 'there is no preset "save"; there are safe, safe-', id="no such preset"),
+        pytest.param("policy: {text: 'a: [b'}", "the policy is not valid YAML", id="not YAML"),
+        pytest.param(
+            "{policy: {text: 'profiles: []'}, deschedulerPolicy: {profiles: [{}]}}",
+            "give one of them",
+            id="two policies",
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> None:
+    """With what to do."""
+    assert problem in refusal(values)
+
+
+@needed
+@pytest.mark.parametrize(
+    ("values", "more"),
+    [
+        pytest.param(profile(), set(), id="nothing more"),
+        pytest.param(profile("{namespaceLabelSelector: {matchLabels: {a: b}}}"), {"list namespaces"}, id="namespaces"),
+        pytest.param(
+            profile(strategy="RemovePodsViolatingInterPodAntiAffinity"), {"list namespaces"}, id="anti-affinity"
+        ),
+        pytest.param(profile("{priorityThreshold: {name: high}}"), {"list priorityclasses"}, id="priority by name"),
+        pytest.param(profile("{priorityThreshold: {value: 9}}"), set(), id="priority by value"),
+        pytest.param(profile("{podProtections: {extraEnabled: [PodsWithPVC]}}"), set(), id="all claims"),
+        pytest.param(
+            profile(
+                "{podProtections: {extraEnabled: [PodsWithPVC], "
+                "config: {PodsWithPVC: {protectedStorageClasses: [{name: gold}]}}}}"
+            ),
+            {"list persistentvolumeclaims"},
+            id="claims of a class",
+        ),
+        pytest.param(
+            profile(
+                strategy="LowNodeUtilization",
+                args="{metricsUtilization: {source: KubernetesMetrics}}",
+                top="metricsProviders: [{source: KubernetesMetrics}]",
+            ),
+            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            id="metrics-server",
+        ),
+        pytest.param(
+            profile(
+                strategy="LowNodeUtilization",
+                args="{metricsUtilization: {metricsServer: true}}",
+                top="metricsCollector: {enabled: true}",
+            ),
+            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            id="metrics-server, older spelling",
+        ),
+        pytest.param(
+            profile(
+                strategy="LowNodeUtilization",
+                args="{metricsUtilization: {source: LoadWatcher}}",
+                top="metricsProviders: [{source: LoadWatcher}, {source: KubernetesMetrics}]",
+            ),
+            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            id="pods' usage beside load-watcher",
+        ),
+        pytest.param(
+            profile(top="metricsProviders: [{source: KubernetesMetrics}]"), set(), id="metrics-server, unused"
+        ),
+    ],
+)
+def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:
+    """And no more, in the cluster and in the namespace of the Lease."""
+    found = template(values)
+
+    assert granted(found) == ALWAYS | LIVE | more
+    assert granted(found, "Role") == LEASE
+
+
+@needed
+def test_a_token_is_readable_by_name() -> None:
+    """One Secret, in its own namespace, and only where a strategy asks Prometheus."""
+    secret = "{namespace: monitoring, name: token}"
+    source = f"metricsProviders: [{{source: Prometheus, prometheus: {{authToken: {{secretReference: {secret}}}}}}}]"
+    asking = template(
+        profile(strategy="LowNodeUtilization", args="{metricsUtilization: {source: Prometheus}}", top=source)
+    )
+    silent = template(profile(top=source))
+
+    role = one(asking, "Role", "-token")
+    assert role["metadata"]["namespace"] == "monitoring"
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["token"], "verbs": ["get"]}
+    ]
+    assert one(asking, "RoleBinding", "-token")["subjects"][0]["namespace"] == "kube-system"
+    assert not [each for each in silent if each["metadata"]["name"].endswith("-token")]
+
+
+@needed
+@pytest.mark.parametrize("values", ["dryRun: true", "cmdOptions: {dry-run: true}", 'cmdOptions: {dry-run: "true"}'])
+def test_a_dry_run_may_not_evict(values: str) -> None:
+    """It may read, and no more."""
+    found = template(values + "\npolicy: {preset: usage-prometheus}")
+
+    assert granted(found) == ALWAYS
+    assert "Role" not in {each["kind"] for each in found}
+
+
+@needed
+def test_a_dry_run_that_is_switched_off_is_live() -> None:
+    """As the option says."""
+    assert granted(template("cmdOptions: {dry-run: false}")) >= LIVE

@@ -1,0 +1,262 @@
+"""What runs: pods, Jobs and Deployments as the values ask for them."""
+
+import pytest
+
+from tests.chart.helm import CHART, CI, container, kinds, needed, one, pod_spec, pod_template, refusal, template
+
+pytestmark = needed
+
+DESCHEDULER = (CHART / "ci" / "descheduler-values.yaml").read_text()
+DEPLOYMENT = (CHART / "ci" / "descheduler-deployment-values.yaml").read_text()
+
+
+def args(values: str) -> list[str]:
+    found: list[str] = container(template(values))["args"]
+    return found
+
+
+def test_a_cron_job_never_runs_twice() -> None:
+    """Not at once, not again after a failure, and not beyond its schedule."""
+    spec = one(template(), "CronJob")["spec"]
+
+    assert spec["concurrencyPolicy"] == "Forbid"
+    assert spec["jobTemplate"]["spec"]["backoffLimit"] == 0
+    assert pod_spec(template())["restartPolicy"] == "Never"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "ended_after", "no_eviction_after"),
+    [
+        ("*/10 * * * *", 540, "300s"),
+        ("*/2 * * * *", 108, "72s"),
+        ("*/1 * * * *", 54, "36s"),
+        ("* * * * *", 54, "36s"),
+        ("0 3 * * *", 540, "300s"),
+        ("*/7 8-18 * * 1-5", 540, "300s"),
+    ],
+)
+def test_a_run_ends_before_the_next_one(schedule: str, ended_after: int, no_eviction_after: str) -> None:
+    """And stops evicting in time to end by itself."""
+    found = template({"schedule": schedule})
+
+    assert one(found, "CronJob")["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] == ended_after
+    assert f"--deadline={no_eviction_after}" in container(found)["args"]
+
+
+def test_a_deadline_of_ones_own_counts() -> None:
+    """Whichever of the two it is."""
+    assert "--deadline=40s" in args("activeDeadlineSeconds: 60")
+    assert [each for each in args("cmdOptions: {deadline: 2m}") if "deadline" in each] == ["--deadline=2m"]
+
+
+def test_the_values_of_the_deschedulers_chart_keep_their_meaning() -> None:
+    """All of them, as a CronJob."""
+    found = template(DESCHEDULER)
+    cron_job, pod, program = one(found, "CronJob"), pod_template(found), container(found)
+    job = cron_job["spec"]["jobTemplate"]
+
+    assert kinds(found) == [
+        "ClusterRole", "ClusterRoleBinding", "ConfigMap", "CronJob", "Role", "Role", "RoleBinding", "RoleBinding",
+        "ServiceAccount",
+    ]  # fmt: skip
+    assert (cron_job["metadata"]["name"], cron_job["metadata"]["namespace"]) == ("evener-of-nodes", "kube-system")
+    assert {"team": "platform", "cron-job": "1", "app.kubernetes.io/name": "evener"}.items() <= cron_job["metadata"][
+        "labels"
+    ].items()
+    assert cron_job["metadata"]["annotations"] == {"example.com/cron-job": "1"}
+    assert {key: value for key, value in cron_job["spec"].items() if key != "jobTemplate"} == {
+        "schedule": "*/2 * * * *",
+        "concurrencyPolicy": "Forbid",
+        "suspend": True,
+        "startingDeadlineSeconds": 200,
+        "successfulJobsHistoryLimit": 0,
+        "failedJobsHistoryLimit": 2,
+        "timeZone": "Etc/UTC",
+    }
+    assert job["metadata"]["annotations"] == {"example.com/job": "1"}
+    assert {"job": "1", "team": "platform"}.items() <= job["metadata"]["labels"].items()
+    assert (job["spec"]["ttlSecondsAfterFinished"], job["spec"]["activeDeadlineSeconds"]) == (600, 60)
+    assert pod["metadata"]["annotations"]["example.com/pod"] == "1"
+    assert {"pod": "1", "team": "platform"}.items() <= pod["metadata"]["labels"].items()
+    assert program["image"] == "registry.example/mirror/rebalancer:0.1.0"
+    assert program["imagePullPolicy"] == "Always"
+    assert program["command"] == ["/bin/descheduler"]
+    assert program["args"] == [
+        "run",
+        "--policy-config-file=/policy-dir/policy.yaml",
+        "--deadline=40s",
+        "--leader-elect-resource-name=descheduler",
+        "--logging-format=json",
+        "--v=3",
+        "--vmodule=a=1",
+    ]
+    assert program["resources"]["limits"] == {"cpu": "500m", "memory": "256Mi"}
+    assert program["livenessProbe"]["failureThreshold"] == 5
+    assert "nodeSelector: team=rebalancer" in one(found, "ConfigMap")["data"]["policy.yaml"]
+
+
+def test_the_pod_of_the_deschedulers_chart_keeps_its_settings() -> None:
+    """Where it runs, as whom, and with which token."""
+    found = template(DESCHEDULER)
+    pod = pod_spec(found)
+
+    assert pod["serviceAccountName"] == "evener"
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["fsGroup"] == 1000
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    assert set(pod["affinity"]) == {"nodeAffinity"}
+    assert pod["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "DoNotSchedule"
+    assert pod["tolerations"] == [{"key": "management", "operator": "Exists"}]
+    assert pod["dnsConfig"] == {"options": [{"name": "ndots", "value": "1"}]}
+    assert pod["initContainers"][0]["name"] == "first"
+    assert [volume["name"] for volume in pod["volumes"]] == ["policy-volume", "token"]
+    assert [mount["mountPath"] for mount in container(found)["volumeMounts"]] == [
+        "/policy-dir",
+        "/var/run/secrets/kubernetes.io/serviceaccount",
+    ]
+    account = one(found, "ServiceAccount")
+    assert account["automountServiceAccountToken"] is False
+    assert account["metadata"]["annotations"] == {"example.com/role": "evener"}
+
+
+def test_the_values_of_the_deschedulers_chart_as_a_deployment() -> None:
+    """With the flags of a leader, a Service and a ServiceMonitor."""
+    found = template(DEPLOYMENT)
+    deployment, service, monitor = one(found, "Deployment"), one(found, "Service"), one(found, "ServiceMonitor")
+
+    assert deployment["spec"]["replicas"] == 3
+    assert deployment["metadata"]["annotations"] == {"example.com/deployment": "1"}
+    assert container(found)["args"][2:10] == [
+        "--descheduling-interval=5m",
+        "--leader-elect=true",
+        "--leader-elect-lease-duration=15s",
+        "--leader-elect-renew-deadline=10s",
+        "--leader-elect-retry-period=2s",
+        "--leader-elect-resource-lock=leases",
+        "--leader-elect-resource-name=descheduler",
+        "--leader-elect-resource-namespace=kube-system",
+    ]
+    assert service["spec"]["clusterIP"] == "None"
+    assert (service["spec"]["ipFamilyPolicy"], service["spec"]["ipFamilies"]) == ("SingleStack", ["IPv4"])
+    assert service["spec"]["ports"] == [{"name": "http-metrics", "port": 10258, "protocol": "TCP", "targetPort": 10258}]
+    assert service["spec"]["selector"].items() <= pod_template(found)["metadata"]["labels"].items()
+    assert monitor["metadata"]["namespace"] == "monitoring"
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["tlsConfig"] == {"insecureSkipVerify": True}
+    assert (endpoint["interval"], endpoint["honorLabels"], endpoint["port"]) == ("30s", True, "http-metrics")
+
+
+def test_the_older_spelling_of_the_lease_namespace_wins() -> None:
+    """As in the descheduler's chart; the permission follows."""
+    values = """
+    kind: Deployment
+    leaderElection: {enabled: true, resourceNamespace: right, resourceNamescape: misspelt}
+    """
+    found = template(values)
+
+    assert "--leader-elect-resource-namespace=misspelt" in container(found)["args"]
+    assert one(found, "Role", "-lease")["metadata"]["namespace"] == "misspelt"
+
+
+def test_options_are_passed_as_they_are() -> None:
+    """A value, a switch, a number, and arguments after them."""
+    found = args("{cmdOptions: {strict: null, v: 2, color: never}, extraArgs: [--yes], dryRun: true}")
+
+    assert {"--strict", "--v=2", "--color=never", "--dry-run"} <= set(found)
+    assert found[-1] == "--yes"
+
+
+@pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
+def test_a_pod_is_restricted(file) -> None:
+    """What Pod Security's level `restricted` asks for, even where a values file replaces parts of it."""
+    found = template(file.read_text())
+    merged = {**pod_spec(found).get("securityContext", {}), **container(found)["securityContext"]}
+
+    assert merged["runAsNonRoot"] is True
+    assert merged["allowPrivilegeEscalation"] is False
+    assert merged["readOnlyRootFilesystem"] is True
+    assert merged["capabilities"] == {"drop": ["ALL"]}
+    assert merged["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+def test_system_priority_is_for_kube_system() -> None:
+    """Elsewhere a quota may forbid it, and the pod would never start; a class of one's own is kept."""
+    assert pod_spec(template())["priorityClassName"] == "system-cluster-critical"
+    assert "priorityClassName" not in pod_spec(template(namespace="tools"))
+    assert pod_spec(template("priorityClassName: own", namespace="tools"))["priorityClassName"] == "own"
+
+
+def test_one_replica_is_never_two() -> None:
+    """An update ends the old one first; with a leader the new one may wait beside it."""
+    alone = one(template("kind: Deployment"), "Deployment")["spec"]
+    several = one(template("{kind: Deployment, replicas: 2, leaderElection: {enabled: true}}"), "Deployment")["spec"]
+
+    assert (alone["replicas"], alone["strategy"]) == (1, {"type": "Recreate"})
+    assert (several["replicas"], "strategy" in several) == (2, False)
+    assert "needs leaderElection.enabled" in refusal("{kind: Deployment, replicas: 2}")
+
+
+def test_replicas_keep_apart() -> None:
+    """Over nodes and zones, unless the values say otherwise; one replica has nobody to avoid."""
+    several = "kind: Deployment\nreplicas: 2\nleaderElection: {enabled: true}\n"
+    own = several + "affinity: {nodeAffinity: {}}\ntopologySpreadConstraints: [{maxSkew: 2}]\n"
+
+    assert "affinity" not in pod_spec(template("kind: Deployment"))
+    assert "topologySpreadConstraints" not in pod_spec(template("kind: Deployment"))
+    spec = pod_spec(template(several))
+    assert "podAntiAffinity" in spec["affinity"]
+    assert spec["topologySpreadConstraints"][0]["topologyKey"] == "topology.kubernetes.io/zone"
+    assert pod_spec(template(own))["affinity"] == {"nodeAffinity": {}}
+    assert pod_spec(template(own))["topologySpreadConstraints"] == [{"maxSkew": 2}]
+
+
+def test_what_needs_a_newer_kubernetes_is_left_out_on_an_older_one() -> None:
+    """Or refused, where leaving it out would change the meaning."""
+    values = "{kind: Deployment, replicas: 2, leaderElection: {enabled: true}, podDisruptionBudget: {enabled: true}}"
+    old, new = (template(values, kubernetes=version) for version in ("1.26.0", "1.27.0"))
+
+    assert "unhealthyPodEvictionPolicy" not in one(old, "PodDisruptionBudget")["spec"]
+    assert one(new, "PodDisruptionBudget")["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    assert "matchLabelKeys" not in pod_spec(old)["topologySpreadConstraints"][0]
+    assert "matchLabelKeys" in pod_spec(new)["topologySpreadConstraints"][0]
+    assert "timeZone needs Kubernetes 1.25" in refusal("timeZone: Etc/UTC", kubernetes="1.24.0")
+
+
+def test_probes_follow_the_port() -> None:
+    """A port of one's own moves them, the Service and the NetworkPolicy; without a port there are none."""
+    switched = "kind: Deployment\nservice: {enabled: true}\nnetworkPolicy: {enabled: true}\n"
+    moved = template(switched + "cmdOptions: {secure-port: 10443}")
+    silent = template(switched + "cmdOptions: {secure-port: 0}")
+
+    program = container(moved)
+    assert [program[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")] == [10443, 10443]
+    assert program["ports"][0]["containerPort"] == 10443
+    assert one(moved, "Service")["spec"]["ports"][0]["targetPort"] == 10443
+    assert one(moved, "NetworkPolicy")["spec"]["ingress"][0]["ports"][0]["port"] == 10443
+    assert not {"ports", "livenessProbe", "readinessProbe"} & set(container(silent))
+    assert "ingress" not in one(silent, "NetworkPolicy")["spec"]
+    assert "Service" not in kinds(silent)
+
+
+def test_a_changed_policy_rolls_the_deployment() -> None:
+    """The pod has a checksum of it, whichever way the policy is given."""
+    sums = {
+        pod_template(template(values))["metadata"]["annotations"]["checksum/config"]
+        for values in ("", "policy: {preset: usage-pack}", "policy: {text: 'profiles: []'}")
+    }
+
+    assert len(sums) == 3
+
+
+def test_a_monitor_without_a_service_is_refused() -> None:
+    """It would find nothing, in silence."""
+    assert "service.enabled" in refusal("{kind: Deployment, serviceMonitor: {enabled: true}}")
+
+
+def test_metrics_of_short_runs_go_to_a_pushgateway() -> None:
+    """Where one is named."""
+    assert "--pushgateway=http://push:9091" in args("pushgateway: {url: 'http://push:9091'}")
+    assert not [each for each in args("") if each.startswith("--pushgateway")]

@@ -1,0 +1,99 @@
+"""The image, built and run with buildah; as root, with a base image that is pulled or made of Debian's packages."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.dockerfile import ROOT, instructions
+
+IMAGE, OWN_BASE = "localhost/rebalancer-test", "localhost/rebalancer-test-base"
+_TIMEOUT = 900
+#: What a build may need to know of this machine to reach the packages.
+_CONFIGURATION = [path for path in ("/etc/pip.conf", "/etc/ssl/certs") if Path(path).exists()]
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("buildah") or os.getuid() != 0, reason="there is no buildah, or this is not root"
+)
+
+
+def buildah(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it without a daemon and without privileges of its own."""
+    return subprocess.run(
+        ["buildah", *arguments],
+        env={**os.environ, "BUILDAH_ISOLATION": "chroot"},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+
+
+def done(*arguments: str) -> str:
+    """What buildah says of something that has to work."""
+    came = buildah(*arguments)
+    assert came.returncode == 0, came.stdout + came.stderr
+    return came.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Dockerfile's own base where it can be pulled, else a Debian with Python."""
+    (named,) = [each.text.removeprefix("PYTHON=") for each in instructions() if each.name == "ARG"]
+    if buildah("pull", named).returncode == 0:
+        return named
+    if buildah("inspect", "--type", "image", OWN_BASE).returncode == 0:
+        return OWN_BASE
+    if not shutil.which("debootstrap"):
+        pytest.skip(f"{named} cannot be pulled, and there is no debootstrap to make a base image with")
+    root = tmp_path_factory.mktemp("base")
+    packages = "--include=python3,python3-venv,ca-certificates"
+    made = subprocess.run(
+        ["debootstrap", "--variant=minbase", packages, "bookworm", str(root)],
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip(f"{named} cannot be pulled, and debootstrap fails: {made.stdout[-300:]}")
+    container = done("from", "scratch")
+    done("copy", "--quiet", container, str(root), "/")
+    done("commit", "--quiet", "--rm", container, OWN_BASE)
+    return OWN_BASE
+
+
+@pytest.fixture(scope="module")
+def container(base: str) -> Iterator[str]:
+    """A container of the image; built as `make image` builds it."""
+    mounted = [part for path in _CONFIGURATION for part in ("--volume", f"{path}:{path}:ro")]
+    done("build", "--quiet", "--build-arg", f"PYTHON={base}", *mounted, "--tag", IMAGE, str(ROOT))
+    made = done("from", IMAGE)
+    yield made
+    done("rm", made)
+    done("rmi", IMAGE)
+
+
+def test_the_image_runs_as_it_says(container: str) -> None:
+    """Its entry point, as its user, and under the descheduler's name."""
+    config = json.loads(done("inspect", container))["OCIv1"]["config"]
+
+    assert (config["User"], config["Entrypoint"]) == ("1000:1000", ["rebalancer"])
+    assert done("run", container, "--", "id", "--user") == "1000"
+    assert done("run", container, "--", "rebalancer", "--version") == done(
+        "run", container, "--", "/bin/descheduler", "--version"
+    ).replace("descheduler,", "rebalancer,")
+
+
+def test_the_image_plans(container: str) -> None:
+    """A dry run over the example cluster, with nothing but what the image holds."""
+    mounted = f"{ROOT / 'examples'}:/examples:ro"
+    command = ["rebalancer", "run", "--policy", "safe", "--snapshot", "/examples/cluster.json", "--output", "json"]
+
+    report = json.loads(done("run", "--volume", mounted, container, "--", *command))
+
+    assert report["evictions"]
