@@ -14,6 +14,7 @@ import click
 
 from rebalancer import __version__
 from rebalancer.errors import RebalancerError, UsageError
+from rebalancer.service_flags import service_flags
 
 P = ParamSpec("P")
 
@@ -92,6 +93,7 @@ def main() -> None:
 )
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@service_flags
 @verbosity_option
 @speaking_plainly
 def run(
@@ -109,15 +111,14 @@ def run(
     from rebalancer.app.options import Options  # noqa: PLC0415  see the module's docstring
     from rebalancer.app.run import run  # noqa: PLC0415
 
-    if _seconds("--descheduling-interval", descheduling_interval):
-        raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
     chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
-    outcome = run(
-        Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
+    interval = _seconds("--descheduling-interval", descheduling_interval)
+    exit_code = run(
+        Options(policy=policy, deadline=_seconds("--deadline", deadline), interval=interval, **options),
         lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
+        lambda outcome: _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0)),
     )
-    _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0))
-    sys.exit(outcome.exit_code)
+    sys.exit(exit_code)
 
 
 @main.command()

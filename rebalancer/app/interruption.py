@@ -13,11 +13,15 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Interruption:
     """Catches the signals while it is entered; a container's first process would otherwise not notice SIGTERM.
 
+    Attributes:
+        signal: the name of the last signal that came; empty for none.
+
     Raises:
         Interrupted: a signal came, and nothing was said about what to do then.
     """
 
     def __init__(self) -> None:
+        self.signal = ""
         self._act: Callable[[str], None] = _give_up
         self._before: list[signal.Handlers | int | Callable[[int, FrameType | None], object] | None] = []
 
@@ -36,7 +40,8 @@ class Interruption:
         self._act = act
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
-        self._act(signal.Signals(number).name)
+        self.signal = signal.Signals(number).name
+        self._act(self.signal)
 
 
 def _give_up(name: str) -> None:

@@ -16,7 +16,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import ClusterError, CycleStopped
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
-from rebalancer.kube.client import Client
+from rebalancer.kube.client import Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
@@ -62,18 +62,23 @@ class LiveCluster:
         return {"context": self.connection.context, "server": self.connection.server}
 
 
-def open_cluster(kubeconfig: str | None, context: str | None) -> LiveCluster:
+def open_cluster(kubeconfig: str | None, context: str | None, observe: Observe | None = None) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any.
+        observe: told of every request.
 
     Raises:
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
-    return LiveCluster(connection, Client(connection))
+    return LiveCluster(connection, Client(connection, observe=observe) if observe else Client(connection))
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str]) -> Snapshot:
-    """Read nodes, pods and these kinds; `now` is the time before the first request.
+    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
 
     Raises:
         ClusterError: the API server cannot be reached, or a permission is missing.

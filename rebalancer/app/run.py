@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from rebalancer.app import policies
-from rebalancer.app.options import Confirm, Options, Outcome
+from rebalancer.app.options import Confirm, Deliver, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
 from rebalancer.cluster.cluster import Cluster
@@ -13,18 +13,34 @@ from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
 
 
-def run(options: Options, confirm: Confirm) -> Outcome:
-    """Run one cycle.
+def run(options: Options, confirm: Confirm, deliver: Deliver) -> int:
+    """Run one cycle, or a loop of them until a signal comes; return the exit code.
+
+    Args:
+        options: what to do.
+        confirm: asked before the first eviction.
+        deliver: takes the outcome of each cycle.
 
     Raises:
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
     _agree(options)
+    if options.interval:
+        from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+        run_loop(options, confirm, deliver)
+        return 0
+    outcome = _run_once(options, confirm)
+    deliver(outcome)
+    return outcome.exit_code
+
+
+def _run_once(options: Options, confirm: Confirm) -> Outcome:
     work = work_of(policies.read_policy(options.policy, strict=options.strict))
     if options.snapshot is not None:
         return publish(_plan_offline(options, options.snapshot, work), options)
-    from rebalancer.app.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
+    from rebalancer.app.live_run import run_live  # noqa: PLC0415  as above
 
     return run_live(options, work, confirm)
 
@@ -35,6 +51,10 @@ def _agree(options: Options) -> None:
         raise UsageError("--now goes with --snapshot: a live cluster has its own time")
     if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
         raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+    if options.snapshot is not None and options.interval:
+        raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
 
 def _plan_offline(options: Options, path: str, work: Work) -> Finished:

@@ -1,7 +1,7 @@
 """Requests to the API server: sent with its credentials, answered or explained, retried by meaning."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0
 
+#: The status code of a request that got no answer, as observers are told it.
+NO_ANSWER = 0
+
+#: Told of a request: its method, its path without the query, and the status code of the answer.
+Observe = Callable[[str, str, int], None]
+
 _CHUNK = 1 << 18
 
 
@@ -33,11 +39,18 @@ class Client:
         connection: where the server is, and the credentials.
         request_timeout: seconds without a sign of the server after which a request is given up.
         patience: how reads are tried again.
+        observe: told of every request; the status code is `NO_ANSWER` where none came.
     """
 
     def __init__(
-        self, connection: Connection, *, request_timeout: float = 30.0, patience: Patience | None = None
+        self,
+        connection: Connection,
+        *,
+        request_timeout: float = 30.0,
+        patience: Patience | None = None,
+        observe: Observe = lambda _method, _path, _status: None,
     ) -> None:
+        self._observe = observe
         self._connection = connection
         self._request_timeout = request_timeout
         self._patience = patience or Patience()
@@ -73,8 +86,15 @@ class Client:
             Unreachable: there cannot be one (the server's certificate is not trusted).
             NoCredentials: as for `get`.
         """
+        return self._send_once("POST", path, body, deadline)
+
+    def put(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> Answer:
+        """Replace an object, once; the answer and the errors are those of `post`."""
+        return self._send_once("PUT", path, body, deadline)
+
+    def _send_once(self, method: str, path: str, body: bytes, deadline: Deadline | None) -> Answer:
         until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
-        return self._send("POST", path, body, until)
+        return self._send(method, path, body, until)
 
     def _send(self, method: str, target: str, body: bytes | None, until: Deadline) -> Answer:
         access = self._connection.access()
@@ -106,9 +126,12 @@ class Client:
                 retries=False,  # retried by meaning, and by one rule: see `Patience`
                 redirect=False,
             )
-            return Answer(response.status, response.headers, self._read(response, until))
+            answer = Answer(response.status, response.headers, self._read(response, until))
         except HTTPError as error:
+            self._observe(method, target.partition("?")[0], NO_ANSWER)
             raise self._no_answer(error) from error
+        self._observe(method, target.partition("?")[0], answer.status)
+        return answer
 
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline) -> bytes:
         """Read to the end, however slowly it drips, but not past the deadline."""
