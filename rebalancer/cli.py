@@ -170,6 +170,17 @@ def strategies(name: str | None) -> None:
 
 
 @main.command()
+@click.argument("name", required=False)
+@speaking_plainly
+def presets(name: str | None) -> None:
+    """List the presets, or print one of them, to use as it is or to start from."""
+    from rebalancer.app.describe import describe_preset, list_presets  # noqa: PLC0415
+
+    for line in [describe_preset(name)] if name else list_presets():
+        click.echo(line)
+
+
+@main.command()
 @speaking_plainly
 def schema() -> None:
     """Print the JSON schema of a policy, for editors and checks."""

@@ -18,6 +18,8 @@ Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
 
 from dataclasses import dataclass
 
+_STRICT = "is refused, since strict reading lets nothing pass that has no effect"
+
 
 class RebalancerError(Exception):
     """What went wrong, in words for the person who runs the program."""
@@ -51,12 +53,19 @@ class Problem:
 
 
 class PolicyError(UsageError):
-    """The policy has problems; all of them are in `problems`."""
+    """The policy has problems; all of them are in `problems`.
 
-    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
+    Args:
+        source: where the policy is from.
+        problems: in the order of the file.
+        only_strict: whether it could be used if what has no effect in it were let pass.
+    """
+
+    def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
         self.source = source
         self.problems = problems
-        super().__init__("\n".join([f"policy {source} cannot be used:", *(f"  {each}" for each in problems)]))
+        why = _STRICT if only_strict else "cannot be used"
+        super().__init__("\n".join([f"policy {source} {why}:", *(f"  {each}" for each in problems)]))
 
 
 class SnapshotError(UsageError):

@@ -131,12 +131,12 @@ def _look_further(text: str, findings: Findings) -> None:
     try:
         start, root = next(events, None), next(events, None)
     except yaml.YAMLError as error:
-        findings.ignored(_mark(error), "only the first document of the file counts; the rest is ignored")
+        findings.ignored(_mark(error), "only the first document of the file counts; the rest has no effect")
         return
     empty = isinstance(root, yaml.ScalarEvent) and not root.value
     if isinstance(start, yaml.DocumentStartEvent) and root and not empty:
         place = Place("", _event_line(root))
-        findings.ignored(place, "only the first document of the file counts; this one is ignored")
+        findings.ignored(place, "only the first document of the file counts; this one has no effect")
 
 
 def _compose(text: str) -> yaml.Node | None:
