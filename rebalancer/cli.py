@@ -108,17 +108,30 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     _log(verbosity)
-    from rebalancer.app.options import Options  # noqa: PLC0415  see the module's docstring
-    from rebalancer.app.run import run  # noqa: PLC0415
+    from rebalancer.app.options import Options, Outcome  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.run import run, run_on  # noqa: PLC0415
 
     chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
-    interval = _seconds("--descheduling-interval", descheduling_interval)
-    exit_code = run(
-        Options(policy=policy, deadline=_seconds("--deadline", deadline), interval=interval, **options),
-        lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
-        lambda outcome: _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0)),
+    asked = Options(
+        policy=policy,
+        deadline=_seconds("--deadline", deadline),
+        interval=_seconds("--descheduling-interval", descheduling_interval),
+        **options,
     )
-    sys.exit(exit_code)
+
+    def confirm(cluster: dict[str, str | None], in_cluster: bool) -> None:
+        if not (chosen or in_cluster):
+            _confirm(cluster)
+
+    def deliver(outcome: Outcome) -> None:
+        _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0))
+
+    if asked.interval:
+        run_on(asked, confirm, deliver)
+        return
+    outcome = run(asked, confirm)
+    deliver(outcome)
+    sys.exit(outcome.exit_code)
 
 
 @main.command()

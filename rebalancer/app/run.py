@@ -13,30 +13,32 @@ from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
 
 
-def run(options: Options, confirm: Confirm, deliver: Deliver) -> int:
-    """Run one cycle, or a loop of them until a signal comes; return the exit code.
+def run_on(options: Options, confirm: Confirm, deliver: Deliver) -> None:
+    """Run cycles until a signal comes.
 
     Args:
-        options: what to do.
+        options: what to do, and how often.
         confirm: asked before the first eviction.
         deliver: takes the outcome of each cycle.
+
+    Raises:
+        UsageError: options or policy cannot be used.
+        ClusterError: there is no way to a cluster.
+    """
+    _agree(options)
+    from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+    run_loop(options, confirm, deliver)
+
+
+def run(options: Options, confirm: Confirm) -> Outcome:
+    """Run one cycle.
 
     Raises:
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
     _agree(options)
-    if options.interval:
-        from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
-
-        run_loop(options, confirm, deliver)
-        return 0
-    outcome = _run_once(options, confirm)
-    deliver(outcome)
-    return outcome.exit_code
-
-
-def _run_once(options: Options, confirm: Confirm) -> Outcome:
     work = work_of(policies.read_policy(options.policy, strict=options.strict))
     if options.snapshot is not None:
         return publish(_plan_offline(options, options.snapshot, work), options)
