@@ -3,7 +3,6 @@
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -14,12 +13,12 @@ import click
 
 from rebalancer import __version__
 from rebalancer.errors import RebalancerError, UsageError
+from rebalancer.logs import set_up
 from rebalancer.service_flags import service_flags
 
 P = ParamSpec("P")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-_LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 class _Verbosity(click.IntRange):
@@ -82,7 +81,12 @@ def main() -> None:
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
-    "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True, help="The report."
+    "--output",
+    type=click.Choice(["table", "json", "yaml"]),
+    help="The report; default: table, with --log-format json an object a line.",
+)
+@click.option(
+    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
 )
 @click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
 @click.option(
@@ -98,7 +102,8 @@ def main() -> None:
 @speaking_plainly
 def run(
     policy: str,
-    output: str,
+    output: str | None,
+    log_format: str,
     descheduling_interval: str,
     deadline: str,
     verbosity: int,
@@ -107,10 +112,11 @@ def run(
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    _log(verbosity)
+    set_up(verbosity, as_json=log_format == "json")
     from rebalancer.app.options import Options, Outcome  # noqa: PLC0415  see the module's docstring
     from rebalancer.app.run import run, run_on  # noqa: PLC0415
 
+    shape = output or ("lines" if log_format == "json" else "table")
     chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
     asked = Options(
         policy=policy,
@@ -124,7 +130,7 @@ def run(
             _confirm(cluster)
 
     def deliver(outcome: Outcome) -> None:
-        _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0))
+        _deliver(lambda: _print(outcome.report, shape, everything=verbosity > 0))
 
     if asked.interval:
         run_on(asked, confirm, deliver)
@@ -162,7 +168,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: 
 
     Environment variables, commands and arguments of containers are left out.
     """
-    _log(verbosity)
+    set_up(verbosity, as_json=False)
     from rebalancer.app.capture import capture  # noqa: PLC0415
 
     counts, warnings = capture(kubeconfig, context, path)
@@ -204,11 +210,6 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-def _log(verbosity: int) -> None:
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
-    logging.getLogger("rebalancer").setLevel(_LOG_LEVELS[min(verbosity, len(_LOG_LEVELS) - 1)])
-
-
 def _seconds(option: str, text: str) -> float:
     from rebalancer.args.arguments import parse_duration  # noqa: PLC0415
 
@@ -248,6 +249,13 @@ def _print(report: dict[str, Any], output: str, *, everything: bool) -> None:
         import json  # noqa: PLC0415
 
         click.echo(json.dumps(report, indent=2))
+    elif output == "lines":
+        import json  # noqa: PLC0415
+
+        from rebalancer.report.lines import report_lines  # noqa: PLC0415
+
+        for line in report_lines(report):
+            click.echo(json.dumps(line, ensure_ascii=False))
     elif output == "yaml":
         import yaml  # noqa: PLC0415
 
