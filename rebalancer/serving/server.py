@@ -10,7 +10,6 @@ from typing import Any, Self
 from tornado.http1connection import HTTP1ServerConnection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
-from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from rebalancer.errors import UsageError
@@ -50,8 +49,8 @@ class Server:
     def __init__(self, address: str, port: int, pages: Mapping[str, PageOf], identity: Identity | None) -> None:
         # What clients do wrong is not worth a line each: whoever can reach the port could fill the log.
         logging.getLogger("tornado").setLevel(logging.ERROR)
-        self._sockets = _listen(address, port)
-        self.port = int(self._sockets[0].getsockname()[1])
+        self._listener = _listen(address, port)
+        self.port = int(self._listener.getsockname()[1])
         self._pages = dict(pages)
         self._identity = identity
         self._loop = asyncio.new_event_loop()
@@ -89,7 +88,7 @@ class Server:
             max_body_size=0,
             max_buffer_size=4 * HEADER_BYTES,
         )
-        server.add_sockets(self._sockets)
+        server.add_sockets([self._listener])
         self._ready.set()
         while not self._over.is_set():
             await self._pause()
@@ -155,15 +154,18 @@ class _Handler(RequestHandler):
         self.finish(f"{status_code} {self._reason}\n")
 
 
-def _listen(address: str, port: int) -> list[socket.socket]:
+def _listen(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    both = address == "::" and socket.has_dualstack_ipv6()
     try:
-        return bind_sockets(port, address or None)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+        listener = socket.create_server((address, port), family=family, backlog=MOST_CONNECTIONS, dualstack_ipv6=both)
+    except OSError as error:
         raise UsageError(
-            f"cannot listen on {address or '*'}:{port} (--bind-address, --secure-port): {reason}; "
+            f"cannot listen on {address or '*'}:{port} (--bind-address, --secure-port): {error.strerror}; "
             "--secure-port 0 serves nothing"
         ) from None
+    listener.setblocking(False)
+    return listener
 
 
 def _log_request(handler: RequestHandler) -> None:
