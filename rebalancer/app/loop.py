@@ -1,5 +1,6 @@
 """Cycles for as long as the program runs; what goes wrong in one of them does not end it."""
 
+import gc
 import logging
 import time
 from collections.abc import Callable
@@ -116,6 +117,7 @@ class _Loop:
         self._telemetry.health.cycle_began()
         self._failures = 0 if self._cycle(act) else self._failures + 1
         self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        gc.collect()  # the snapshot is full of cycles, and would else stay until Python sees fit
         self._interruption.then(_leave)
         if self._interruption.signal:
             _leave(self._interruption.signal)

@@ -16,8 +16,6 @@ from rebalancer.errors import UsageError
 from rebalancer.serving.checks import Page, PageOf
 from rebalancer.serving.tls import Identity
 
-_LOG = logging.getLogger(__name__)
-
 #: Seconds for a client's handshake and headers, and for its silence between two requests.
 CLIENT_SECONDS = 10.0
 #: Bytes of a request's headers; longer ones are an error.
@@ -80,7 +78,7 @@ class Server:
 
     async def _serve(self) -> None:
         server = _BoundedServer(
-            Application([(".*", _Handler, {"pages": self._pages})], log_function=_log_request),
+            Application([(".*", _Handler, {"pages": self._pages})], log_function=_say_nothing),
             ssl_options=self._identity.context if self._identity else None,
             idle_connection_timeout=CLIENT_SECONDS,
             body_timeout=CLIENT_SECONDS,
@@ -168,5 +166,5 @@ def _listen(address: str, port: int) -> socket.socket:
     return listener
 
 
-def _log_request(handler: RequestHandler) -> None:
-    _LOG.debug("%s %s: %d", handler.request.method, handler.request.path, handler.get_status())
+def _say_nothing(_handler: RequestHandler) -> None:
+    """Leave probes out of the log: one comes every few seconds, for months."""
