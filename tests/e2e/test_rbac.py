@@ -108,7 +108,9 @@ def test_shipped_rules_suffice(
     assert outcome.exit_code == 0, outcome.stderr
     assert len(outcome.evicted()) == 2
     assert outcome.errors() == {}
-    assert not [request for request in requests if request.status >= 400]
+    # Before the first run there is no Lease: that it was not found is how one is made.
+    assert not [request for request in requests if request.status >= 400 and request.resource != "leases"]
+    assert not [request for request in requests if request.status == 403]
     assert {used(request) for request in requests} == set(NEEDED)
     events = [each for each in metrics.api.list("Event", namespace.name) if each["reason"] == "PodLifeTime"]
     assert {event["involvedObject"]["name"] for event in events} == set(outcome.evicted())

@@ -1,6 +1,9 @@
 """Traces, sent to a collector in this process by the descheduler's flags and by the usual variables."""
 
+import threading
 from concurrent import futures
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
 import pytest
@@ -103,6 +106,46 @@ def test_with_authorities_it_is_tls(three, rebalancer, collect):
     rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-transport-ca-cert", CERTIFICATE)
 
     assert "EvictPod" in collector.spans()
+
+
+def test_the_usual_variables_do_too(three, rebalancer, collect):
+    """Without a flag, over gRPC as is usual."""
+    collector, address = collect()
+    program = replace(rebalancer, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}"})
+
+    program.run(three, ONE)
+
+    assert "EvictPod" in collector.spans()
+
+
+def test_over_http_where_the_variables_say_so(three, rebalancer):
+    """For collectors that speak no gRPC."""
+    taken = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            taken.append((self.path, self.headers["Content-Type"], content))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Stay silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        variables = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+        replace(rebalancer, environment=variables).run(three, ONE)
+        server.shutdown()
+        thread.join()
+
+    assert [each[:2] for each in taken] == [("/v1/traces", "application/x-protobuf")]
+    assert b"EvictPod" in taken[0][2] or taken[0][2][:2] == b"\x1f\x8b"
 
 
 def test_a_rate_of_none_sends_nothing(three, rebalancer, collect):
