@@ -15,7 +15,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import ClusterError, CycleStopped, Unreachable
 from rebalancer.eviction.verdict import IN_PROGRESS, Failed, Granted, Refused, Unknown, Verdict
-from rebalancer.kube.client import Client
+from rebalancer.kube.client import Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
@@ -68,24 +68,30 @@ class LiveCluster:
         return {"context": self.connection.context, "server": self.connection.server}
 
 
-def open_cluster(kubeconfig: str | None, context: str | None, patience: Patience | None = None) -> LiveCluster:
+def open_cluster(
+    kubeconfig: str | None,
+    context: str | None,
+    patience: Patience | None = None,
+    observe: Observe = lambda _method, _path, _status: None,
+) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
         patience: how reads are tried again, and by which clock.
+        observe: told of every request.
 
     Raises:
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
     patience = patience or Patience()
-    return LiveCluster(connection, Client(connection, patience=patience), patience)
+    return LiveCluster(connection, Client(connection, patience=patience, observe=observe), patience)
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
-    """Read nodes, pods and these kinds; `now` is the time before the first request.
+    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
 
     Args:
         live: the API server.

@@ -41,7 +41,16 @@ def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
         PolicyError: it has problems.
         UsageError: there is no such file and no such preset.
     """
-    return load_policy(_policy_text(name), known_plugins(), source=name, strict=strict)
+    return parse_policy(policy_text(name), name, strict=strict)
+
+
+def parse_policy(text: str, name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy from its text; `name` is what messages call it.
+
+    Raises:
+        PolicyError: it has problems.
+    """
+    return load_policy(text, known_plugins(), source=name, strict=strict)
 
 
 def schema() -> dict[str, Any]:
@@ -49,7 +58,12 @@ def schema() -> dict[str, Any]:
     return policy_schema(known_plugins())
 
 
-def _policy_text(name: str) -> str:
+def policy_text(name: str) -> str:
+    """Return the text of a policy by its file's path, `-` for standard input, or a preset's name.
+
+    Raises:
+        UsageError: there is no such file and no such preset.
+    """
     try:
         if name in presets() and not Path(name).exists():
             return (preset_directory() / f"{name}.yaml").read_text()

@@ -120,16 +120,16 @@ class ControlPlane:
         """Where the audit log ends now; see `requests_since`."""
         return (self.directory / "audit.jsonl").stat().st_size
 
-    def requests_since(self, offset: int, user: str = "program") -> list[audit.Request]:
-        """Return all requests that the API server has answered to a user since `audit_offset`, in order.
+    def requests_since(self, offset: int, user: str | None = "program") -> list[audit.Request]:
+        """Return all requests that the API server has answered to a user (None: to anybody) since `audit_offset`.
 
-        A request of our own marks the end, so none answered before this call is missing.
+        In order.  A request of our own marks the end, so none answered before this call is missing.
         """
         log = self.directory / "audit.jsonl"
         mark = secrets.token_hex(8)
         self.api.request("GET", "/version", query={"mark": mark})
         wait_for(lambda: mark.encode() in log.read_bytes(), "the audit log up to date")
-        return [request for request in audit.read_audit(log, offset) if request.user == user]
+        return [request for request in audit.read_audit(log, offset) if user in (None, request.user)]
 
     def keep_logs(self, folder: Path) -> None:
         """Copy all logs into a folder, which is made."""

@@ -73,9 +73,9 @@ class Program:
         return self(*self.arguments(server, policy), *options)
 
     def arguments(self, server: FakeApiServer, policy: Mapping[str, Any]) -> Sequence[object]:
-        """Return the arguments of `run` for a server and a policy."""
+        """Return the arguments of `run` for a server and a policy; taking turns has tests of its own."""
         kubeconfig = server.kubeconfig(self.folder)
-        return ("run", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
+        return ("run", "--no-lease", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
 
     def policy(self, document: Mapping[str, Any]) -> Path:
         path = self.folder / "policy.yaml"

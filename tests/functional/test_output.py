@@ -132,7 +132,6 @@ def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options
     ("options", "words"),
     [
         (("--now", "2026-01-15T12:00:00Z"), "--snapshot"),
-        (("--descheduling-interval", "5m"), "--descheduling-interval"),
         (("--descheduling-interval", "often"), "--descheduling-interval"),
         (("--output", "xml"), "'xml'"),
         (("--frobnicate",), "--frobnicate"),
