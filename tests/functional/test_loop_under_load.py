@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.probing import ask
-from tests.functional.test_loop import SUCCEEDED, Loop
+from tests.functional.test_loop import FAILED, SUCCEEDED, Loop
 
 SCRAPES = 1000
 SLOW = 250
@@ -43,11 +43,11 @@ def rude_client(port):
             return
 
 
-def test_scrapes_and_slow_clients_do_not_delay_cycles(loop):
+def test_cycles_go_on_under_scrapes_and_slow_clients(loop):
     """A thousand scrapes and more slow clients than there are connections; each probe is answered, each cycle runs."""
     loop.wait_metric(SUCCEEDED, 3)
     before = descriptors(loop.process)
-    good, skipped = loop.metric(SUCCEEDED), loop.metric("rebalancer_ticks_skipped_total")
+    good = loop.metric(SUCCEEDED)
     slow = [slow_client(loop.port) for _ in range(SLOW)]
 
     with ThreadPoolExecutor(8) as pool:
@@ -62,7 +62,7 @@ def test_scrapes_and_slow_clients_do_not_delay_cycles(loop):
     assert answers == [200] * SCRAPES
     assert len(done) == 20
     assert ask(loop.port, "/healthz").status == 200
-    cycles, late = loop.metric(SUCCEEDED) - good, loop.metric("rebalancer_ticks_skipped_total") - skipped
-    assert cycles > late
+    assert loop.metric(SUCCEEDED) >= good + 3
+    assert loop.metric(FAILED) == 0
     wait_for(lambda: descriptors(loop.process) <= before, "no descriptor more than before", 60)
     assert loop.end().exit_code == 0
