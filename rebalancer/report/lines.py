@@ -4,13 +4,13 @@ No line grows with the cluster, so that log collectors take all of them.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Line = dict[str, Any]
 
 
-def report_lines(report: Line) -> Iterator[Line]:
+def report_lines(report: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the objects of a report; `kind` says which each is."""
     for eviction in report["evictions"]:
         yield {"kind": "Eviction", "ts": report["now"], "dryRun": report["dryRun"], **eviction}
