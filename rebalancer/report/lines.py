@@ -27,7 +27,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[Line]:
     yield _summary(report)
 
 
-def _summary(report: Line) -> Line:
+def _summary(report: Mapping[str, Any]) -> Line:
     return _about(
         report,
         "Summary",
@@ -41,5 +41,5 @@ def _summary(report: Line) -> Line:
     )
 
 
-def _about(report: Line, kind: str, **more: Any) -> Line:
+def _about(report: Mapping[str, Any], kind: str, **more: Any) -> Line:
     return {"kind": kind, "ts": report["now"], **more}
