@@ -8,8 +8,8 @@
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   └── Forbidden         names the verb and the resource that is missing
-    ├── StrategyError         one strategy cannot run; the others do
-    └── Interrupted           a signal before the first eviction        exit 1
+    └── StrategyError         one strategy cannot run; the others do
+    Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
 
@@ -94,8 +94,18 @@ class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
 
 
-class Interrupted(RebalancerError):  # noqa: N818  the field's word
-    """A signal ended the program before it evicted anything; the message names it."""
+class Interrupted(BaseException):
+    """A signal ended the program before it evicted anything; the message names it.
+
+    Derives from BaseException so that no strategy takes it for an error of its own.
+
+    Attributes:
+        exit_code: 128 and the number of the signal, as shells have it.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
 
 
 class CycleOver(BaseException):

@@ -1,8 +1,10 @@
 """One run from options to report, on a file or on a live cluster."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
+from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import Confirm, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
@@ -12,9 +14,18 @@ from rebalancer.errors import UsageError
 from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
 
+if TYPE_CHECKING:
+    from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
 
-def run(options: Options, confirm: Confirm) -> Outcome:
+
+def run(options: Options, confirm: Confirm, interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
     """Run one cycle.
+
+    Args:
+        options: what to do.
+        confirm: asked before the first eviction.
+        interruption: entered; told what a signal means once there is something to finish.
+        patience: how requests to the API server are tried again, and by which clock.
 
     Raises:
         UsageError: options, policy or file cannot be used.
@@ -26,7 +37,7 @@ def run(options: Options, confirm: Confirm) -> Outcome:
         return publish(_plan_offline(options, options.snapshot, work), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
-    return run_live(options, work, confirm)
+    return run_live(options, work, confirm, interruption, patience)
 
 
 def _agree(options: Options) -> None:

@@ -61,11 +61,12 @@ def publish(finished: Finished, options: Options) -> Outcome:
     ledger = finished.ledger
     if ledger.skipped:
         _LOG.warning("nothing was done: %s", ledger.skipped)
-    # A Job starts a failed pod again with fresh limits, so a run that has evicted does not end in an error by itself.
-    exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not ledger.evictions) else 0
+    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
+    has_spent = bool(ledger.evictions or ledger.unknown)
+    exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
     return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
 
 
 def has_failed(ledger: Ledger) -> bool:
     """Say whether some part of a cycle failed."""
-    return bool(ledger.failures or ledger.stopped or any(run.error for run in ledger.runs))
+    return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

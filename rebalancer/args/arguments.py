@@ -41,8 +41,8 @@ def _as_number(text: str) -> str:
     return ""
 
 
-Int = Annotated[int, BeforeValidator(_number)]
-"""A whole number; `5.0` is one, `5.5` and `"5"` are not."""
+Int = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_number)]
+"""A whole number of 64 bits; `5.0` is one, `5.5` and `"5"` are not."""
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 """A whole number that is not negative."""
@@ -147,7 +147,7 @@ Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 
 #: For JSON schemas; says which arguments are durations.
 DURATION_PATTERN = r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
-_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

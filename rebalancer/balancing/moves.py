@@ -104,7 +104,7 @@ class Moves:
         with self._cluster.scope() as attempt:
             arrival = self._destinations.expect(candidate.pod, destination, tuple(excess.points))
             verdict = self._evict(candidate.pod, f"{reason}; {relieved_by(excess, left)} to {arrival}")
-            if verdict.gone and not isinstance(verdict, Refused):
+            if verdict.leaving:
                 self._evicted[source.node.name] += 1
                 attempt.keep()
         return verdict

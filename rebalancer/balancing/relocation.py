@@ -13,7 +13,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
-from rebalancer.eviction.verdict import Failed, Refused
+from rebalancer.eviction.verdict import Refused
 
 
 class Relocation:
@@ -95,7 +95,7 @@ class Relocation:
             verdict = self._evict(pod, reason)
             if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
                 return
-            if verdict.granted or (isinstance(verdict, Failed) and verdict.unknown):
+            if verdict.leaving:
                 evicted += 1
                 room.take(amounts)
 

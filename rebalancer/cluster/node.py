@@ -19,6 +19,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         addresses: address by type, like InternalIP.
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where that does not say.
+        problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
     name: str
@@ -31,3 +32,4 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     addresses: Mapping[str, str] = {}
     seen: datetime | None = None
     kubelet_version: str = ""
+    problem: str = ""

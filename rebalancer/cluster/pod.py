@@ -17,6 +17,9 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 #: Value of the class `system-cluster-critical`; from here on a pod is critical.
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 
+#: The classes whose pods are critical, also where the number that they stand for is missing.
+SYSTEM_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """An ownerReference; the one with `controller` set looks after the pod."""
@@ -70,6 +73,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
         anti_affinity: required pod anti-affinity.
         local_storage: some volume is a hostPath or an emptyDir.
         resource_claims: the pod claims devices.
+        priority_class: spec.priorityClassName.
         qos: quality of service derived from the containers.
         problem: why this spec cannot be trusted; empty if it can.
     """
@@ -87,6 +91,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     priority: int | None = None
     local_storage: bool = False
     resource_claims: bool = False
+    priority_class: str = ""
     qos: str = "BestEffort"
     problem: str = ""
 
@@ -116,7 +121,16 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
-    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object."""
+    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object.
+
+    Attributes:
+        static: it comes from anywhere but the API server.
+        evict_annotation: annotated as one that may go whatever protects it.
+        marked_critical: annotated as critical.
+        remark: what is odd about its annotations and worth a warning; empty if nothing is.
+        problem: why the pod could not be read in full; empty if it could.
+        evacuating: another controller has taken its eviction over in an earlier cycle, and has not finished.
+    """
 
     namespace: str
     name: str
@@ -141,6 +155,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     static: bool = False
     evict_annotation: bool = False
     prefer_no_eviction: bool = False
+    marked_critical: bool = False
+    remark: str = ""
+    evacuating: bool = False
     problem: str = ""
 
     def __str__(self) -> str:

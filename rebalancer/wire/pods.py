@@ -8,21 +8,12 @@ import msgspec
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts
+from rebalancer.wire.annotations import Annotations
 from rebalancer.wire.intern import Interned
+from rebalancer.wire.objects import Int32
 from rebalancer.wire.podspec import ContainerKey, SpecKey, decode, decode_list, make_spec
 
 _DEFAULT_NAMESPACE = "default"
-
-
-class _Annotations(msgspec.Struct, gc=False):
-    """The annotations that mean something here; the names are the reference's and the kubelet's."""
-
-    evict: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/evict")
-    prefer_no_eviction: str | None = msgspec.field(
-        default=None, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
-    )
-    mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
-    source: str | None = msgspec.field(default=None, name="kubernetes.io/config.source")
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -30,7 +21,7 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = msgspec.Raw()
-    annotations: _Annotations | None = None
+    annotations: Annotations | None = None
     owner_references: msgspec.Raw = msgspec.Raw()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
@@ -64,7 +55,8 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     tolerations: msgspec.Raw = msgspec.Raw()
     topology_spread_constraints: msgspec.Raw = msgspec.Raw()
     resource_claims: list[msgspec.Raw] | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
+    priority_class_name: str | None = None
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -138,10 +130,12 @@ class PodDecoder:
         """Return the pod.
 
         Raises:
-            ValueError: labels or owners cannot be read.
+            ValueError: it has no name, or its labels or owners cannot be read.
         """
+        if not wire.metadata.name:
+            raise ValueError("it has no name")
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
-        annotations = metadata.annotations or _Annotations()
+        annotations = metadata.annotations or Annotations()
         pod_spec = self._specs(_spec_key(spec))
         conditions = tuple(map(_condition, status.conditions or ()))
         return Pod(
@@ -164,10 +158,13 @@ class PodDecoder:
             init_containers=self._container_statuses(status.init_container_statuses),
             ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
             claims=_claims(spec),
-            mirror=annotations.mirror is not None,
-            static=annotations.source not in (None, "api"),
-            evict_annotation=annotations.evict not in (None, "false"),
-            prefer_no_eviction=annotations.prefer_no_eviction is not None,
+            mirror=annotations.mirror,
+            static=annotations.static,
+            evict_annotation=annotations.evictable,
+            prefer_no_eviction=annotations.avoids_eviction,
+            marked_critical=annotations.critical,
+            remark=annotations.remark,
+            evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
         )
 
@@ -178,10 +175,12 @@ class PodDecoder:
             ValueError: not even that.
         """
         plain = msgspec.json.decode(raw, type=_PlainPod)
+        if not plain.metadata.name:
+            raise ValueError("it has no name")
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=str(plain.metadata.name or ""),
+            name=str(plain.metadata.name),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
             spec=make_spec(_spec_key(_Spec())),
@@ -190,6 +189,11 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
+    annotated = annotations.evict_only is not None and annotations.in_progress is not None
+    return annotated and status.phase not in ("Succeeded", "Failed")
 
 
 def _spec_key(spec: _Spec) -> SpecKey:
@@ -204,6 +208,7 @@ def _spec_key(spec: _Spec) -> SpecKey:
         tolerations=bytes(spec.tolerations),
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
+        priority_class=spec.priority_class_name or "",
         local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
         resource_claims=bool(spec.resource_claims),
     )

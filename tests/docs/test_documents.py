@@ -121,20 +121,6 @@ def test_the_guide_names_every_argument_of_the_evictor() -> None:
         assert f"`{field.alias}`" in guide
 
 
-def differences() -> list[str]:
-    lines = (ROOT / "docs/differences.md").read_text().splitlines()
-    return [line for line in lines if line.startswith("| ") and not line.startswith("| here |")]
-
-
-@pytest.mark.parametrize("row", differences())
-def test_each_difference_names_a_test_that_exists(row: str) -> None:
-    """A row that names no test, or one that is gone, is a claim without proof."""
-    named = re.search(r"`(tests/[\w/]+\.py)::(\w+)` \|$", row)
-
-    assert named
-    assert f"def {named[2]}(" in (ROOT / named[1]).read_text()
-
-
 def test_the_example_strategy_works() -> None:
     """The strategy that the architecture document shows picks pods as it says."""
     source = next(body for body in blocks(ROOT / "docs/architecture.md", "python") if "class EvictByPhase" in body)

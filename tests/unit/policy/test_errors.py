@@ -225,3 +225,26 @@ def test_a_long_value_is_cut_in_the_message():
     (problem,) = args_problems("PodLifeTime", "{states: [" + "x" * 500 + "]}")
 
     assert len(problem) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "words"),
+    [
+        pytest.param("a: [", 1, "this is neither YAML nor JSON", id="what cannot be parsed"),
+        pytest.param("# nothing\n", 1, "the policy is empty", id="nothing"),
+        pytest.param("[]", 1, "a policy is a map of keys", id="a list"),
+    ],
+)
+def test_a_file_that_is_no_map_has_one_problem(text, count, words):
+    """Nobody is told that a policy is empty because it could not be parsed."""
+    found = problems(text)
+
+    assert len(found) == count
+    assert words in found[0]
+
+
+def test_a_value_that_cannot_be_read_hides_no_other_problem():
+    """Each has its line, and one reading shows both."""
+    found = problems(HEAD + "gracePeriodSeconds: !!int x\nmaxNoOfPodsToEvictTotal: -1\nprofiles: []\n")
+
+    assert [each.split(":")[0] for each in found] == ["line 3, gracePeriodSeconds", "line 4, maxNoOfPodsToEvictTotal"]
