@@ -1,4 +1,4 @@
-"""How many pods an owner without a PDB may lose in one cycle: a quarter, rounded down, and at least one."""
+"""The quarter of its pods that an owner may lose in one cycle, in the two roundings that there are good reasons for."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,8 +10,17 @@ _PARTS = 4
 
 
 def most_lost(number: int) -> int:
-    """Return how many of so many pods their owner may lose in one cycle."""
+    """Return how many of so many pods an owner without a PDB may lose in one cycle: rounded down, and at least one."""
     return max(1, number // _PARTS)
+
+
+def most_that_may_have_moved(number: int) -> int:
+    """Return how many of so many pods an earlier cycle may have moved: rounded up.
+
+    A PDB takes the place of the limit above, and Kubernetes rounds `maxUnavailable: 25%` up.  Rounded down, the second
+    of five pods that left together would be moved again in the next cycle.
+    """
+    return -(-number // _PARTS)
 
 
 class OwnerShares:

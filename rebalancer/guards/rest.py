@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.verdict import Refused
-from rebalancer.guards.owner_shares import most_lost
+from rebalancer.guards.owner_shares import most_that_may_have_moved
 
 #: Pods of one owner that were created within so much time were created together.
 _TOGETHER = timedelta(seconds=15)
@@ -53,4 +53,4 @@ def _first_creations(pods: Iterable[Pod]) -> dict[str, datetime | None]:
 def _first_of(created: list[datetime]) -> datetime | None:
     first = min(created)
     together = sum(each - first <= _TOGETHER for each in created)
-    return first if together > most_lost(len(created)) else None
+    return first if together > most_that_may_have_moved(len(created)) else None
