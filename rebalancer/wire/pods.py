@@ -1,5 +1,6 @@
 """Pods from the API server's JSON."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,8 @@ from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, 
 from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts
 from rebalancer.wire.intern import Interned
-from rebalancer.wire.podspec import ContainerKey, SpecKey, decode, decode_list, make_spec
+from rebalancer.wire.parts import decode, decode_list
+from rebalancer.wire.podspec import ContainerKey, SpecKey, make_spec
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -39,6 +41,7 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
 class _Container(msgspec.Struct, gc=False, rename="camel"):
     image: str | None = None
     resources: msgspec.Raw = msgspec.Raw()
+    ports: msgspec.Raw = msgspec.Raw()
     restart_policy: str | None = None
 
 
@@ -46,10 +49,21 @@ class _Claim(msgspec.Struct, gc=False, rename="camel"):
     claim_name: str = ""
 
 
+class _ImageVolume(msgspec.Struct, gc=False):
+    reference: str | None = None
+
+
 class _Volume(msgspec.Struct, gc=False, rename="camel"):
     host_path: msgspec.Raw = msgspec.Raw()
     empty_dir: msgspec.Raw = msgspec.Raw()
     persistent_volume_claim: _Claim | None = None
+    name: str = ""
+    ephemeral: dict[str, msgspec.Raw] | None = None
+    image: _ImageVolume | None = None
+    gce_persistent_disk: msgspec.Raw | None = None
+    aws_elastic_block_store: msgspec.Raw | None = None
+    iscsi: msgspec.Raw | None = None
+    rbd: msgspec.Raw | None = None
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -65,6 +79,9 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     topology_spread_constraints: msgspec.Raw = msgspec.Raw()
     resource_claims: list[msgspec.Raw] | None = None
     priority: int | None = None
+    scheduler_name: str | None = None
+    scheduling_gates: list[msgspec.Raw] | None = None
+    preemption_policy: str | None = None
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -97,6 +114,7 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
     phase: str | None = None
     reason: str | None = None
     qos_class: str | None = None
+    nominated_node_name: str | None = None
     start_time: datetime | None = None
     conditions: list[_Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
@@ -164,6 +182,8 @@ class PodDecoder:
             init_containers=self._container_statuses(status.init_container_statuses),
             ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
             claims=_claims(spec),
+            own_claims=_own_claims(metadata.name, spec),
+            nominated_node=status.nominated_node_name or "",
             mirror=annotations.mirror is not None,
             static=annotations.source not in (None, "api"),
             evict_annotation=annotations.evict not in (None, "false"),
@@ -206,6 +226,11 @@ def _spec_key(spec: _Spec) -> SpecKey:
         priority=spec.priority,
         local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
         resource_claims=bool(spec.resource_claims),
+        scheduler=spec.scheduler_name or "",
+        gated=bool(spec.scheduling_gates),
+        preemption=spec.preemption_policy or "",
+        image_volumes=tuple(each.image.reference or "" for each in volumes if each.image is not None),
+        disks=tuple(disk for each in volumes for disk in _disks(each)),
     )
 
 
@@ -214,7 +239,9 @@ def _present(raw: msgspec.Raw) -> bool:
 
 
 def _container_key(container: _Container) -> ContainerKey:
-    return ContainerKey(container.image or "", bytes(container.resources), container.restart_policy == "Always")
+    return ContainerKey(
+        container.image or "", bytes(container.resources), container.restart_policy == "Always", bytes(container.ports)
+    )
 
 
 def _claims(spec: _Spec) -> tuple[str, ...]:
@@ -223,6 +250,23 @@ def _claims(spec: _Spec) -> tuple[str, ...]:
         for each in spec.volumes or ()
         if each.persistent_volume_claim is not None
     )
+
+
+def _own_claims(pod: str, spec: _Spec) -> tuple[str, ...]:
+    """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
+    return tuple(f"{pod}-{each.name}" for each in spec.volumes or () if each.ephemeral is not None)
+
+
+def _disks(volume: _Volume) -> Iterator[tuple[str, bytes]]:
+    """Yield the disk that a volume names in the pod itself, which few do."""
+    if volume.gce_persistent_disk is not None:
+        yield "gcePersistentDisk", bytes(volume.gce_persistent_disk)
+    if volume.aws_elastic_block_store is not None:
+        yield "awsElasticBlockStore", bytes(volume.aws_elastic_block_store)
+    if volume.iscsi is not None:
+        yield "iscsi", bytes(volume.iscsi)
+    if volume.rbd is not None:
+        yield "rbd", bytes(volume.rbd)
 
 
 def _condition(wire: _Condition) -> Condition:

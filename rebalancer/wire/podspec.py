@@ -1,16 +1,14 @@
 """A pod's spec from its interned parts: equal parts make one shared `PodSpec`."""
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, effective_requests, parse_resources
-from rebalancer.wire import parts
-
-T = TypeVar("T")
-M = TypeVar("M")
+from rebalancer.wire import parts, placement
+from rebalancer.wire.parts import decode, decode_list
 
 
 class ContainerKey(NamedTuple):
@@ -19,6 +17,7 @@ class ContainerKey(NamedTuple):
     image: str
     resources: bytes
     restartable: bool
+    ports: bytes = b""
 
 
 class SpecKey(NamedTuple):
@@ -35,16 +34,11 @@ class SpecKey(NamedTuple):
     priority: int | None
     local_storage: bool
     resource_claims: bool
-
-
-def decode(raw: bytes, kind: type[T]) -> T | None:
-    """Decode the bytes of an optional part; absent and null are None."""
-    return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
-
-
-def decode_list(raw: bytes, wire: type[T], convert: Callable[[T], M]) -> tuple[M, ...]:
-    """Decode the bytes of an optional list and convert each item."""
-    return tuple(convert(each) for each in decode(raw, list[wire]) or ())  # type: ignore[valid-type]  # a type at run time
+    scheduler: str = ""
+    gated: bool = False
+    preemption: str = ""
+    image_volumes: tuple[str, ...] = ()
+    disks: tuple[tuple[str, bytes], ...] = ()
 
 
 def make_spec(key: SpecKey) -> PodSpec:
@@ -66,6 +60,7 @@ def _spec(key: SpecKey) -> PodSpec:
     containers = [_resources(each.resources) for each in key.containers]
     init_containers = [_resources(each.resources) for each in key.init_containers]
     pod_level = _resources(key.resources)
+    overhead = parse_resources(decode(key.overhead, parts.Quantities) or {})
     affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
     required = affinity.node_affinity and affinity.node_affinity.required
     preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
@@ -78,7 +73,7 @@ def _spec(key: SpecKey) -> PodSpec:
                 for (requests, _), container in zip(init_containers, key.init_containers, strict=True)
             ],
             pod_level[0],
-            parse_resources(decode(key.overhead, parts.Quantities) or {}),
+            overhead,
         ),
         requested=frozenset(name for requests, _ in (*containers, *init_containers) for name in requests),
         images=tuple(container.image for container in key.containers),
@@ -93,6 +88,26 @@ def _spec(key: SpecKey) -> PodSpec:
         local_storage=key.local_storage,
         resource_claims=key.resource_claims,
         qos=quality_of_service([*containers, *init_containers]),
+        placement=placement.placement(
+            placement.Sources(
+                containers=tuple(
+                    placement.ContainerSource(each.image, requests, each.restartable, each.ports)
+                    for each, (requests, _) in zip(key.containers, containers, strict=True)
+                ),
+                init_containers=tuple(
+                    placement.ContainerSource(each.image, requests, each.restartable, each.ports)
+                    for each, (requests, _) in zip(key.init_containers, init_containers, strict=True)
+                ),
+                pod_level=pod_level[0],
+                overhead=overhead,
+                affinity=key.affinity,
+                scheduler=key.scheduler,
+                gated=key.gated,
+                preemption=key.preemption,
+                image_volumes=key.image_volumes,
+                disks=key.disks,
+            )
+        ),
     )
 
 
