@@ -8,7 +8,7 @@ import msgspec
 
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.wire import metrics, objects
+from rebalancer.wire import companions, metrics, objects, storage
 from rebalancer.wire.pods import PodDecoder, PodWire
 
 W = TypeVar("W")
@@ -99,6 +99,10 @@ class Folder(Generic[W, T]):
         self.warnings.append(f"{self._kind} {name} is malformed and ignored: {problem}")
 
 
+def _new_folder(kind: str, wire: type[W], convert: Callable[[W], T]) -> Callable[[], Folder[W, T]]:
+    return lambda: Folder(kind, wire, convert)
+
+
 class Collection:
     """The objects of a cluster, collected kind by kind.
 
@@ -114,10 +118,10 @@ class Collection:
             "Namespace": lambda: Folder("Namespace", objects.NamespaceWire, objects.namespace),
             "PodDisruptionBudget": lambda: Folder("PodDisruptionBudget", objects.BudgetWire, objects.budget),
             "PriorityClass": lambda: Folder("PriorityClass", objects.PriorityClassWire, objects.priority_class),
-            "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", objects.ClaimWire, objects.claim),
+            "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", storage.ClaimWire, storage.claim),
             "NodeMetrics": lambda: Folder("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics),
             "PodMetrics": lambda: Folder("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics),
-        }
+        } | {kind: _new_folder(kind, *how) for kind, how in companions.KINDS.items()}
         self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._new}
         self.seen: set[str] = set()
 
@@ -150,7 +154,8 @@ class Collection:
             namespaces=self._map("Namespace"),
             budgets=self._budgets(),
             priority_classes=self._map("PriorityClass"),
-            claims=self._map("PersistentVolumeClaim"),
+            claims=self._storage_classes(),
+            companions=companions.companions(self._items),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings), *left_alone),
@@ -161,6 +166,13 @@ class Collection:
             return None
         items = self.folders["PodDisruptionBudget"].items
         return tuple({(budget.namespace, budget.name): budget for budget in items}.values())
+
+    def _items(self, kind: str) -> list[Any] | None:
+        return self.folders[kind].items if kind in self.seen else None
+
+    def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
+        claims = self._items("PersistentVolumeClaim")
+        return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
         return tuple(self.folders[kind].items) if kind in self.seen else None

@@ -1,0 +1,82 @@
+"""What the scheduler reads beside nodes and pods, from the API server's JSON."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
+from rebalancer.wire import storage
+from rebalancer.wire.parts import selector
+
+
+class _Spec(msgspec.Struct):
+    selector: dict[str, Any] | None = None
+
+
+class _SelectingWire(msgspec.Struct):
+    metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_Selecting = tuple[tuple[str, str], LabelSelector | None]
+
+
+def _by_labels(wire: _SelectingWire) -> _Selecting:
+    """Return the key and the selector of a kind whose selector is a map of labels; an empty one is none."""
+    found = EVERYTHING.narrowed({key: str(value) for key, value in (wire.spec.selector or {}).items()})
+    return _key(wire), found or None
+
+
+def _by_selector(wire: _SelectingWire) -> _Selecting:
+    return _key(wire), selector(wire.spec.selector)
+
+
+def _key(wire: _SelectingWire) -> tuple[str, str]:
+    return wire.metadata.namespace or "default", wire.metadata.name
+
+
+#: What decodes each kind, and what converts it.
+KINDS: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
+    "Service": (_SelectingWire, _by_labels),
+    "ReplicationController": (_SelectingWire, _by_labels),
+    "ReplicaSet": (_SelectingWire, _by_selector),
+    "StatefulSet": (_SelectingWire, _by_selector),
+    "PersistentVolume": (storage.VolumeWire, storage.volume),
+    "StorageClass": (storage.StorageClassWire, storage.storage_class),
+    "CSINode": (storage.CsiNodeWire, storage.csi_node),
+    "CSIDriver": (storage.CsiDriverWire, storage.csi_driver),
+    "CSIStorageCapacity": (storage.StorageCapacityWire, storage.storage_capacity),
+    "VolumeAttachment": (storage.AttachmentWire, storage.attachment),
+}
+
+
+def companions(items: Callable[[str], list[Any] | None]) -> Companions:
+    """Return the objects.
+
+    Args:
+        items: tells what was read of a kind, None if it was not.
+    """
+
+    def mapped(kind: str) -> dict[Any, Any] | None:
+        found = items(kind)
+        return None if found is None else dict(found)
+
+    def listed(kind: str) -> tuple[Any, ...] | None:
+        found = items(kind)
+        return None if found is None else tuple(found)
+
+    return Companions(
+        services=mapped("Service"),
+        replica_sets=mapped("ReplicaSet"),
+        replication_controllers=mapped("ReplicationController"),
+        stateful_sets=mapped("StatefulSet"),
+        claims=mapped("PersistentVolumeClaim"),
+        volumes=mapped("PersistentVolume"),
+        storage_classes=mapped("StorageClass"),
+        csi_nodes=mapped("CSINode"),
+        csi_drivers=mapped("CSIDriver"),
+        storage_capacities=listed("CSIStorageCapacity"),
+        attachments=listed("VolumeAttachment"),
+    )

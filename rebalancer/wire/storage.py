@@ -1,0 +1,277 @@
+"""Claims, volumes and what else says where volumes may be, from the API server's JSON."""
+
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.quantity import parse_quantity
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    Attachment,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    StorageCapacity,
+    StorageClass,
+    Volume,
+)
+from rebalancer.wire.parts import NodeSelectorWire, Quantities, node_term, selector
+
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+_MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """What is used of such an object's metadata."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Resources(msgspec.Struct):
+    requests: Quantities | None = None
+
+
+class _ClaimSpec(msgspec.Struct, rename="camel"):
+    storage_class_name: str | None = None
+    volume_name: str | None = None
+    access_modes: list[str] | None = None
+    resources: _Resources | None = None
+    selector: dict[str, Any] | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class ClaimWire(msgspec.Struct):
+    """A PersistentVolumeClaim as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
+
+
+def claim(wire: ClaimWire) -> tuple[tuple[str, str], Claim]:
+    """Return namespace and name, and the claim.
+
+    Raises:
+        ValueError: its selector or its size cannot be read.
+    """
+    namespace, name, spec = wire.metadata.namespace or "default", wire.metadata.name, wire.spec
+    annotations = wire.metadata.annotations or {}
+    requests = (spec.resources and spec.resources.requests) or {}
+    return (namespace, name), Claim(
+        namespace=namespace,
+        name=name,
+        uid=wire.metadata.uid,
+        storage_class=spec.storage_class_name or "",
+        volume=spec.volume_name or "",
+        bound=bool(spec.volume_name) and _BIND_COMPLETED in annotations,
+        access_modes=frozenset(spec.access_modes or ()),
+        requested=parse_quantity(requests.get("storage", 0)),
+        selector=selector(spec.selector),
+        selected_node=annotations.get(_SELECTED_NODE, ""),
+        filesystem=spec.volume_mode != "Block",
+        terminating=wire.metadata.deletion_timestamp is not None,
+        attributes_class=spec.volume_attributes_class_name or "",
+    )
+
+
+class _ClaimReference(msgspec.Struct):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _NodeAffinity(msgspec.Struct):
+    required: NodeSelectorWire | None = None
+
+
+class _Csi(msgspec.Struct, rename="camel"):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class _VolumeSpec(msgspec.Struct, rename="camel"):
+    storage_class_name: str | None = None
+    capacity: Quantities | None = None
+    access_modes: list[str] | None = None
+    node_affinity: _NodeAffinity | None = None
+    claim_ref: _ClaimReference | None = None
+    csi: _Csi | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class _VolumeStatus(msgspec.Struct):
+    phase: str | None = None
+
+
+class VolumeWire(msgspec.Struct):
+    """A PersistentVolume as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
+    status: _VolumeStatus | None = None
+
+
+def volume(wire: VolumeWire) -> tuple[str, Volume]:
+    """Return name and volume.
+
+    Raises:
+        ValueError: its size cannot be read.
+    """
+    spec, reference = wire.spec, wire.spec.claim_ref
+    required = spec.node_affinity and spec.node_affinity.required
+    csi = spec.csi or _Csi()
+    return wire.metadata.name, Volume(
+        name=wire.metadata.name,
+        labels=wire.metadata.labels or {},
+        storage_class=spec.storage_class_name or "",
+        capacity=parse_quantity((spec.capacity or {}).get("storage", 0)),
+        access_modes=frozenset(spec.access_modes or ()),
+        node_terms=tuple(map(node_term, required.node_selector_terms or ())) if required else None,
+        claim=(reference.namespace, reference.name, reference.uid) if reference else None,
+        phase=(wire.status and wire.status.phase) or "",
+        driver=csi.driver,
+        handle=csi.volume_handle,
+        filesystem=spec.volume_mode != "Block",
+        terminating=wire.metadata.deletion_timestamp is not None,
+        attributes_class=spec.volume_attributes_class_name or "",
+    )
+
+
+class _TopologyRequirement(msgspec.Struct):
+    key: str = ""
+    values: list[str] | None = None
+
+
+class _Topology(msgspec.Struct, rename="camel"):
+    match_label_expressions: list[_TopologyRequirement] | None = None
+
+
+class StorageClassWire(msgspec.Struct, rename="camel"):
+    """A StorageClass as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[_Topology] | None = None
+
+
+def storage_class(wire: StorageClassWire) -> tuple[str, StorageClass]:
+    """Return name and StorageClass."""
+    return wire.metadata.name, StorageClass(
+        name=wire.metadata.name,
+        provisioner=wire.provisioner,
+        waits=wire.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER,
+        topologies=tuple(map(_topology, wire.allowed_topologies or ())),
+        default=(wire.metadata.annotations or {}).get(_DEFAULT_CLASS) == "true",
+    )
+
+
+def _topology(wire: _Topology) -> NodeSelectorTerm:
+    return NodeSelectorTerm(
+        tuple(Requirement(each.key, "In", tuple(each.values or ())) for each in wire.match_label_expressions or ())
+    )
+
+
+class _Allocatable(msgspec.Struct):
+    count: int | None = None
+
+
+class _NodeDriver(msgspec.Struct):
+    name: str = ""
+    allocatable: _Allocatable | None = None
+
+
+class _CsiNodeSpec(msgspec.Struct):
+    drivers: list[_NodeDriver] | None = None
+
+
+class CsiNodeWire(msgspec.Struct):
+    """A CSINode as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _CsiNodeSpec = msgspec.field(default_factory=_CsiNodeSpec)
+
+
+def csi_node(wire: CsiNodeWire) -> tuple[str, CsiNode]:
+    """Return name and CSINode."""
+    migrated = (wire.metadata.annotations or {}).get(_MIGRATED, "")
+    return wire.metadata.name, CsiNode(
+        name=wire.metadata.name,
+        limits={each.name: each.allocatable.count if each.allocatable else None for each in wire.spec.drivers or ()},
+        migrated=frozenset(filter(None, migrated.split(","))),
+    )
+
+
+class _CsiDriverSpec(msgspec.Struct, rename="camel"):
+    storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+
+
+class CsiDriverWire(msgspec.Struct):
+    """A CSIDriver as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
+
+
+def csi_driver(wire: CsiDriverWire) -> tuple[str, CsiDriver]:
+    """Return name and CSIDriver."""
+    return wire.metadata.name, CsiDriver(
+        name=wire.metadata.name,
+        capacity=bool(wire.spec.storage_capacity),
+        needed=bool(wire.spec.prevent_pod_scheduling_if_missing),
+    )
+
+
+class StorageCapacityWire(msgspec.Struct, rename="camel"):
+    """A CSIStorageCapacity as the API server writes it."""
+
+    storage_class_name: str = ""
+    node_topology: dict[str, Any] | None = None
+    capacity: str | None = None
+    maximum_volume_size: str | None = None
+
+
+def storage_capacity(wire: StorageCapacityWire) -> StorageCapacity:
+    """Return the CSIStorageCapacity.
+
+    Raises:
+        ValueError: a size or its selector cannot be read.
+    """
+    return StorageCapacity(
+        storage_class=wire.storage_class_name,
+        nodes=selector(wire.node_topology),
+        capacity=None if wire.capacity is None else parse_quantity(wire.capacity),
+        largest=None if wire.maximum_volume_size is None else parse_quantity(wire.maximum_volume_size),
+    )
+
+
+class _AttachmentSource(msgspec.Struct, rename="camel"):
+    persistent_volume_name: str | None = None
+
+
+class _AttachmentSpec(msgspec.Struct, rename="camel"):
+    attacher: str = ""
+    node_name: str = ""
+    source: _AttachmentSource = msgspec.field(default_factory=_AttachmentSource)
+
+
+class AttachmentWire(msgspec.Struct):
+    """A VolumeAttachment as the API server writes it."""
+
+    spec: _AttachmentSpec = msgspec.field(default_factory=_AttachmentSpec)
+
+
+def attachment(wire: AttachmentWire) -> Attachment:
+    """Return the VolumeAttachment."""
+    spec = wire.spec
+    return Attachment(node=spec.node_name, driver=spec.attacher, volume=spec.source.persistent_volume_name or "")
