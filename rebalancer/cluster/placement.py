@@ -2,8 +2,11 @@
 
 import msgspec
 
-from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.selectors import LabelSelector
+
+#: What the scheduler assumes of a container that names no such request: millicores, and bytes.
+ASSUMED: Resources = {CPU: 100, MEMORY: 200 << 20}
 
 
 class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):

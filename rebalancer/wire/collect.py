@@ -99,7 +99,7 @@ class Folder(Generic[W, T]):
         self.warnings.append(f"{self._kind} {name} is malformed and ignored: {problem}")
 
 
-def _new_folder(kind: str, wire: type[W], convert: Callable[[W], T]) -> Callable[[], Folder[W, T]]:
+def _new_folder(kind: str, wire: Any, convert: Callable[[Any], Any]) -> Callable[[], Folder[Any, Any]]:
     return lambda: Folder(kind, wire, convert)
 
 
@@ -121,7 +121,8 @@ class Collection:
             "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", storage.ClaimWire, storage.claim),
             "NodeMetrics": lambda: Folder("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics),
             "PodMetrics": lambda: Folder("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics),
-        } | {kind: _new_folder(kind, *how) for kind, how in companions.KINDS.items()}
+        }
+        self._new.update({kind: _new_folder(kind, *how) for kind, how in companions.KINDS.items()})
         self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._new}
         self.seen: set[str] = set()
 

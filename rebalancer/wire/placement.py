@@ -5,13 +5,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rebalancer.cluster.placement import Disk, HostPort, Placement, WeightedPodTerm
-from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests
+from rebalancer.cluster.placement import ASSUMED, Disk, HostPort, Placement, WeightedPodTerm
+from rebalancer.cluster.resources import Resources, effective_requests
 from rebalancer.wire import parts
 from rebalancer.wire.parts import decode
-
-#: What the scheduler assumes of a container that names no such request: millicores, and bytes.
-ASSUMED = {CPU: 100, MEMORY: 200 << 20}
 
 
 class ContainerSource(NamedTuple):
@@ -93,7 +90,7 @@ def assumed_requests(sources: Sources) -> dict[str, int]:
     what it requests of a resource so stands for its containers.
     """
     missing = ASSUMED
-    if any(name in sources.pod_level for name in (CPU, MEMORY)):
+    if any(name in sources.pod_level for name in ASSUMED):
         said = _requests(sources, {})
         missing = {name: amount for name, amount in ASSUMED.items() if name not in said}
     return _requests(sources, missing)

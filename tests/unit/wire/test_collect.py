@@ -57,7 +57,7 @@ def test_other_kinds_are_ignored() -> None:
     """Whatever else was asked for; their items are not looked at."""
     service = {"kind": "ConfigMap", "metadata": {"name": "a"}, "spec": 5}
 
-    collection = documents({"kind": "List", "items": [service]}, {"kind": "ServiceList", "items": [service]}, {})
+    collection = documents({"kind": "List", "items": [service]}, {"kind": "ConfigMapList", "items": [service]}, {})
 
     assert collection.seen == set()
     assert collection.snapshot(NOW).warnings == ()

@@ -1,0 +1,124 @@
+"""The cluster as the scheduler counts it: what is taken of each node, and which pods are where.
+
+Pods come and go; whatever hangs on them is kept true at once, or brought up to date when it is asked for.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from rebalancer.cluster.companions import NOTHING_READ, Companions
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.placement import ASSUMED
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
+from rebalancer.cluster.selectors import Labels
+from rebalancer.scheduling.simulator.rules import RuleBook
+from rebalancer.scheduling.simulator.tally import Tallies
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class ClusterView(Protocol):
+    """What a state is built from; the cluster of a cycle, and a snapshot, offer it.
+
+    Attributes:
+        nodes: all nodes, ready or not.
+        pods: all pods, of any phase, bound or not.
+        namespaces: labels by namespace, None where they were not read.
+    """
+
+    @property
+    def nodes(self) -> Iterable[Node]: ...  # noqa: D102
+
+    @property
+    def pods(self) -> Iterable[Pod]: ...  # noqa: D102
+
+    @property
+    def namespaces(self) -> Mapping[str, Labels] | None: ...  # noqa: D102
+
+
+class State:
+    """Nodes by index, in the order of their names.
+
+    Attributes:
+        nodes: the nodes.
+        kinds: by index, a number that nodes share whose taints and labels, but for the host name, are equal.
+        requested: by index, what the pods request.
+        assumed: by index, cpu and memory with what is assumed of pods that do not say.
+        residents: by index, the pods that take room, by namespace and name.
+        changes: the nodes that pods came to or left, in order; caches read on from where they were.
+        namespaces: labels by namespace, None where they were not read.
+        companions: what else was read.
+        nominated: pods that wait for room made for them.
+    """
+
+    def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
+        self.nodes = sorted(view.nodes, key=lambda node: node.name)
+        self.index = {node.name: index for index, node in enumerate(self.nodes)}
+        self.kinds = _kinds(self.nodes)
+        self.namespaces = view.namespaces
+        self.companions = companions
+        namespaces = dict(view.namespaces or {})
+        self.tallies = Tallies(namespaces)
+        self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
+        self._values: dict[str, list[str | None]] = {}
+        self.requested: list[dict[str, int]] = [{} for _ in self.nodes]
+        self.assumed = [[0, 0] for _ in self.nodes]
+        self.residents: list[dict[tuple[str, str], Pod]] = [{} for _ in self.nodes]
+        self.changes: list[int] = []
+        self.nominated: list[Pod] = []
+        for pod in view.pods:
+            self._take_in(pod)
+
+    def _take_in(self, pod: Pod) -> None:
+        if pod.active and pod.node in self.index:
+            self.place(pod, pod.node)
+        elif pod.active and not pod.node and pod.nominated_node:
+            self.nominated.append(pod)
+
+    def values(self, topology_key: str) -> list[str | None]:
+        """Return the values of a label, by index of the node."""
+        if topology_key not in self._values:
+            self._values[topology_key] = [node.labels.get(topology_key) for node in self.nodes]
+        return self._values[topology_key]
+
+    def place(self, pod: Pod, name: str) -> None:
+        """Let a pod run on a node, wherever its own words say it runs."""
+        node = self.index[name]
+        self.residents[node][pod.key] = pod
+        self._count(pod, node, 1)
+
+    def remove(self, pod: Pod, name: str) -> None:
+        """Let a pod be gone from a node."""
+        node = self.index[name]
+        del self.residents[node][pod.key]
+        self._count(pod, node, -1)
+
+    def _count(self, pod: Pod, node: int, sign: int) -> None:
+        taken = self.requested[node]
+        for name, amount in pod.spec.requests.items():
+            taken[name] = taken.get(name, 0) + sign * amount
+        taken[PODS] = taken.get(PODS, 0) + sign
+        assumed = assumed_of(pod)
+        self.assumed[node][0] += sign * assumed[CPU]
+        self.assumed[node][1] += sign * assumed[MEMORY]
+        group = self.tallies.group(pod.namespace, pod.labels)
+        self.tallies.count(group, node, sign, leaving=pod.terminating)
+        self.rules.count(pod, node, sign)
+        self.changes.append(node)
+
+
+def assumed_of(pod: Pod) -> Resources:
+    """Return cpu and memory with what the scheduler assumes of a pod that does not say."""
+    requests = pod.spec.requests if pod.spec.placement.assumed is None else pod.spec.placement.assumed
+    return {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+
+
+def _kinds(nodes: Iterable[Node]) -> list[int]:
+    known: dict[object, int] = {}
+    return [known.setdefault(_signature(node), len(known)) for node in nodes]
+
+
+def _signature(node: Node) -> object:
+    labels = frozenset(label for label in node.labels.items() if label[0] != HOSTNAME)
+    return node.unschedulable, node.taints, labels, HOSTNAME in node.labels

@@ -1,0 +1,153 @@
+"""One random cluster on a real control plane: pods placed one after another, the simulator asked first."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.scheduling.simulator.profile import default_profile
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
+from rebalancer.wire.collect import Collection, add_document
+from rebalancer.wire.pods import PodDecoder, PodWire
+from tests.e2e.api import Api, Object
+from tests.e2e.harness import ControlPlane
+from tests.e2e.waiting import wait_for
+from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
+from tests.fidelity.comparison import Comparison
+from tests.fidelity.pods import random_template
+from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
+
+KINDS = (
+    *("Node", "Pod", "Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
+    *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
+    "VolumeAttachment",
+)
+NOT_READY = "node.kubernetes.io/not-ready"
+TEMPLATES = 2 * APPS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trial does: a seed, so many nodes, so many pods."""
+
+    seed: int
+    nodes: int
+    placements: int
+
+
+def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
+    """Play one random cluster and count what comes of it."""
+    with ControlPlane(binaries, OPTIONS) as running:
+        Trial(running, plan, comparison).run()
+
+
+class Trial:
+    """A random cluster in a control plane of its own."""
+
+    def __init__(self, running: ControlPlane, plan: Plan, comparison: Comparison) -> None:
+        self._running = running
+        self._api: Api = running.api
+        self._plan = plan
+        self._comparison = comparison
+        self._random = Random(plan.seed)
+        self._log = SchedulerLog(running.processes.log("kube-scheduler"))
+        self._decoder = PodDecoder()
+        self._owners: dict[tuple[str, str], Object] = {}
+
+    def run(self) -> None:
+        """Set up, then place."""
+        self._set_up()
+        templates = [random_template(self._random, number % APPS) for number in range(TEMPLATES)]
+        state = State(read(self._api), read(self._api).companions)
+        simulator = Simulator(state, {"default-scheduler": default_profile(state)})
+        for number in range(self._plan.placements):
+            self._place(f"pod-{number:04}", self._random.choice(templates), state, simulator)
+
+    def _set_up(self) -> None:
+        cluster = random_nodes(self._random, self._plan.nodes)
+        for each in cluster.nodes:
+            self._api.create(each)
+        for name, labels in NAMESPACES.items():
+            self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+            for owner in owners(self._random):
+                made = self._api.create(owner, name)
+                self._owners[name, f"{owner['kind']}/{owner['metadata']['name']}"] = made
+        wait_for(
+            lambda: all(map(is_settled, self._api.list("Node"))), "all nodes without taints of the controllers", 120
+        )
+        # Controllers would delete pods that their owners do not want.
+        self._running.processes.kill("kube-controller-manager")
+
+    def _place(self, name: str, template: Object, state: State, simulator: Simulator) -> None:
+        namespace = self._random.choice(tuple(NAMESPACES))
+        owner = self._owner(namespace, template["metadata"]["labels"]["app"])
+        metadata = {"name": name, **template["metadata"], **({"ownerReferences": [owner]} if owner else {})}
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        created = self._api.create(manifest, namespace)
+        created["spec"].pop("nodeName", None)
+        answer = simulator.ask(self._decoded(created))
+        settled = wait_for(lambda: decided(self._api.read("Pod", name, namespace)), f"a decision about {name}", 30)
+        known = f"{namespace}/{name}"
+        node = settled["spec"].get("nodeName")
+        if node:
+            self._comparison.bound(known, answer, node, self._log.read(known))
+            state.place(self._decoded(settled), node)
+        else:
+            self._comparison.unschedulable(known, answer, decided_message(settled))
+            self._api.delete("Pod", name, namespace, grace=0)
+
+    def _owner(self, namespace: str, app: str) -> Object | None:
+        if self._random.random() < 0.2:
+            return None
+        for kind in ("ReplicaSet", "StatefulSet"):
+            owner = self._owners.get((namespace, f"{kind}/{app}"))
+            if owner:
+                identity = {"kind": kind, "name": app, "uid": owner["metadata"]["uid"], "controller": True}
+                return {"apiVersion": "apps/v1", **identity}
+        return None
+
+    def _decoded(self, pod: Object) -> Pod:
+        return self._decoder.convert(msgspec.json.decode(json.dumps(pod), type=PodWire))
+
+
+def read(api: Api) -> Snapshot:
+    """Return all that the simulator reads."""
+    collection = Collection()
+    for kind in KINDS:
+        listed = {"kind": f"{kind}List", "items": api.list(kind)}
+        add_document(collection, json.dumps(listed).encode())
+    return collection.snapshot(datetime.now(UTC))
+
+
+def is_settled(node: Object) -> bool:
+    """Whether a node is Ready and has no taint that the controllers are about to take off."""
+    taints = node["spec"].get("taints", [])
+    conditions = node["status"].get("conditions", [])
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not any(each["key"] == NOT_READY for each in taints)
+
+
+def decided(pod: Object) -> Object | None:
+    """Return a pod that is bound, or that the scheduler has said it cannot place."""
+    return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
+
+
+def decided_message(pod: Object) -> str:
+    """Return why the scheduler could not place a pod; empty if it has not said so."""
+    conditions: Sequence[dict[str, Any]] = pod["status"].get("conditions", [])
+    return next(
+        (
+            each.get("message", "")
+            for each in conditions
+            if each["type"] == "PodScheduled" and each["status"] == "False"
+        ),
+        "",
+    )
