@@ -56,6 +56,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         scheduler: the scheduler that the pod names.
         assumed: requests with what the scheduler assumes of each container that names no cpu or memory; None where
             that is not known, as for pods made by tests.
+        assumed_of_containers: the same without what the pod requests as a whole; None where the pod does not.
         images: of containers, init containers and image volumes, one each, with a tag.
         affinity: required pod affinity.
         preferred_affinity: pods to be near.
@@ -67,6 +68,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     scheduler: str = "default-scheduler"
     assumed: Resources | None = None
+    assumed_of_containers: Resources | None = None
     images: tuple[str, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     affinity: tuple[PodAffinityTerm, ...] = ()

@@ -72,6 +72,7 @@ def placement(sources: Sources) -> Placement:
     return Placement(
         scheduler=sources.scheduler or "default-scheduler",
         assumed=assumed_requests(sources),
+        assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
         images=tuple(tagged(image) for image in (*(each.image for each in everything), *sources.image_volumes)),
         host_ports=tuple(_host_ports(sources)),
         affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),

@@ -17,7 +17,14 @@ def random_template(random: Random, app: int) -> Object:
     for chance, wish in _WISHES:
         if random.random() < chance:
             _merge(spec, wish(random, app))
+    if "topologySpreadConstraints" in spec:
+        spec["topologySpreadConstraints"] = _different(spec["topologySpreadConstraints"])
     return {"metadata": {"labels": labels}, "spec": spec}
+
+
+def _different(constraints: list[Object]) -> list[Object]:
+    """Leave out those that the API refuses: two of one kind over one key."""
+    return list({(each["topologyKey"], each["whenUnsatisfiable"]): each for each in constraints}.values())
 
 
 def _container(random: Random, name: str) -> Object:
@@ -104,15 +111,7 @@ def _spread(random: Random, app: int) -> Object:
 
 
 def _two_spreads(random: Random, app: int) -> Object:
-    found: list[Object] = []
-    for _ in range(2):
-        (more,) = _spread(random, app)["topologySpreadConstraints"]
-        if all(
-            (more["topologyKey"], more["whenUnsatisfiable"]) != (each["topologyKey"], each["whenUnsatisfiable"])
-            for each in found
-        ):
-            found.append(more)
-    return {"topologySpreadConstraints": found}
+    return {"topologySpreadConstraints": [_spread(random, app)["topologySpreadConstraints"][0] for _ in range(2)]}
 
 
 def _pod_term(random: Random, app: int) -> Object:
@@ -169,7 +168,7 @@ def _init_containers(random: Random, _app: int) -> Object:
 
 
 def _pod_level(random: Random, _app: int) -> Object:
-    return {"resources": {"requests": random.choice(({"cpu": "4"}, {"memory": "6Gi"}, {"cpu": "4", "memory": "6Gi"}))}}
+    return {"resources": {"requests": random.choice(({"cpu": "7"}, {"memory": "6Gi"}, {"cpu": "7", "memory": "6Gi"}))}}
 
 
 _WISHES: tuple[tuple[float, Any], ...] = (

@@ -17,7 +17,7 @@ from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.wire.collect import Collection, add_document
 from rebalancer.wire.pods import PodDecoder, PodWire
-from tests.e2e.api import Api, Object
+from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
 from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
@@ -30,6 +30,7 @@ KINDS = (
     *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
     "VolumeAttachment",
 )
+INVALID = 422
 NOT_READY = "node.kubernetes.io/not-ready"
 TEMPLATES = 2 * APPS
 
@@ -91,7 +92,14 @@ class Trial:
         owner = self._owner(namespace, template["metadata"]["labels"]["app"])
         metadata = {"name": name, **template["metadata"], **({"ownerReferences": [owner]} if owner else {})}
         manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-        created = self._api.create(manifest, namespace)
+        try:
+            created = self._api.create(manifest, namespace)
+        except ApiError as error:
+            if error.status != INVALID:
+                raise
+            self._comparison.counts["not a valid pod"] += 1
+            return
+        before = len(self._comparison.disagreements)
         created["spec"].pop("nodeName", None)
         answer = simulator.ask(self._decoded(created))
         settled = wait_for(lambda: decided(self._api.read("Pod", name, namespace)), f"a decision about {name}", 30)
@@ -103,6 +111,8 @@ class Trial:
         else:
             self._comparison.unschedulable(known, answer, decided_message(settled))
             self._api.delete("Pod", name, namespace, grace=0)
+        if len(self._comparison.disagreements) > before:
+            self._comparison.disagreements.append(f"{known} is {json.dumps(template)}")
 
     def _owner(self, namespace: str, app: str) -> Object | None:
         if self._random.random() < 0.2:

@@ -11,8 +11,12 @@ from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
 from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.plugins.node_unschedulable import NodeUnschedulable
+from rebalancer.scheduling.simulator.plugins.node_volume_limits import NodeVolumeLimits
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.taint_toleration import TaintToleration
+from rebalancer.scheduling.simulator.plugins.volume_binding import VolumeBinding
+from rebalancer.scheduling.simulator.plugins.volume_restrictions import VolumeRestrictions
+from rebalancer.scheduling.simulator.plugins.volume_zone import VolumeZone
 from rebalancer.scheduling.simulator.state import State
 
 NEWEST_MINOR = 36
@@ -41,7 +45,16 @@ def default_profile(state: State, minor: int = NEWEST_MINOR) -> Profile:
     fit, spread, pods = NodeResourcesFit(state), PodTopologySpread(state), InterPodAffinity(state)
     return Profile(
         still=(NodeUnschedulable(state), taints, affinity),
-        moving=(NodePorts(state), fit, spread, pods),
+        moving=(
+            NodePorts(state),
+            fit,
+            VolumeRestrictions(state),
+            NodeVolumeLimits(state),
+            VolumeBinding(state),
+            VolumeZone(state),
+            spread,
+            pods,
+        ),
         scores=(
             (taints, 3),
             (affinity, 2),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.state import State, assumed_of
+from rebalancer.scheduling.simulator.state import State, scored_of
 
 T = TypeVar("T")
 
@@ -43,4 +43,4 @@ class Shapes(Generic[T]):
 
 
 def _shape(pod: Pod) -> object:
-    return frozenset(pod.spec.requests.items()), frozenset(assumed_of(pod).items())
+    return frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items())

@@ -3,6 +3,7 @@
 Pods come and go; whatever hangs on them is kept true at once, or brought up to date when it is asked for.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from rebalancer.cluster.placement import ASSUMED
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.selectors import Labels
+from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.tally import Tallies
 
@@ -50,6 +52,8 @@ class State:
         namespaces: labels by namespace, None where they were not read.
         companions: what else was read.
         nominated: pods that wait for room made for them.
+        claims_on: by index, how many pods there have each claim.
+        claimants: by claim, how many pods on any node have it.
     """
 
     def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
@@ -67,6 +71,8 @@ class State:
         self.residents: list[dict[tuple[str, str], Pod]] = [{} for _ in self.nodes]
         self.changes: list[int] = []
         self.nominated: list[Pod] = []
+        self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
+        self.claimants: Counter[tuple[str, str]] = Counter()
         for pod in view.pods:
             self._take_in(pod)
 
@@ -106,12 +112,30 @@ class State:
         self.tallies.count(group, node, sign, leaving=pod.terminating)
         self.rules.count(pod, node, sign)
         self.changes.append(node)
+        for name in names(pod):
+            _tell(self.claims_on[node], (pod.namespace, name), sign)
+            _tell(self.claimants, (pod.namespace, name), sign)
+
+
+def _tell(counter: Counter[tuple[str, str]], key: tuple[str, str], change: int) -> None:
+    counter[key] += change
+    if not counter[key]:
+        del counter[key]
 
 
 def assumed_of(pod: Pod) -> Resources:
     """Return cpu and memory with what the scheduler assumes of a pod that does not say."""
     requests = pod.spec.requests if pod.spec.placement.assumed is None else pod.spec.placement.assumed
     return {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+
+
+def scored_of(pod: Pod) -> Resources:
+    """Return the same as it counts in the score of the pod itself: without what the pod requests as a whole.
+
+    Source: seen with the scheduler of 1.36, which counts that for running pods, and not for the one it places.
+    """
+    requests = pod.spec.placement.assumed_of_containers
+    return assumed_of(pod) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
 
 
 def _kinds(nodes: Iterable[Node]) -> list[int]:

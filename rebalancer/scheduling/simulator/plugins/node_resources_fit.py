@@ -12,7 +12,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.scorers import Amounts, least_allocated
 from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State, assumed_of
+from rebalancer.scheduling.simulator.state import State, scored_of
 
 TOO_MANY = "Too many pods"
 EVEN: Mapping[str, int] = {CPU: 1, MEMORY: 1}
@@ -75,5 +75,5 @@ class NodeResourcesFit:
 
     def _requested(self, pod: Pod, index: int, name: str) -> int:
         if name in (CPU, MEMORY):
-            return self._state.assumed[index][name == MEMORY] + assumed_of(pod)[name]
+            return self._state.assumed[index][name == MEMORY] + scored_of(pod)[name]
         return self._state.requested[index].get(name, 0) + pod.spec.requests.get(name, 0)
