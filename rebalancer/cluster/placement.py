@@ -49,6 +49,13 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
     shareable: bool = True
 
 
+class ContainerCpu(msgspec.Struct, frozen=True, gc=False):
+    """What a container is limited to and requests, in millicores; None where it does not say."""
+
+    limit: int | None = None
+    request: int | None = None
+
+
 class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What else the scheduler reads.
 
@@ -64,6 +71,8 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         gated: held back by a scheduling gate.
         preempts: whether the pod may have others evicted.
         disks: named in the pod itself.
+        cpus: of the containers, without init containers.
+        overhead_cpu: what the runtime takes, in millicores.
     """
 
     scheduler: str = "default-scheduler"
@@ -77,6 +86,8 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     gated: bool = False
     preempts: bool = True
     disks: tuple[Disk, ...] = ()
+    cpus: tuple[ContainerCpu, ...] = ()
+    overhead_cpu: int = 0
 
 
 PLAIN = Placement()

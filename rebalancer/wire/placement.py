@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rebalancer.cluster.placement import ASSUMED, Disk, HostPort, Placement, WeightedPodTerm
-from rebalancer.cluster.resources import Resources, effective_requests
+from rebalancer.cluster.placement import ASSUMED, ContainerCpu, Disk, HostPort, Placement, WeightedPodTerm
+from rebalancer.cluster.resources import CPU, Resources, effective_requests
 from rebalancer.wire import parts
 from rebalancer.wire.parts import decode
 
@@ -18,6 +18,7 @@ class ContainerSource(NamedTuple):
     requests: Resources
     restartable: bool
     ports: bytes
+    limits: Resources
 
 
 class Sources(NamedTuple):
@@ -80,6 +81,8 @@ def placement(sources: Sources) -> Placement:
         preferred_anti_affinity=tuple(_weighted(apart.preferred or ())),
         gated=sources.gated,
         preempts=sources.preemption != "Never",
+        cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
+        overhead_cpu=sources.overhead.get(CPU, 0),
         disks=tuple(_disk(kind, raw) for kind, raw in sources.disks),
     )
 

@@ -90,14 +90,8 @@ def _spec(key: SpecKey) -> PodSpec:
         qos=quality_of_service([*containers, *init_containers]),
         placement=placement.placement(
             placement.Sources(
-                containers=tuple(
-                    placement.ContainerSource(each.image, requests, each.restartable, each.ports)
-                    for each, (requests, _) in zip(key.containers, containers, strict=True)
-                ),
-                init_containers=tuple(
-                    placement.ContainerSource(each.image, requests, each.restartable, each.ports)
-                    for each, (requests, _) in zip(key.init_containers, init_containers, strict=True)
-                ),
+                containers=_sources(key.containers, containers),
+                init_containers=_sources(key.init_containers, init_containers),
                 pod_level=pod_level[0],
                 overhead=overhead,
                 affinity=key.affinity,
@@ -108,6 +102,15 @@ def _spec(key: SpecKey) -> PodSpec:
                 disks=key.disks,
             )
         ),
+    )
+
+
+def _sources(
+    keys: Iterable[ContainerKey], resources: Iterable[tuple[dict[str, int], dict[str, int]]]
+) -> tuple[placement.ContainerSource, ...]:
+    return tuple(
+        placement.ContainerSource(key.image, requests, key.restartable, key.ports, limits)
+        for key, (requests, limits) in zip(keys, resources, strict=True)
     )
 
 
