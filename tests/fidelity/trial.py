@@ -12,7 +12,7 @@ import msgspec
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.scheduling.simulator.profile import default_profile
+from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.wire.collect import Collection, add_document
@@ -68,7 +68,7 @@ class Trial:
         self._set_up()
         templates = [random_template(self._random, number % APPS) for number in range(TEMPLATES)]
         state = State(read(self._api), read(self._api).companions)
-        simulator = Simulator(state, {"default-scheduler": default_profile(state)})
+        simulator = Simulator(state, profiles(state))
         for number in range(self._plan.placements):
             self._place(f"pod-{number:04}", self._random.choice(templates), state, simulator)
 

@@ -1,7 +1,7 @@
 """What a plugin of the scheduler is here."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rebalancer.cluster.pod import Pod
 
@@ -11,6 +11,7 @@ Refusals = Mapping[int, tuple[str, ...]]
 NO_REFUSALS: Refusals = {}
 
 
+@runtime_checkable
 class Filter(Protocol):
     """Refuses nodes."""
 
@@ -25,6 +26,7 @@ class Filter(Protocol):
         ...
 
 
+@runtime_checkable
 class Score(Protocol):
     """Scores nodes."""
 

@@ -47,6 +47,8 @@ class Simulator:
             return f"the pod is malformed: {pod.spec.problem}"
         if placement.scheduler not in self._profiles:
             return f"nothing is known of the scheduler {placement.scheduler!r}"
+        if self._profiles[placement.scheduler].unknown:
+            return self._profiles[placement.scheduler].unknown
         if placement.gated:
             return "a scheduling gate holds the pod back"
         if pod.spec.resource_claims:

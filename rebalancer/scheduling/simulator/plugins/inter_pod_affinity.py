@@ -34,7 +34,7 @@ class InterPodAffinity:
 
     name = "InterPodAffinity"
 
-    def __init__(self, state: State, hard_weight: int = 1, *, ignore_running: bool = False) -> None:
+    def __init__(self, state: State, hard_weight: int = 1, ignore_running: bool = False) -> None:
         self._state = state
         self._hard_weight = hard_weight
         self._ignore_running = ignore_running
