@@ -178,7 +178,7 @@ def _node_term(wire: _NodeTerm) -> NodeSelectorTerm:
 
 class _Packing(msgspec.Struct, rename="camel"):
     target_utilization: int = 40
-    default_requests: dict[str, str] = {"cpu": "1000m"}
+    default_requests: dict[str, str] = {}
     default_requests_multiplier: str = "1.5"
 
 
