@@ -8,6 +8,7 @@ import msgspec
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.wire import storage
+from rebalancer.wire import storage_drivers as drivers
 from rebalancer.wire.parts import selector
 
 
@@ -44,11 +45,11 @@ KINDS: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     "ReplicaSet": (_SelectingWire, _by_selector),
     "StatefulSet": (_SelectingWire, _by_selector),
     "PersistentVolume": (storage.VolumeWire, storage.volume),
-    "StorageClass": (storage.StorageClassWire, storage.storage_class),
-    "CSINode": (storage.CsiNodeWire, storage.csi_node),
-    "CSIDriver": (storage.CsiDriverWire, storage.csi_driver),
-    "CSIStorageCapacity": (storage.StorageCapacityWire, storage.storage_capacity),
-    "VolumeAttachment": (storage.AttachmentWire, storage.attachment),
+    "StorageClass": (drivers.StorageClassWire, drivers.storage_class),
+    "CSINode": (drivers.CsiNodeWire, drivers.csi_node),
+    "CSIDriver": (drivers.CsiDriverWire, drivers.csi_driver),
+    "CSIStorageCapacity": (drivers.StorageCapacityWire, drivers.storage_capacity),
+    "VolumeAttachment": (drivers.AttachmentWire, drivers.attachment),
 }
 
 

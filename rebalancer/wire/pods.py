@@ -1,6 +1,5 @@
 """Pods from the API server's JSON."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,10 +7,11 @@ import msgspec
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.wire import parts
+from rebalancer.wire import parts, volumes
 from rebalancer.wire.intern import Interned
 from rebalancer.wire.parts import decode, decode_list
 from rebalancer.wire.podspec import ContainerKey, SpecKey, make_spec
+from rebalancer.wire.volumes import VolumeWire
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -45,32 +45,11 @@ class _Container(msgspec.Struct, gc=False, rename="camel"):
     restart_policy: str | None = None
 
 
-class _Claim(msgspec.Struct, gc=False, rename="camel"):
-    claim_name: str = ""
-
-
-class _ImageVolume(msgspec.Struct, gc=False):
-    reference: str | None = None
-
-
-class _Volume(msgspec.Struct, gc=False, rename="camel"):
-    host_path: msgspec.Raw = msgspec.Raw()
-    empty_dir: msgspec.Raw = msgspec.Raw()
-    persistent_volume_claim: _Claim | None = None
-    name: str = ""
-    ephemeral: dict[str, msgspec.Raw] | None = None
-    image: _ImageVolume | None = None
-    gce_persistent_disk: msgspec.Raw | None = None
-    aws_elastic_block_store: msgspec.Raw | None = None
-    iscsi: msgspec.Raw | None = None
-    rbd: msgspec.Raw | None = None
-
-
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str | None = None
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
-    volumes: list[_Volume] | None = None
+    volumes: list[VolumeWire] | None = None
     resources: msgspec.Raw = msgspec.Raw()
     overhead: msgspec.Raw = msgspec.Raw()
     node_selector: msgspec.Raw = msgspec.Raw()
@@ -181,8 +160,8 @@ class PodDecoder:
             containers=self._container_statuses(status.container_statuses),
             init_containers=self._container_statuses(status.init_container_statuses),
             ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
-            claims=_claims(spec),
-            own_claims=_own_claims(metadata.name, spec),
+            claims=volumes.claims(spec.volumes),
+            own_claims=volumes.own_claims(metadata.name, spec.volumes),
             nominated_node=status.nominated_node_name or "",
             mirror=annotations.mirror is not None,
             static=annotations.source not in (None, "api"),
@@ -213,7 +192,7 @@ class PodDecoder:
 
 
 def _spec_key(spec: _Spec) -> SpecKey:
-    volumes = spec.volumes or ()
+    declared = spec.volumes or ()
     return SpecKey(
         containers=tuple(map(_container_key, spec.containers or ())),
         init_containers=tuple(map(_container_key, spec.init_containers or ())),
@@ -224,49 +203,20 @@ def _spec_key(spec: _Spec) -> SpecKey:
         tolerations=bytes(spec.tolerations),
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
-        local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
+        local_storage=any(volumes.is_local(each) for each in declared),
         resource_claims=bool(spec.resource_claims),
         scheduler=spec.scheduler_name or "",
         gated=bool(spec.scheduling_gates),
         preemption=spec.preemption_policy or "",
-        image_volumes=tuple(each.image.reference or "" for each in volumes if each.image is not None),
-        disks=tuple(disk for each in volumes for disk in _disks(each)),
+        image_volumes=tuple(each.image.reference or "" for each in declared if each.image is not None),
+        disks=tuple(disk for each in declared for disk in volumes.disks(each)),
     )
-
-
-def _present(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in (b"", b"null")
 
 
 def _container_key(container: _Container) -> ContainerKey:
     return ContainerKey(
         container.image or "", bytes(container.resources), container.restart_policy == "Always", bytes(container.ports)
     )
-
-
-def _claims(spec: _Spec) -> tuple[str, ...]:
-    return tuple(
-        each.persistent_volume_claim.claim_name
-        for each in spec.volumes or ()
-        if each.persistent_volume_claim is not None
-    )
-
-
-def _own_claims(pod: str, spec: _Spec) -> tuple[str, ...]:
-    """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
-    return tuple(f"{pod}-{each.name}" for each in spec.volumes or () if each.ephemeral is not None)
-
-
-def _disks(volume: _Volume) -> Iterator[tuple[str, bytes]]:
-    """Yield the disk that a volume names in the pod itself, which few do."""
-    if volume.gce_persistent_disk is not None:
-        yield "gcePersistentDisk", bytes(volume.gce_persistent_disk)
-    if volume.aws_elastic_block_store is not None:
-        yield "awsElasticBlockStore", bytes(volume.aws_elastic_block_store)
-    if volume.iscsi is not None:
-        yield "iscsi", bytes(volume.iscsi)
-    if volume.rbd is not None:
-        yield "rbd", bytes(volume.rbd)
 
 
 def _condition(wire: _Condition) -> Condition:

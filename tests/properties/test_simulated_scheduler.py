@@ -1,7 +1,7 @@
 """The simulated scheduler answers as the slow one does, whatever comes and goes in between."""
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rebalancer.cluster.companions import Companions
@@ -18,6 +18,7 @@ READ = Companions(
 )
 
 
+@settings(max_examples=40)  # each places up to eight pods, and the slow scheduler is slow
 @given(st.data())
 def test_every_placement_is_the_slow_schedulers(data: st.DataObject) -> None:
     """Feasible nodes, every plugin's score and the winners; pods are placed one by one, and some leave again."""
