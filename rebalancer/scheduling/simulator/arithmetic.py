@@ -12,9 +12,8 @@ def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
     most = max(scores, default=0)
     if most == 0:
         return [WHOLE if reverse else 0] * len(scores)
-    if reverse:
-        return [WHOLE - WHOLE * score // most for score in scores]
-    return [WHOLE * score // most for score in scores]
+    points = {score: WHOLE * score // most for score in set(scores)}
+    return [WHOLE - points[score] for score in scores] if reverse else [points[score] for score in scores]
 
 
 def rounded(value: float) -> int:

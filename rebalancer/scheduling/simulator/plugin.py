@@ -17,8 +17,8 @@ class Filter(Protocol):
 
     name: str
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
-        """Return which of these nodes the plugin refuses, and why.
+    def refusals(self, pod: Pod, nodes: Sequence[int], /) -> Refusals:
+        """Return which of these nodes the plugin refuses, and why; others may be among them.
 
         Raises:
             UnknownPlacementError: what the answer hangs on was not read.
@@ -32,7 +32,7 @@ class Score(Protocol):
 
     name: str
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Sequence[int], /) -> list[int] | None:
         """Return a score for each of these nodes, 0 to 100, in their order; None where the plugin sits out.
 
         Raises:

@@ -16,7 +16,7 @@ from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing impor
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.plugins.target_load_packing import Target
 from rebalancer.scheduling.simulator.scorers import (
-    Amounts,
+    Scorer,
     least_allocated,
     most_allocated,
     requested_to_capacity_ratio,
@@ -24,7 +24,6 @@ from rebalancer.scheduling.simulator.scorers import (
 
 Args = Mapping[str, Any]
 T = TypeVar("T")
-Scorer = Callable[[Amounts, Mapping[str, int]], int]
 
 
 class _Resource(msgspec.Struct):

@@ -5,6 +5,7 @@ a share, 50 % less one for every 125 nodes but at least 5 %, unless it is set, a
 """
 
 from collections.abc import Mapping, Sequence
+from operator import add
 
 _ALL = 100
 _SHARE = 50
@@ -29,7 +30,7 @@ def nodes_to_score(percentage: int, nodes: int) -> int:
     return max(nodes * min(share, _WHOLE) // _WHOLE, min(_ALL, nodes))
 
 
-def window_winners(weighted: Mapping[str, Sequence[int]], totals: Sequence[int], enough: int) -> list[int]:
+def window_winners(weighted: Mapping[str, Sequence[int]], count: int, enough: int) -> list[int]:
     """Return the places of the nodes that may win where only so many of them are scored.
 
     Which nodes are scored hangs on where the scheduler stopped last, on the order in which it learnt of them, and on
@@ -37,12 +38,12 @@ def window_winners(weighted: Mapping[str, Sequence[int]], totals: Sequence[int],
     out are certainly better.  Scores that compare nodes with each other may come out anywhere from none to all of the
     weight's points, since the nodes compared with are not known.
     """
-    left_out = len(totals) - enough
-    certain = [0] * len(totals)
+    left_out = count - enough
+    certain = [0] * count
     slack = 0
     for plugin, scores in weighted.items():
         if plugin in _ABSOLUTE:
-            certain = [total + score for total, score in zip(certain, scores, strict=True)]
+            certain = list(map(add, certain, scores))
         elif len(set(scores)) > 1:
             slack += max(scores)
     bar = sorted(certain, reverse=True)[left_out] - slack

@@ -3,39 +3,62 @@
 Source: the Kubernetes documentation, Resource Bin Packing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from operator import add
+from typing import NamedTuple
 
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, quotient, rounded
-
-#: By name of the resource, what is requested and what is offered; the latter is not zero.
-Amounts = Mapping[str, tuple[int, int]]
 
 #: Points of a shape: utilization in percent, and the score there from 0 to 10.
 Shape = Sequence[tuple[int, int]]
 _SCORES_PER_POINT = 10
 
 
-def least_allocated(amounts: Amounts, weights: Mapping[str, int]) -> int:
-    """Return the mean of what is left, in percent."""
-    left = ((max(offered - asked, 0) * WHOLE // offered) * weights[name] for name, (asked, offered) in amounts.items())
-    return sum(left) // sum(weights[name] for name in amounts)
+class Column(NamedTuple):
+    """One resource: what is requested with the pod and what is offered, node by node, and how much it counts."""
+
+    asked: Sequence[int]
+    offered: Sequence[int]
+    weight: int
 
 
-def most_allocated(amounts: Amounts, weights: Mapping[str, int]) -> int:
-    """Return the mean of what is requested, in percent; more than there is counts as all."""
-    taken = ((min(asked, offered) * WHOLE // offered) * weights[name] for name, (asked, offered) in amounts.items())
-    return sum(taken) // sum(weights[name] for name in amounts)
+#: Scores nodes by the columns of the resources; a resource that a node does not offer does not count there.
+Scorer = Callable[[Sequence[Column]], list[int]]
 
 
-def requested_to_capacity_ratio(shape: Shape) -> Callable[[Amounts, Mapping[str, int]], int]:
+def least_allocated(columns: Sequence[Column]) -> list[int]:
+    """Return the means of what is left, in percent."""
+    return _means(columns, lambda asked, offered: max(offered - asked, 0) * WHOLE // offered)
+
+
+def most_allocated(columns: Sequence[Column]) -> list[int]:
+    """Return the means of what is requested, in percent; more than there is counts as all."""
+    return _means(columns, lambda asked, offered: min(asked, offered) * WHOLE // offered)
+
+
+def _means(columns: Sequence[Column], score: Callable[[int, int], int]) -> list[int]:
+    totals = [0] * len(columns[0].offered)
+    weights = totals
+    for asked, offered, weight in columns:
+        points = [score(a, o) * weight if o else 0 for a, o in zip(asked, offered, strict=True)]
+        totals = list(map(add, totals, points))
+        weights = [counted + (weight if o else 0) for counted, o in zip(weights, offered, strict=True)]
+    return [total // counted if counted else 0 for total, counted in zip(totals, weights, strict=True)]
+
+
+def requested_to_capacity_ratio(shape: Shape) -> Scorer:
     """Return the strategy that reads scores off a shape; resources that score nothing are left out of the mean."""
     points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
 
-    def score(amounts: Amounts, weights: Mapping[str, int]) -> int:
-        by_name = {name: _on_line(points, _utilization(*amount)) for name, amount in amounts.items()}
-        counted = {name: value for name, value in by_name.items() if value > 0}
-        total = sum(weights[name] for name in counted)
-        return rounded(sum(value * weights[name] for name, value in counted.items()) / total) if total else 0
+    def score(columns: Sequence[Column]) -> list[int]:
+        totals = [0] * len(columns[0].offered)
+        weights = totals[:]
+        for column in columns:
+            for place, (asked, offered) in enumerate(zip(column.asked, column.offered, strict=True)):
+                here = _on_line(points, _utilization(asked, offered)) if offered else 0
+                totals[place] += max(here, 0) * column.weight
+                weights[place] += column.weight if here > 0 else 0
+        return [rounded(total / weight) if weight else 0 for total, weight in zip(totals, weights, strict=True)]
 
     return score
 

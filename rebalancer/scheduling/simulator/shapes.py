@@ -20,27 +20,39 @@ class _Known(Generic[T]):
 
 
 class Shapes(Generic[T]):
-    """Answers of one question, which goes by the pod's requests and the node alone."""
+    """Answers of one question, which goes by the pod's requests and the node alone.
 
-    def __init__(self, state: State, ask: Callable[[Pod, int], T]) -> None:
+    Args:
+        state: the cluster.
+        ask: answers for a pod and some nodes, in their order.
+    """
+
+    def __init__(self, state: State, ask: Callable[[Pod, Sequence[int]], list[T]]) -> None:
         self._state = state
         self._ask = ask
         self._known: dict[object, _Known[T]] = {}
 
     def by_node(self, pod: Pod) -> Sequence[T]:
         """Return the answers for a pod, by index of the node."""
-        key = _shape(pod)
+        key = (frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items()))
         known = self._known.get(key)
         changes = self._state.changes
         if known is None:
-            answers = [self._ask(pod, index) for index in range(len(self._state.nodes))]
-            known = self._known[key] = _Known(answers, len(changes))
+            everywhere = range(len(self._state.nodes))
+            known = self._known[key] = _Known(self._ask(pod, everywhere), len(changes))
         elif known.seen < len(changes):
-            for index in set(changes[known.seen :]):
-                known.answers[index] = self._ask(pod, index)
+            changed = sorted(set(changes[known.seen :]))
+            for index, answer in zip(changed, self._ask(pod, changed), strict=True):
+                known.answers[index] = answer
             known.seen = len(changes)
         return known.answers
 
+    def of(self, pod: Pod, nodes: Sequence[int]) -> list[T]:
+        """Return the answers for a pod and some nodes, in their order."""
+        answers = self.by_node(pod)
+        return list(answers) if len(nodes) == len(answers) else [answers[index] for index in nodes]
 
-def _shape(pod: Pod) -> object:
-    return frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items())
+
+def picked(column: Sequence[int], nodes: Sequence[int]) -> Sequence[int]:
+    """Return the entries of some nodes in their order; `nodes` is sorted."""
+    return column if len(nodes) == len(column) else [column[index] for index in nodes]

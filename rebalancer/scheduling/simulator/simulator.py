@@ -6,10 +6,11 @@ preemption, gates, dynamic resource allocation, and pods for which others have b
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.scheduling.simulator.answer import Answer, Scores
-from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import nodes_to_score, window_winners
@@ -62,10 +63,9 @@ class Simulator:
         if not nodes:
             return Answer(reason=self._reason(refused))
         weighted = self._weighted(pod, profile, nodes)
-        totals = [sum(column) for column in zip(*weighted.values(), strict=True)] if weighted else [0] * len(nodes)
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, totals, enough) if sampled else _best(totals)
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(weighted, len(nodes))
         return Answer(
             nodes=tuple(self._state.nodes[nodes[each]].name for each in winners),
             feasible=len(nodes),
@@ -86,26 +86,11 @@ class Simulator:
         return found
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
-        nodes, still_refused = self._still_feasible(pod, profile)
-        refused: Refusals = still_refused
-        for plugin in profile.moving:
-            more = plugin.refusals(pod, nodes)
-            if more:
-                nodes = [index for index in nodes if index not in more]
-                refused = {**refused, **more}
-        return nodes, refused
-
-    def _still_feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
         key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
         known = self._still.get(key)
         if known is None:
-            nodes, refused = self._narrowed(pod)
-            for plugin in profile.still:
-                more = plugin.refusals(pod, nodes)
-                nodes = [index for index in nodes if index not in more]
-                refused.update(more)
-            known = self._still[key] = (pod.spec, nodes, refused)
-        return known[1], known[2]
+            known = self._still[key] = (pod.spec, *_filtered(pod, profile.still, *self._narrowed(pod)))
+        return _filtered(pod, profile.moving, known[1], known[2])
 
     def _narrowed(self, pod: Pod) -> tuple[list[int], dict[int, tuple[str, ...]]]:
         names = named_nodes(pod.spec)
@@ -130,6 +115,19 @@ def _tallied(reasons: Iterable[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
 
 
-def _best(totals: Sequence[int]) -> list[int]:
+def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Refusals) -> tuple[list[int], Refusals]:
+    """Return the nodes that all plugins let pass, and all refusals; the first plugin that refuses a node counts."""
+    for plugin in plugins:
+        more = plugin.refusals(pod, nodes)
+        if more:
+            refused = {**more, **refused}
+            nodes = [index for index in nodes if index not in more]
+    return nodes, refused
+
+
+def _best(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
+    totals = [0] * count
+    for scores in weighted.values():
+        totals = list(map(add, totals, scores))
     most = max(totals)
     return [place for place, total in enumerate(totals) if total == most]

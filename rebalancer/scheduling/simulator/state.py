@@ -4,7 +4,7 @@ Pods come and go; whatever hangs on them is kept true at once, or brought up to 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from rebalancer.cluster.companions import NOTHING_READ, Companions
@@ -45,8 +45,9 @@ class State:
     Attributes:
         nodes: the nodes.
         kinds: by index, a number that nodes share whose taints and labels, but for the host name, are equal.
-        requested: by index, what the pods request.
-        assumed: by index, cpu and memory with what is assumed of pods that do not say.
+        offered: by resource, what can be requested of each node.
+        taken: by resource, what the pods of each node request; their number as `pods`.
+        assumed: the same of cpu and memory with what is assumed of pods that do not say.
         residents: by index, the pods that take room, by namespace and name.
         changes: the nodes that pods came to or left, in order; caches read on from where they were.
         namespaces: labels by namespace, None where they were not read.
@@ -66,8 +67,10 @@ class State:
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
         self._values: dict[str, list[str | None]] = {}
-        self.requested: list[dict[str, int]] = [{} for _ in self.nodes]
-        self.assumed = [[0, 0] for _ in self.nodes]
+        self._nothing = self._zeros()
+        self.offered = _columns(self.nodes)
+        self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
+        self.assumed: dict[str, list[int]] = {name: self._zeros() for name in ASSUMED}
         self.residents: list[dict[tuple[str, str], Pod]] = [{} for _ in self.nodes]
         self.changes: list[int] = []
         self.nominated: list[Pod] = []
@@ -76,11 +79,18 @@ class State:
         for pod in view.pods:
             self._take_in(pod)
 
+    def _zeros(self) -> list[int]:
+        return [0] * len(self.nodes)
+
     def _take_in(self, pod: Pod) -> None:
         if pod.active and pod.node in self.index:
             self.place(pod, pod.node)
         elif pod.active and not pod.node and pod.nominated_node:
             self.nominated.append(pod)
+
+    def room(self, name: str) -> tuple[list[int], list[int]]:
+        """Return what is offered of a resource and what is taken, by index of the node."""
+        return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
     def values(self, topology_key: str) -> list[str | None]:
         """Return the values of a label, by index of the node."""
@@ -101,13 +111,13 @@ class State:
         self._count(pod, node, -1)
 
     def _count(self, pod: Pod, node: int, sign: int) -> None:
-        taken = self.requested[node]
         for name, amount in pod.spec.requests.items():
-            taken[name] = taken.get(name, 0) + sign * amount
-        taken[PODS] = taken.get(PODS, 0) + sign
-        assumed = assumed_of(pod)
-        self.assumed[node][0] += sign * assumed[CPU]
-        self.assumed[node][1] += sign * assumed[MEMORY]
+            if name not in self.taken:
+                self.taken[name] = self._zeros()
+            self.taken[name][node] += sign * amount
+        self.taken[PODS][node] += sign
+        for name, amount in assumed_of(pod).items():
+            self.assumed[name][node] += sign * amount
         group = self.tallies.group(pod.namespace, pod.labels)
         self.tallies.count(group, node, sign, leaving=pod.terminating)
         self.rules.count(pod, node, sign)
@@ -136,6 +146,11 @@ def scored_of(pod: Pod) -> Resources:
     """
     requests = pod.spec.placement.assumed_of_containers
     return assumed_of(pod) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+
+
+def _columns(nodes: Sequence[Node]) -> dict[str, list[int]]:
+    names = {name for node in nodes for name in node.allocatable}
+    return {name: [node.allocatable.get(name, 0) for node in nodes] for name in sorted({*names, CPU, MEMORY, PODS})}
 
 
 def _kinds(nodes: Iterable[Node]) -> list[int]:

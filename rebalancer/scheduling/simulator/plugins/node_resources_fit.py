@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
-from rebalancer.scheduling.simulator.scorers import Amounts, least_allocated
-from rebalancer.scheduling.simulator.shapes import Shapes
+from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
+from rebalancer.scheduling.simulator.shapes import Shapes, picked
 from rebalancer.scheduling.simulator.state import State, scored_of
 
 TOO_MANY = "Too many pods"
 EVEN: Mapping[str, int] = {CPU: 1, MEMORY: 1}
-_SHORT = {CPU: "Insufficient cpu", MEMORY: "Insufficient memory"}
+_SHORT = {PODS: TOO_MANY, CPU: "Insufficient cpu", MEMORY: "Insufficient memory"}
 _NATIVE = (CPU, MEMORY, "ephemeral-storage")
 
 
@@ -25,7 +25,7 @@ class NodeResourcesFit:
 
     Args:
         state: the cluster.
-        scorer: the strategy: what a node scores with such amounts requested of such amounts.
+        scorer: the strategy: what nodes score.
         weights: of the resources that are scored.
         ignored: tells which extended resources are not looked at.
     """
@@ -35,7 +35,7 @@ class NodeResourcesFit:
     def __init__(
         self,
         state: State,
-        scorer: Callable[[Amounts, Mapping[str, int]], int] = least_allocated,
+        scorer: Scorer = least_allocated,
         weights: Mapping[str, int] = EVEN,
         ignored: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -49,31 +49,30 @@ class NodeResourcesFit:
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes without room, and which requests find none."""
         lacking = self._short.by_node(pod)
-        found = {index: lacking[index] for index in nodes if lacking[index]}
-        return found or NO_REFUSALS
+        return {index: lacking[index] for index in nodes if lacking[index]}
 
-    def _lacking(self, pod: Pod, index: int) -> tuple[str, ...]:
-        offered, taken = self._state.nodes[index].allocatable, self._state.requested[index]
-        reasons = [TOO_MANY] if taken.get(PODS, 0) + 1 > offered.get(PODS, 0) else []
-        for name, amount in pod.spec.requests.items():
-            if amount > 0 and amount > offered.get(name, 0) - taken.get(name, 0) and not self._ignored(name):
-                reasons.append(_SHORT.get(name) or f"Insufficient {name}")
-        return tuple(reasons)
+    def _lacking(self, pod: Pod, nodes: Sequence[int]) -> list[tuple[str, ...]]:
+        found: list[tuple[str, ...]] = [()] * len(nodes)
+        for name, amount in ((PODS, 1), *pod.spec.requests.items()):
+            if amount > 0 and not self._ignored(name):
+                offered, taken = (picked(column, nodes) for column in self._state.room(name))
+                for place, (there, gone) in enumerate(zip(offered, taken, strict=True)):
+                    if amount > there - gone:
+                        found[place] = (*found[place], _SHORT.get(name) or f"Insufficient {name}")
+        return found
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
         """Return what the strategy makes of each node with the pod on it."""
-        known = self._scores.by_node(pod)
-        return [known[index] for index in nodes]
+        return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, index: int) -> int:
-        offered = self._state.nodes[index].allocatable
-        amounts = {}
-        for name in self._weights:
-            if offered.get(name, 0) and (name in _NATIVE or pod.spec.requests.get(name)):
-                amounts[name] = (self._requested(pod, index, name), offered[name])
-        return self._scorer(amounts, self._weights) if amounts else 0
+    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        counted = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
+        columns = [self._column(pod, name, nodes) for name in counted]
+        return self._scorer(columns) if columns else [0] * len(nodes)
 
-    def _requested(self, pod: Pod, index: int, name: str) -> int:
-        if name in (CPU, MEMORY):
-            return self._state.assumed[index][name == MEMORY] + scored_of(pod)[name]
-        return self._state.requested[index].get(name, 0) + pod.spec.requests.get(name, 0)
+    def _column(self, pod: Pod, name: str, nodes: Sequence[int]) -> Column:
+        offered, taken = self._state.room(name)
+        more = pod.spec.requests.get(name, 0)
+        if name in self._state.assumed:
+            taken, more = self._state.assumed[name], scored_of(pod)[name]
+        return Column([each + more for each in picked(taken, nodes)], picked(offered, nodes), self._weights[name])

@@ -20,10 +20,10 @@ class NodeUnschedulable:
     name = "NodeUnschedulable"
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self._cordoned = dict.fromkeys((index for index, node in enumerate(state.nodes) if node.unschedulable), REASON)
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the cordoned nodes, for a pod that does not tolerate that."""
         if any(each.tolerates(CORDONED) for each in pod.spec.tolerations):
             return NO_REFUSALS
-        return {node: REASON for node in nodes if self._state.nodes[node].unschedulable}
+        return self._cordoned

@@ -21,8 +21,9 @@ class PodCapacityOfNode:
 
     def scores(self, _pod: Pod, nodes: Sequence[int]) -> list[int]:
         """Return the share of pods that are still taken, in percent."""
-        return [self._score(index) for index in nodes]
+        offered, taken = self._state.room(PODS)
+        return [_score(offered[index], taken[index]) for index in nodes]
 
-    def _score(self, index: int) -> int:
-        most, running = self._state.nodes[index].allocatable.get(PODS, 0), self._state.requested[index].get(PODS, 0)
-        return max(most - running, 0) * WHOLE // most if most else 0
+
+def _score(most: int, running: int) -> int:
+    return max(most - running, 0) * WHOLE // most if most else 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, untolerated
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.state import State
@@ -25,16 +25,16 @@ class TaintToleration:
     def __init__(self, state: State, minor: int) -> None:
         self._state = state
         self._names_taint = minor < _TAINT_NOT_NAMED
+        self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
         self._soft = {
             kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
         }
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the nodes with a hard taint that the pod does not tolerate."""
         found: dict[int, tuple[str, ...]] = {}
-        for index in nodes:
-            node = self._state.nodes[index]
-            taint = untolerated(pod.spec.tolerations, node.taints) if node.taints else None
+        for index in self._hard:
+            taint = untolerated(pod.spec.tolerations, self._state.nodes[index].taints)
             if taint:
                 named = f" {{{taint.key}: {taint.value}}}" if self._names_taint else "(s)"
                 found[index] = (f"node(s) had untolerated taint{named}",)
@@ -44,11 +44,13 @@ class TaintToleration:
         """Return 100 for nodes without untolerated soft taints, less for others."""
         if not self._soft:
             return [WHOLE] * len(nodes)
-        kinds, by_kind = self._state.kinds, dict.fromkeys(self._state.kinds, 0)
+        kinds, by_kind, found = self._state.kinds, dict[int, int](), list[int]()
         for index in nodes:
-            if kinds[index] in self._soft and not by_kind[kinds[index]]:
-                by_kind[kinds[index]] = soft_taints(pod.spec, self._state.nodes[index])
-        return normalized([by_kind[kinds[index]] for index in nodes], reverse=True)
+            kind = kinds[index]
+            if kind not in by_kind:
+                by_kind[kind] = soft_taints(pod.spec, self._state.nodes[index]) if kind in self._soft else 0
+            found.append(by_kind[kind])
+        return normalized(found, reverse=True)
 
 
 def soft_taints(spec: PodSpec, node: Node) -> int:
