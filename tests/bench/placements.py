@@ -100,17 +100,19 @@ def main() -> int:
     median = statistics.median(took)
     told = ", ".join(f"{each:.2f}" for each in took)
     verdict = "ok" if max(took) < TARGET else "TOO SLOW"
-    sys.stdout.write(f"{PLACEMENTS:,} placements: median {median:.2f} s of {told}; target {TARGET} s: {verdict}\n")
+    sys.stdout.write(
+        f"{PLACEMENTS:,} placements: median {median:.2f} s of cpu of {told}; target {TARGET} s: {verdict}\n"
+    )
     return int(max(took) >= TARGET)
 
 
 def _place(simulator: Simulator, state: State, templates: list[Pod], run: int) -> float:
-    start = time.perf_counter()
+    start = time.process_time()  # other work on the machine does not count
     for number, template in enumerate(templates):
         answer = simulator.ask(template)
         if answer.nodes:
             state.place(msgspec.structs.replace(template, name=f"new-{run}-{number}"), answer.nodes[0])
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Simulator:
         sampled = len(nodes) > enough
         winners = window_winners(weighted, len(nodes), enough) if sampled else _best(weighted, len(nodes))
         return Answer(
-            nodes=tuple(self._state.nodes[nodes[each]].name for each in winners),
+            nodes=tuple([self._state.names[nodes[each]] for each in winners]),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),

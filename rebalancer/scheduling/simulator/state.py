@@ -44,6 +44,8 @@ class State:
 
     Attributes:
         nodes: the nodes.
+        names: theirs.
+        index: by name, the index.
         kinds: by index, a number that nodes share whose taints and labels, but for the host name, are equal.
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
@@ -59,7 +61,8 @@ class State:
 
     def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
         self.nodes = sorted(view.nodes, key=lambda node: node.name)
-        self.index = {node.name: index for index, node in enumerate(self.nodes)}
+        self.names = [node.name for node in self.nodes]
+        self.index = {name: index for index, name in enumerate(self.names)}
         self.kinds = _kinds(self.nodes)
         self.namespaces = view.namespaces
         self.companions = companions

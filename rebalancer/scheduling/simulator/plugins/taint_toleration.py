@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, hard, untolerated
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.state import State
@@ -26,6 +26,7 @@ class TaintToleration:
         self._state = state
         self._names_taint = minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
+        self._counts: dict[tuple[Toleration, ...], list[int]] = {}
         self._soft = {
             kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
         }
@@ -44,13 +45,17 @@ class TaintToleration:
         """Return 100 for nodes without untolerated soft taints, less for others."""
         if not self._soft:
             return [WHOLE] * len(nodes)
-        kinds, by_kind, found = self._state.kinds, dict[int, int](), list[int]()
-        for index in nodes:
-            kind = kinds[index]
+        known = self._counts.get(pod.spec.tolerations)
+        if known is None:
+            known = self._counts[pod.spec.tolerations] = self._count(pod.spec)
+        return normalized(known if len(nodes) == len(known) else [known[index] for index in nodes], reverse=True)
+
+    def _count(self, spec: PodSpec) -> list[int]:
+        kinds, by_kind = self._state.kinds, dict[int, int]()
+        for kind, node in zip(kinds, self._state.nodes, strict=True):
             if kind not in by_kind:
-                by_kind[kind] = soft_taints(pod.spec, self._state.nodes[index]) if kind in self._soft else 0
-            found.append(by_kind[kind])
-        return normalized(found, reverse=True)
+                by_kind[kind] = soft_taints(spec, node) if kind in self._soft else 0
+        return [by_kind[kind] for kind in kinds]
 
 
 def soft_taints(spec: PodSpec, node: Node) -> int:
