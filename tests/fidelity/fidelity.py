@@ -20,7 +20,7 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.clusters):
         started = time.monotonic()
         nodes = options.nodes or Random(seed).choice((10, 15, 25, 40, 60, 90, 150, 300))
-        run(binaries, Plan(seed, nodes, options.placements), comparison)
+        run(binaries, Plan(seed, nodes, options.placements, options.configured, options.volumes), comparison)
         took = time.monotonic() - started
         sys.stderr.write(f"seed {seed}: {nodes} nodes, {took:.0f} s, {len(comparison.disagreements)} disagreements\n")
     sys.stdout.write(comparison.table() + "\n")
@@ -35,6 +35,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clusters", type=int, default=50, help="how many clusters")
     parser.add_argument("--placements", type=int, default=100, help="pods placed on each")
     parser.add_argument("--nodes", type=int, default=0, help="nodes of each; 10 to 300 where it is not said")
+    parser.add_argument("--configured", action="store_true", help="with profiles other than the default one")
+    parser.add_argument("--volumes", action="store_true", help="pods with claims")
     parser.add_argument("--show", type=int, default=100, help="how many disagreements to print")
     return parser.parse_args()
 

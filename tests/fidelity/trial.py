@@ -12,6 +12,7 @@ import msgspec
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -22,8 +23,10 @@ from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
 from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
 from tests.fidelity.comparison import Comparison
+from tests.fidelity.configurations import CONFIGURATION, PROFILES, write_configuration
 from tests.fidelity.pods import random_template
 from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
+from tests.fidelity.volumes import VolumeStage
 
 KINDS = (
     *("Node", "Pod", "Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
@@ -37,16 +40,27 @@ TEMPLATES = 2 * APPS
 
 @dataclass(frozen=True)
 class Plan:
-    """What a trial does: a seed, so many nodes, so many pods."""
+    """What a trial does: a seed, so many nodes, so many pods.
+
+    Attributes:
+        configured: Whether the scheduler has profiles of `configurations.py` and not its own.
+        volumes: Whether pods have claims; then they have no owners, since the controllers work on.
+    """
 
     seed: int
     nodes: int
     placements: int
+    configured: bool = False
+    volumes: bool = False
 
 
 def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
     """Play one random cluster and count what comes of it."""
-    with ControlPlane(binaries, OPTIONS) as running:
+    options = list(OPTIONS)
+    running = ControlPlane(binaries, options)
+    if plan.configured:
+        options += ["--config", str(write_configuration(running))]
+    with running:
         Trial(running, plan, comparison).run()
 
 
@@ -61,16 +75,29 @@ class Trial:
         self._random = Random(plan.seed)
         self._log = SchedulerLog(running.processes.log("kube-scheduler"))
         self._decoder = PodDecoder()
+        self._stage = VolumeStage(self._api, self._random, plan.nodes)
         self._owners: dict[tuple[str, str], Object] = {}
 
     def run(self) -> None:
         """Set up, then place."""
         self._set_up()
         templates = [random_template(self._random, number % APPS) for number in range(TEMPLATES)]
-        state = State(read(self._api), read(self._api).companions)
-        simulator = Simulator(state, profiles(state))
+        if self._plan.configured:
+            for template in templates:
+                template["spec"]["schedulerName"] = self._random.choice(PROFILES)
+        state, simulator = self._simulator()
         for number in range(self._plan.placements):
-            self._place(f"pod-{number:04}", self._random.choice(templates), state, simulator)
+            template = self._random.choice(templates)
+            if self._plan.volumes:
+                template = self._stage.with_claims(template, f"pod-{number:04}")
+                state, simulator = self._simulator()
+            self._place(f"pod-{number:04}", template, state, simulator)
+
+    def _simulator(self) -> tuple[State, Simulator]:
+        snapshot = read(self._api)
+        state = State(snapshot, snapshot.companions)
+        configuration = read_configuration(CONFIGURATION) if self._plan.configured else None
+        return state, Simulator(state, profiles(state, configuration))
 
     def _set_up(self) -> None:
         cluster = random_nodes(self._random, self._plan.nodes)
@@ -78,17 +105,20 @@ class Trial:
             self._api.create(each)
         for name, labels in NAMESPACES.items():
             self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-            for owner in owners(self._random):
+            # With controllers at work, ReplicaSets would adopt the pods and delete them.
+            for owner in () if self._plan.volumes else owners(self._random):
                 made = self._api.create(owner, name)
                 self._owners[name, f"{owner['kind']}/{owner['metadata']['name']}"] = made
         wait_for(
             lambda: all(map(is_settled, self._api.list("Node"))), "all nodes without taints of the controllers", 120
         )
-        # Controllers would delete pods that their owners do not want.
-        self._running.processes.kill("kube-controller-manager")
+        if self._plan.volumes:
+            self._stage.set_up()
+        else:  # controllers would delete pods that their owners do not want
+            self._running.processes.kill("kube-controller-manager")
 
     def _place(self, name: str, template: Object, state: State, simulator: Simulator) -> None:
-        namespace = self._random.choice(tuple(NAMESPACES))
+        namespace = "blue" if self._plan.volumes else self._random.choice(tuple(NAMESPACES))
         owner = self._owner(namespace, template["metadata"]["labels"]["app"])
         metadata = {"name": name, **template["metadata"], **({"ownerReferences": [owner]} if owner else {})}
         manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
@@ -102,7 +132,7 @@ class Trial:
         before = len(self._comparison.disagreements)
         created["spec"].pop("nodeName", None)
         answer = simulator.ask(self._decoded(created))
-        settled = wait_for(lambda: decided(self._api.read("Pod", name, namespace)), f"a decision about {name}", 30)
+        settled = wait_for(lambda: self._decided(name, namespace), f"a decision about {name}", 30)
         known = f"{namespace}/{name}"
         node = settled["spec"].get("nodeName")
         if node:
@@ -114,8 +144,13 @@ class Trial:
         if len(self._comparison.disagreements) > before:
             self._comparison.disagreements.append(f"{known} is {json.dumps(template)}")
 
+    def _decided(self, name: str, namespace: str) -> Object | None:
+        if self._plan.volumes:
+            self._stage.provision()
+        return decided(self._api.read("Pod", name, namespace))
+
     def _owner(self, namespace: str, app: str) -> Object | None:
-        if self._random.random() < 0.2:
+        if self._plan.volumes or self._random.random() < 0.2:
             return None
         for kind in ("ReplicaSet", "StatefulSet"):
             owner = self._owners.get((namespace, f"{kind}/{app}"))

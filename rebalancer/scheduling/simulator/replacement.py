@@ -2,9 +2,9 @@
 
 Sources: the Kubernetes documentation (ReplicaSet, Deployment, StatefulSet, Jobs with `podReplacementPolicy`).  A
 ReplicaSet, and so a Deployment, makes the replacement while the old pod still terminates, whose requests, ports and
-affinity count until it is gone; only spreading does not count it.  A StatefulSet makes it afterwards, with the same name
-and claims, and so does a Job that replaces failed pods only.  The template is the owner's: resources that were changed
-in place and labels that the binding added are not the replacement's.
+affinity count until it is gone; only spreading does not count it.  A StatefulSet makes it afterwards, with the same
+name and claims, and so does a Job that replaces failed pods only.  The template is the owner's: resources that were
+changed in place and labels that the binding added are not the replacement's.
 """
 
 from collections.abc import Mapping
@@ -103,6 +103,10 @@ def merged(spec: PodSpec, labels: Labels) -> PodSpec:
     Since Kubernetes 1.29 (pod affinity) and 1.34 (spreading); before that the scheduler reads them so.
     """
     placement = spec.placement
+    weighted = (*placement.preferred_affinity, *placement.preferred_anti_affinity)
+    terms = (*spec.anti_affinity, *placement.affinity, *(each.term for each in weighted))
+    if not any(each.match_label_keys for each in spec.spread) and not any(map(_has_keys, terms)):
+        return spec  # shared by all replicas, and so worth keeping
     return msgspec.structs.replace(
         spec,
         anti_affinity=tuple(_term(each, labels) for each in spec.anti_affinity),
@@ -114,6 +118,10 @@ def merged(spec: PodSpec, labels: Labels) -> PodSpec:
             preferred_anti_affinity=tuple(_weighted(each, labels) for each in placement.preferred_anti_affinity),
         ),
     )
+
+
+def _has_keys(term: PodAffinityTerm) -> bool:
+    return bool(term.match_label_keys or term.mismatch_label_keys)
 
 
 def _weighted(weighted: WeightedPodTerm, labels: Labels) -> WeightedPodTerm:

@@ -44,8 +44,8 @@ class Simulator:
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
-        if pod.spec.problem:
-            return f"the pod is malformed: {pod.spec.problem}"
+        if pod.problem or pod.spec.problem:
+            return f"the pod is malformed: {pod.problem or pod.spec.problem}"
         if placement.scheduler not in self._profiles:
             return f"nothing is known of the scheduler {placement.scheduler!r}"
         if self._profiles[placement.scheduler].unknown:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
 from rebalancer.scheduling.simulator.shapes import Shapes, picked
 from rebalancer.scheduling.simulator.state import State, scored_of
@@ -49,6 +49,8 @@ class NodeResourcesFit:
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes without room, and which requests find none."""
         lacking = self._short.by_node(pod)
+        if not any(lacking):  # as a rule
+            return NO_REFUSALS
         return {index: lacking[index] for index in nodes if lacking[index]}
 
     def _lacking(self, pod: Pod, nodes: Sequence[int]) -> list[tuple[str, ...]]:

@@ -5,6 +5,7 @@ constraint looks at the nodes that have all the keys of the pod's hard constrain
 domain, times the logarithm of the number of domains plus two, and is turned round at the end.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from math import log
@@ -123,15 +124,14 @@ class PodTopologySpread:
         """Return the weighted counts; nodes of one kind and with as many pods on them score alike."""
         piles = [self._pile(pod, each, scored, all_labels=all_labels) for each in constraints]
         crowded = set().union(*(pile.hosts for pile in piles))
-        kinds, by_kind, found = self._state.kinds, dict[int, int](), list[int]()
-        for index in scored:
-            if index in crowded:
-                found.append(_weighed(piles, index))
-                continue
-            kind = kinds[index]
-            if kind not in by_kind:
-                by_kind[kind] = _weighed(piles, index)
-            found.append(by_kind[kind])
+        kinds = [self._state.kinds[index] for index in scored]
+        empty = [pile._replace(hosts={}) for pile in piles]
+        by_kind = {kind: _weighed(empty, index) for kind, index in dict(zip(kinds, scored, strict=True)).items()}
+        found = [by_kind[kind] for kind in kinds]
+        for index in crowded:
+            place = bisect_left(scored, index)
+            if place < len(scored) and scored[place] == index:
+                found[place] = _weighed(piles, index)
         return found
 
     def _pile(self, pod: Pod, constraint: Constraint, scored: Sequence[int], *, all_labels: bool) -> _Pile:
