@@ -12,7 +12,9 @@ from rebalancer.scheduling.simulator.claims import Claims, names
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import State
 
-TAKEN = ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",)
+TAKEN = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
+)
 NO_DISK = ("node(s) had no available disk",)
 
 
