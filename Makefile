@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 REPORT := table
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench e2e outcome fidelity schema example clean
+.PHONY: help demo test attack mutants lint bench e2e outcome fidelity schema example clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -19,6 +19,12 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 
 test: $(READY) lint ## check style, types and layers, then run the tests
 	@$(VENV)/bin/python -m pytest -q -n auto
+
+attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`
+	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack
+
+mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (hours)
+	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)
 
 lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/ruff check --quiet .

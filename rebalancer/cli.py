@@ -6,18 +6,21 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec
 
 import click
 
 from rebalancer import __version__
-from rebalancer.errors import RebalancerError, UsageError
+from rebalancer.errors import Interrupted, RebalancerError, UsageError
+from rebalancer.foreign.printable import printable, printable_lines
 
 P = ParamSpec("P")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+#: Characters in a line: a value of a document that is repeated may have millions.
+_LONGEST_COMPLAINT = 1_000
 _LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -56,8 +59,8 @@ def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except RebalancerError as error:
-            click.echo(f"Error: {error}", err=True)
+        except (RebalancerError, Interrupted) as error:
+            _complain(f"Error: {error}")
             sys.exit(error.exit_code)
 
     return wrapper
@@ -68,8 +71,8 @@ def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
 def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
-    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing was evicted;
-    2 bad usage or policy; 3 no cluster.
+    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
+    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or SIGTERM came before anything was evicted.
     """
 
 
@@ -106,17 +109,21 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     _log(verbosity)
-    from rebalancer.app.run import Options, run  # noqa: PLC0415  see the module's docstring
+    from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
-    if _seconds("--descheduling-interval", descheduling_interval):
-        raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
-    chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
-    outcome = run(
-        Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
-        lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
-    )
-    _deliver(lambda: _print(outcome.report, output, everything=verbosity > 0))
-    sys.exit(outcome.exit_code)
+    with Interruption() as interruption:
+        from rebalancer.app.options import Options  # noqa: PLC0415
+        from rebalancer.app.run import run  # noqa: PLC0415
+
+        if _seconds("--descheduling-interval", descheduling_interval):
+            raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
+        chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
+        outcome = run(
+            Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
+            lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
+            interruption,
+        )
+        sys.exit(_deliver(outcome.report, output, outcome.exit_code, everything=verbosity > 0))
 
 
 @main.command()
@@ -129,11 +136,11 @@ def validate(policy: str, *, lenient: bool) -> None:
 
     loaded = policies.read_policy(policy, strict=not lenient)
     for warning in loaded.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        _complain(f"Warning: {warning}")
     profiles = loaded.policy.profiles
     names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
     count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
-    click.echo(f"{policy} is valid: {count}, strategies {', '.join(names) or 'none'}")
+    click.echo(f"{printable(policy)} is valid: {count}, strategies {', '.join(names) or 'none'}")
 
 
 @main.command()
@@ -145,15 +152,18 @@ def validate(policy: str, *, lenient: bool) -> None:
 def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
-    Environment variables, commands and arguments of containers are left out.
+    Only what a decision may look at is in it, and only its owner may read it.
     """
     _log(verbosity)
-    from rebalancer.app.capture import capture  # noqa: PLC0415
+    from rebalancer.app.interruption import Interruption  # noqa: PLC0415
 
-    counts, warnings = capture(kubeconfig, context, path)
+    with Interruption():
+        from rebalancer.app.capture import capture  # noqa: PLC0415
+
+        counts, warnings = capture(kubeconfig, context, path)
     for warning in warnings:
-        click.echo(f"Warning: {warning}", err=True)
-    click.echo(f"{path}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
+        _complain(f"Warning: {warning}")
+    click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
 
 
 @main.command()
@@ -164,6 +174,17 @@ def strategies(name: str | None) -> None:
     from rebalancer.app.describe import describe_strategy, list_strategies  # noqa: PLC0415
 
     for line in describe_strategy(name) if name else list_strategies():
+        click.echo(line)
+
+
+@main.command()
+@click.argument("name", required=False)
+@speaking_plainly
+def presets(name: str | None) -> None:
+    """List the presets, or print one of them, to use as it is or to start from."""
+    from rebalancer.app.describe import describe_preset, list_presets  # noqa: PLC0415
+
+    for line in [describe_preset(name)] if name else list_presets():
         click.echo(line)
 
 
@@ -179,7 +200,11 @@ def schema() -> None:
 
 
 def _log(verbosity: int) -> None:
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    from rebalancer.report.logs import SafeFormatter  # noqa: PLC0415
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(SafeFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], force=True)
     logging.getLogger("rebalancer").setLevel(_LOG_LEVELS[min(verbosity, len(_LOG_LEVELS) - 1)])
 
 
@@ -193,8 +218,9 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _confirm(cluster: dict[str, str | None]) -> None:
-    where = f"context {cluster['context']} ({cluster['server']})" if cluster["context"] else str(cluster["server"])
-    if not sys.stdin.isatty():
+    server = str(cluster["server"])
+    where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
+    if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
         raise UsageError(f"this run would evict pods from {where}: say so with --context, --kubeconfig or --yes")
     try:
         agreed = click.confirm(f"Evict pods from {where}?", err=True)
@@ -204,29 +230,21 @@ def _confirm(cluster: dict[str, str | None]) -> None:
         raise UsageError("nothing was done")
 
 
-def _deliver(write: Callable[[], None]) -> None:
+def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool) -> int:
+    """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
+    from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
+
+    trouble = deliver(report, output, sys.stdout, everything=everything)
+    if not trouble:
+        return exit_code
+    _complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+    return exit_code if has_evicted(report) else 1
+
+
+def _complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
+    """Say something on standard error; where that cannot be written there is nobody left to tell."""
     try:
-        write()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise  # click's: whoever read it has seen enough
-    except OSError as error:
-        click.echo(f"Error: the report cannot be written: {error.strerror}", err=True)
-        # What is left in the buffer would be tried again, and complained of, as Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-
-
-def _print(report: dict[str, Any], output: str, *, everything: bool) -> None:
-    if output == "json":
-        import json  # noqa: PLC0415
-
-        click.echo(json.dumps(report, indent=2))
-    elif output == "yaml":
-        import yaml  # noqa: PLC0415
-
-        click.echo(yaml.safe_dump(report, sort_keys=False), nl=False)
-    else:
-        from rebalancer.report.table import print_table  # noqa: PLC0415
-
-        print_table(report, sys.stdout, everything=everything)
+        click.echo(printable_lines(text, longest), err=True)
+    except OSError:
+        # What is left in the buffer would be tried again as Python ends, and change the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

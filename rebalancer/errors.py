@@ -8,8 +8,8 @@
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   └── Forbidden         names the verb and the resource that is missing
-    ├── StrategyError         one strategy cannot run; the others do
-    └── Interrupted           a signal before the first eviction        exit 1
+    └── StrategyError         one strategy cannot run; the others do
+    Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
 
@@ -17,6 +17,8 @@ Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
 """
 
 from dataclasses import dataclass
+
+_STRICT = "is refused, since strict reading lets nothing pass that has no effect"
 
 
 class RebalancerError(Exception):
@@ -51,12 +53,19 @@ class Problem:
 
 
 class PolicyError(UsageError):
-    """The policy has problems; all of them are in `problems`."""
+    """The policy has problems; all of them are in `problems`.
 
-    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
+    Args:
+        source: where the policy is from.
+        problems: in the order of the file.
+        only_strict: whether it could be used if what has no effect in it were let pass.
+    """
+
+    def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
         self.source = source
         self.problems = problems
-        super().__init__("\n".join([f"policy {source} cannot be used:", *(f"  {each}" for each in problems)]))
+        why = _STRICT if only_strict else "cannot be used"
+        super().__init__("\n".join([f"policy {source} {why}:", *(f"  {each}" for each in problems)]))
 
 
 class SnapshotError(UsageError):
@@ -85,8 +94,18 @@ class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
 
 
-class Interrupted(RebalancerError):  # noqa: N818  the field's word
-    """A signal ended the program before it evicted anything; the message names it."""
+class Interrupted(BaseException):
+    """A signal ended the program before it evicted anything; the message names it.
+
+    Derives from BaseException so that no strategy takes it for an error of its own.
+
+    Attributes:
+        exit_code: 128 and the number of the signal, as shells have it.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
 
 
 class CycleOver(BaseException):

@@ -1,23 +1,29 @@
 """Reads a cluster from a file: what `kubectl get ... -o json|yaml` prints, or `rebalancer snapshot` writes."""
 
-import gzip
 import json
+import math
 import re
-import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import yaml
 
 from rebalancer.errors import SnapshotError
+from rebalancer.foreign.documents import (
+    LARGEST_FILE,
+    Unreadable,
+    check_yaml,
+    decode_json,
+    in_words,
+    read_input,
+    unpacked,
+)
 from rebalancer.wire.collect import Collection, add_document
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _BLANK = re.compile(r"\s*")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
@@ -44,9 +50,16 @@ class _Header(msgspec.Struct):
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML whose scalars are what JSON would have: times stay text."""
+    """YAML whose scalars are what JSON would have: times stay text, and so do numbers that JSON cannot write."""
 
 
+def _finite(loader: _Loader, node: yaml.ScalarNode) -> float | str:
+    """Return a number that JSON can write, else its text: as null it would pass for absent."""
+    value = loader.construct_yaml_float(node)
+    return value if math.isfinite(value) else node.value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -57,27 +70,34 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents.
 
     Raises:
-        SnapshotError: it cannot be read, or holds no nodes.
+        SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
     """
     collection = Collection()
     recorded = None
     for document in _documents(_read(path), path):
         try:
-            header = msgspec.json.decode(document, type=_Header)
+            header = decode_json(document, _Header)
             add_document(collection, document)
         except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"snapshot {path}: {error}; it should be what `{_HOW}` prints") from error
+            raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
         recorded = header.rebalancer.now if header.rebalancer else recorded
+    _check(collection, path)
     if not collection.folders["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
     return SnapshotFile(collection, recorded)
 
 
+def _check(collection: Collection, path: str) -> None:
+    try:
+        collection.check()
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
+
+
 def _read(path: str) -> bytes:
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content
-    except (OSError, EOFError, zlib.error) as error:
+        return unpacked(read_input(path, LARGEST_FILE), LARGEST_FILE)
+    except (OSError, EOFError, zlib.error, Unreadable) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
 
@@ -100,7 +120,7 @@ def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=str, parse_float=_number)
     try:
         text = content.decode().strip()
         position = 0
@@ -109,7 +129,13 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
             yield msgspec.json.encode(value)
             position = _end_of_blank(text, position)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"snapshot {path} is no JSON: {error}") from error
+        raise SnapshotError(f"snapshot {path} is no JSON: {in_words(error)}") from error
+
+
+def _number(text: str) -> float | str:
+    """Return a number, or its text where it is too large for one."""
+    value = float(text)
+    return value if math.isfinite(value) else text
 
 
 def _end_of_blank(text: str, position: int) -> int:
@@ -119,9 +145,10 @@ def _end_of_blank(text: str, position: int) -> int:
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
     try:
+        check_yaml(yaml.parse(content, Loader=_Loader))
         for document in yaml.load_all(content, Loader=_Loader):
             if document is not None:
                 yield msgspec.json.encode(document)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        place = " ".join(str(error).split())
+        place = " ".join(in_words(error).split())
         raise SnapshotError(f"snapshot {path} is no YAML: {place}") from error

@@ -1,6 +1,8 @@
 """What a strategy is: a name, its arguments, and what it asks for."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Generic, TypeVar
 
 from rebalancer.args.arguments import Args
@@ -18,12 +20,14 @@ class Strategy(ABC, Generic[A]):
         Args: the model of its arguments.
         point: the extension point at which a policy may enable it.
         needs: kinds it looks at beside nodes and pods, as `kind` spells them, like `Namespace`.
+        example: arguments for a first try, as a policy has them; its manual shows them.
     """
 
     name: ClassVar[str]
     Args: ClassVar[type[Args]]
     point: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
+    example: ClassVar[Mapping[str, object]] = MappingProxyType({})
 
     def __init__(self, args: A) -> None:
         self.args = args

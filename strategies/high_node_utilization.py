@@ -22,8 +22,9 @@ refusal tells which pod keeps it.  An owner without a PDB loses at most a quarte
 It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were.
 """
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from rebalancer.api import (
     METRIC_RESOURCE,
@@ -76,6 +77,7 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     name = "HighNodeUtilization"
     Args = HighNodeUtilizationArgs
+    example: ClassVar[Mapping[str, object]] = {"thresholds": {"cpu": 20, "memory": 20}}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""

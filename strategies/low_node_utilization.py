@@ -30,8 +30,9 @@ Nothing happens unless more than numberOfNodes nodes are underutilized.  `evicti
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import ClassVar
 
 from rebalancer.api import (
     FIRST_CEILING,
@@ -98,6 +99,10 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
 
     name = "LowNodeUtilization"
     Args = LowNodeUtilizationArgs
+    example: ClassVar[Mapping[str, object]] = {
+        "thresholds": {"cpu": 20, "memory": 20},
+        "targetThresholds": {"cpu": 50, "memory": 60},
+    }
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""

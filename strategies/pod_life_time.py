@@ -7,8 +7,9 @@ that have succeeded or failed are evicted too.
 A state matches the pod's phase, its status reason, or the current waiting or terminated reason of a container.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from rebalancer.api import (
     POD_STATES,
@@ -98,6 +99,10 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
 
     name = "PodLifeTime"
     Args = PodLifeTimeArgs
+    example: ClassVar[Mapping[str, object]] = {
+        "maxPodLifeTimeSeconds": 604800,
+        "namespaces": {"exclude": ["kube-system"]},
+    }
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, the oldest of the cluster first."""

@@ -12,8 +12,9 @@ them, and goes at most once.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rebalancer.api import Args, Balance, Cluster, Evict, Field, Names, Namespaces, Pod, Refused, Takers
 
@@ -43,6 +44,7 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
 
     name = "RemoveDuplicates"
     Args = RemoveDuplicatesArgs
+    example: ClassVar[Mapping[str, object]] = {"excludeOwnerKinds": ["DaemonSet"]}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict what a node holds above the upper average, owner by owner."""

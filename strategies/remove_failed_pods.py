@@ -7,6 +7,9 @@ container must have ended with one of them.  The oldest pods of each node go fir
 Failed pods without an owner need the protection FailedBarePods disabled.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from rebalancer.api import (
     Cluster,
     ContainerStatus,
@@ -36,6 +39,7 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
 
     name = "RemoveFailedPods"
     Args = RemoveFailedPodsArgs
+    example: ClassVar[Mapping[str, object]] = {"minPodLifetimeSeconds": 3600, "excludeOwnerKinds": ["Job"]}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the failed pods that match, node by node, the oldest first."""

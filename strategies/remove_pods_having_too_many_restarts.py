@@ -5,6 +5,9 @@ them) too.  With `states`, the pod must be in that phase or a container must wai
 pods with the most restarts go first.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from rebalancer.api import Cluster, Deschedule, Evict, Field, Int, Names, Pod, PodArgs, field_validator
 
 STATES = frozenset({"Running", "CrashLoopBackOff"})
@@ -38,6 +41,7 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
 
     name = "RemovePodsHavingTooManyRestarts"
     Args = RemovePodsHavingTooManyRestartsArgs
+    example: ClassVar[Mapping[str, object]] = {"podRestartThreshold": 100, "includingInitContainers": True}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, node by node, the most restarts first."""

@@ -12,8 +12,9 @@ Other words are skipped with a warning.  No room is set aside: of three pods and
 The oldest pods of each node go first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import ClassVar
 
 from rebalancer.api import (
     Cluster,
@@ -53,6 +54,7 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
 
     name = "RemovePodsViolatingNodeAffinity"
     Args = RemovePodsViolatingNodeAffinityArgs
+    example: ClassVar[Mapping[str, object]] = {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, type by type and node by node, the oldest first."""

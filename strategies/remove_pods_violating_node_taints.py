@@ -8,6 +8,9 @@ Cordoned nodes and nodes under pressure carry NoSchedule taints of Kubernetes' o
 exclude their keys to leave such nodes alone.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from rebalancer.api import (
     PREFER_NO_SCHEDULE,
     Cluster,
@@ -41,6 +44,7 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
 
     name = "RemovePodsViolatingNodeTaints"
     Args = RemovePodsViolatingNodeTaintsArgs
+    example: ClassVar[Mapping[str, object]] = {"excludedTaints": ["node.kubernetes.io/unschedulable"]}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, node by node, the oldest first."""

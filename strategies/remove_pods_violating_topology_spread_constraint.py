@@ -18,9 +18,9 @@ more domains than there are, a warning says so; nothing is evicted for a domain 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rebalancer.api import (
     Balance,
@@ -64,6 +64,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
 
     name = "RemovePodsViolatingTopologySpreadConstraint"
     Args = RemovePodsViolatingTopologySpreadConstraintArgs
+    example: ClassVar[Mapping[str, object]] = {"constraints": ["DoNotSchedule", "ScheduleAnyway"]}
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Choose for all constraints of all namespaces, then evict in the order of choice."""

@@ -1,10 +1,16 @@
-"""What all tests share: the summary of the recorded corpus, and property tests that no slow machine fails."""
+"""What all tests share: the last lines of a run, and property tests that no slow machine fails."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.conformance.summary import pytest_terminal_summary
-
-__all__ = ["pytest_terminal_summary"]
+from tests import absent
+from tests.conformance import summary
 
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add what a run says at its end, and what it may not lack."""
+    config.pluginmanager.register(absent)
+    config.pluginmanager.register(summary)

@@ -50,6 +50,8 @@ LONGEST_STALL_SECONDS = 30.0
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
 
 _PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
+#: Says in a kubeconfig that the token may go over plain http: this server is on the loopback interface.
+_PLAIN_HTTP = {"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}
 _ALWAYS_SERVED = {
     "/api/v1/nodes": "Node",
     "/api/v1/pods": "Pod",
@@ -126,7 +128,7 @@ class FakeApiServer:
             "kind": "Config",
             "current-context": context,
             "contexts": [{"name": context, "context": {"cluster": "here", "user": "me"}}],
-            "clusters": [{"name": "here", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "here", "cluster": {"server": self.url, "extensions": [_PLAIN_HTTP]}}],
             "users": [{"name": "me", "user": user or {"token": self.token}}],
         }
         path.write_text(json.dumps(document))  # JSON is YAML
@@ -237,6 +239,10 @@ class FakeApiServer:
         for rule in self._rules:
             if rule.takes(request) and isinstance(reply := rule.act(request), Reply):
                 return reply
+        return self._serve(request)
+
+    def process(self, request: Request) -> Reply:
+        """Do what a request asks for, whatever the client is then told; for what `on` calls."""
         return self._serve(request)
 
     def _serve(self, request: Request) -> Reply:

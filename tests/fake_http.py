@@ -6,6 +6,7 @@ import socket
 import ssl
 import struct
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 #: Longer bodies are compressed if the client can take it; the real server begins at 128 KiB.
 SHORT = 1024
+
+#: Between two bytes of an answer that drips.
+DRIP_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer; `lost` breaks the connection instead of sending it."""
+    """An answer.
+
+    Attributes:
+        lost: breaks the connection instead of sending it.
+        dripping: `headers` or `body` comes without an end, byte by byte, until `over` is set.
+    """
 
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
     lost: bool = False
+    dripping: str = ""
+    over: threading.Event = field(default_factory=threading.Event)
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -99,13 +110,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         split = urlsplit(self.path)
-        sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        length = int(self.headers.get("Content-Length", "0"))
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client has changed its mind: nothing is done
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(sent) if sent else None
         request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body, self.client_address[1])
         reply = self.server.answer(request)
         if reply.lost:
             self._break()
+        elif reply.dripping:
+            self._drip(reply)
         else:
             self._send(reply)
 
@@ -123,6 +140,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+    def _drip(self, reply: Reply) -> None:
+        """Send bytes that belong to a header, or to a body, as long as somebody takes them."""
+        self.close_connection = True
+        self.send_response_only(reply.status)
+        if reply.dripping == "body":
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+        self.flush_headers()
+        self.wfile.flush()
+        while not reply.over.wait(DRIP_SECONDS):
+            self.wfile.write(b"x")
+            self.wfile.flush()
 
     def _break(self) -> None:
         self.close_connection = True

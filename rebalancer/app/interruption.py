@@ -1,34 +1,44 @@
-"""SIGTERM and SIGINT: they end the program at once, until there is something to finish first."""
+"""SIGTERM, SIGINT and SIGHUP: they end the program at once, until there is something to finish first."""
 
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from rebalancer.errors import Interrupted
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_Handler: TypeAlias = signal.Handlers | int | Callable[[int, FrameType | None], object] | None
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+#: What a shell adds to the number of the signal that ended a program.
+_BY_SIGNAL = 128
 
 
 class Interruption:
     """Catches the signals while it is entered; a container's first process would otherwise not notice SIGTERM.
+
+    SIGHUP counts as SIGTERM.  Where it was ignored as the program began, as under `nohup`, it stays ignored.
 
     Raises:
         Interrupted: a signal came, and nothing was said about what to do then.
     """
 
     def __init__(self) -> None:
-        self._act: Callable[[str], None] = _give_up
-        self._before: list[signal.Handlers | int | Callable[[int, FrameType | None], object] | None] = []
+        self._act: Callable[[str], None] | None = None
+        self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
-        self._before = [signal.signal(number, self._receive) for number in _SIGNALS]
+        for number in _SIGNALS:
+            before = signal.getsignal(number)
+            if number != signal.SIGHUP or before != signal.SIG_IGN:
+                self._before[number] = before
+                signal.signal(number, self._receive)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for number, before in zip(_SIGNALS, self._before, strict=True):
+        for number, before in self._before.items():
             signal.signal(number, before)
 
     def then(self, act: Callable[[str], None]) -> None:
@@ -36,8 +46,9 @@ class Interruption:
         self._act = act
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
-        self._act(signal.Signals(number).name)
-
-
-def _give_up(name: str) -> None:
-    raise Interrupted(f"stopped by {name} before anything was evicted")
+        received = signal.Signals(number)
+        if self._act:
+            self._act(received.name)
+            return
+        counted = signal.SIGTERM if received == signal.SIGHUP else received
+        raise Interrupted(f"stopped by {received.name} before anything was evicted", _BY_SIGNAL + counted)

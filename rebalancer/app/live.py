@@ -2,10 +2,9 @@
 
 import logging
 import sys
-import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,15 +13,17 @@ import msgspec
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
-from rebalancer.errors import ClusterError, CycleStopped
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.errors import ClusterError, CycleStopped, Unreachable
+from rebalancer.eviction.verdict import IN_PROGRESS, Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
+from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline, Patience
-from rebalancer.wire.collect import Collection, Folder
+from rebalancer.wire.collect import Collection
+from rebalancer.wire.folder import Folder
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,22 +37,30 @@ PATHS = {
     "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
 }
 
-#: For Events at the end: of a cycle that was stopped; of any other, and still less than a pod has to end after SIGTERM.
-_EVENTS_SECONDS_STOPPED = 5.0
+#: For Events at the end: after a signal or the deadline; else, and still less than a pod has to end after SIGTERM.
+_EVENTS_SECONDS_HALTED = 5.0
 _EVENTS_SECONDS = 25.0
 
 #: How long a wait may go on after it is told to end.
 _BLINK_SECONDS = 0.1
 
 _LIMITS = {"TotalLimit": "total", "NodeLimit": "node", "NamespaceLimit": "namespace"}
+_TOLD = ("PDB", "Webhook", "Gone", IN_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """A way to an API server."""
+    """A way to an API server.
+
+    Attributes:
+        connection: where it is, and the credentials.
+        client: sends requests there.
+        patience: how these are tried again, and by which clock.
+    """
 
     connection: Connection
     client: Client
+    patience: Patience
 
     @property
     def description(self) -> dict[str, str | None]:
@@ -59,36 +68,53 @@ class LiveCluster:
         return {"context": self.connection.context, "server": self.connection.server}
 
 
-def open_cluster(kubeconfig: str | None, context: str | None) -> LiveCluster:
+def open_cluster(kubeconfig: str | None, context: str | None, patience: Patience | None = None) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any.
+        patience: how reads are tried again, and by which clock.
 
     Raises:
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
-    return LiveCluster(connection, Client(connection))
+    patience = patience or Patience()
+    return LiveCluster(connection, Client(connection, patience=patience), patience)
 
 
-def read_cluster(live: LiveCluster, kinds: Iterable[str]) -> Snapshot:
+def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
     """Read nodes, pods and these kinds; `now` is the time before the first request.
 
+    Args:
+        live: the API server.
+        kinds: what is needed beside nodes and pods.
+        halt: its deadline bounds all lists together.
+
     Raises:
-        ClusterError: the API server cannot be reached, or a permission is missing.
+        ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
     """
     now = datetime.now(UTC)
     collection = Collection()
     for kind in sorted({"Node", "Pod", *kinds}):
-        folder = _read_kind(live, collection, kind)
+        folder = _read_kind(live, collection, kind, halt)
         _LOG.info("read %d objects of kind %s", len(folder.items), kind)
         collection.take(kind, folder)
     return collection.snapshot(now)
 
 
-def _read_kind(live: LiveCluster, collection: Collection, kind: str) -> Folder[Any, Any]:
+def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> Folder[Any, Any]:
     try:
-        return read_list(live.client, PATHS[kind], lambda: collection.folder(kind))
+        folder = read_list(live.client, PATHS[kind], lambda: collection.folder(kind), deadline=halt.deadline)
+        folder.unique()
+    except Unreachable as error:
+        if halt.deadline.left():
+            raise
+        raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise no_list(live, kind, error) from error
+    return folder
 
 
 def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
@@ -103,48 +129,39 @@ class LiveSink:
     """Evicts through the API server until told to stop or out of time.
 
     Args:
-        client: the API server.
+        live: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
-        seconds: from now, after which nothing more is asked for.
+        halt: after which nothing more is asked for.
 
     Attributes:
         is_denied: whether some pod that the cycle let go was not evicted.
     """
 
-    def __init__(self, client: Client, grace_period_seconds: int | None, seconds: float) -> None:
+    def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
         self.is_denied = False
-        self._stop = threading.Event()
-        self._deadline = Deadline.after(seconds)
-        self._seconds = seconds
-        self._signal = ""
+        self._halt = halt
         self._evictions = Evictions(
-            client,
+            live.client,
             grace_period_seconds=grace_period_seconds,
-            patience=Patience(
+            patience=replace(
+                live.patience,
                 seconds=RETRY_FOR_SECONDS,
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
-                stop=self._stop,
-                sleep=self._sleep,
+                stop=halt.signalled,
+                sleep=live.patience.sleep or self._sleep,
             ),
-            deadline=self._deadline,
+            halt=halt,
         )
-
-    def stop(self, signal: str) -> None:
-        """Ask for nothing more once the request in flight is finished."""
-        self._signal = signal
-        self._stop.set()
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
         """Evict a pod.
 
         Raises:
-            CycleStopped: a signal came, or the deadline has passed.
+            CycleStopped: a signal came, the deadline has passed, or the permit ended.
         """
-        if self._stop.is_set():
-            raise CycleStopped(f"stopped by {self._signal}")
-        if not self._deadline.left():
-            raise CycleStopped(f"the deadline of {self._seconds:g} s after the snapshot has passed")
+        if reason := self._halt.reason:
+            raise CycleStopped(reason)
         verdict = self._evictions.evict(
             pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=because
         )
@@ -154,15 +171,22 @@ class LiveSink:
     def _sleep(self, seconds: float) -> None:
         # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
         until = Deadline.after(seconds)
-        while until.left() and not self._stop.is_set():
+        while until.left() and not self._halt.signalled.is_set():
             time.sleep(min(_BLINK_SECONDS, until.left()))
 
 
 class EventLog:
-    """Writes Kubernetes Events about what becomes of pods (the reference's fields; our reason in the note)."""
+    """Writes Kubernetes Events about what becomes of pods (the descheduler's fields; our reason in the note).
 
-    def __init__(self, client: Client, *, failures: bool) -> None:
+    Args:
+        client: the API server.
+        halt: once it has come, Events get little time.
+        failures: whether refusals and failures are worth an Event.
+    """
+
+    def __init__(self, client: Client, halt: Halt, *, failures: bool) -> None:
         self._events = Events(client, reporting_instance())
+        self._halt = halt
         self._failures = failures
 
     def observe(self, entry: Entry) -> None:
@@ -170,15 +194,17 @@ class EventLog:
         match entry.verdict:
             case Granted():
                 self._publish(entry, "Normal", entry.strategy, note_of(entry.pod.node, entry.because))
-            case Refused(by, reason) if self._failures and (by in _LIMITS or by in ("PDB", "Webhook", "Gone")):
+            case Unknown(error):
+                self._publish(entry, "Warning", "EvictionUnknown", note_of(entry.pod.node, entry.because, error))
+            case Refused(by, reason) if self._failures and (by in _LIMITS or by in _TOLD):
                 error = f"{_LIMITS[by]} eviction limit exceeded ({reason})" if by in _LIMITS else reason
                 self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
 
-    def close(self, *, stopped: bool) -> str:
-        """Deliver what waits, not for long if the cycle was stopped; return a warning if Events were not delivered."""
-        lost = self._events.close(_EVENTS_SECONDS_STOPPED if stopped else _EVENTS_SECONDS)
+    def close(self) -> str:
+        """Deliver what waits, not for long once the run is told to end; return a warning if some were not delivered."""
+        lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 
     def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:

@@ -12,6 +12,7 @@ from rebalancer.app.usage import usage_of
 from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Measure
 from rebalancer.errors import ClusterError
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
@@ -33,23 +34,24 @@ _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
 _SECONDS = 30.0
 
 
-def live_usage(policy: Policy, live: LiveCluster) -> Measure:
-    """Return what strategies ask for real usage; nothing is read before one does."""
+def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline) -> Measure:
+    """Return what strategies ask for real usage; nothing is read before one does, nor after the deadline."""
     in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
-    return usage_of(policy, partial(read_metrics, live), partial(read_secret, live), in_pod)
+    return usage_of(policy, partial(read_metrics, live, deadline), partial(read_secret, live, deadline), in_pod)
 
 
-def read_metrics(live: LiveCluster) -> Metrics:
+def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
     """Read what metrics-server says: one list of nodes and one of pods.
 
     Raises:
         SourceError: it does not answer, or the permission is missing.
     """
     collection = Collection()
-    deadline = Deadline.after(_SECONDS)
+    until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind, path in METRICS_PATHS.items():
-            folder = read_list(live.client, path, partial(collection.folder, kind), deadline=deadline)
+            folder = read_list(live.client, path, partial(collection.folder, kind), deadline=until)
+            folder.unique()
             collection.take(kind, folder)
     except NotFound as error:
         raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error
@@ -60,7 +62,7 @@ def read_metrics(live: LiveCluster) -> Metrics:
     return Metrics(folders["NodeMetrics"].items, folders["PodMetrics"].items, malformed)
 
 
-def read_secret(live: LiveCluster, secret: SecretReference) -> str:
+def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
     """Read the bearer token that a Secret holds.
 
     Raises:
@@ -69,11 +71,12 @@ def read_secret(live: LiveCluster, secret: SecretReference) -> str:
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:
-        document = msgspec.json.decode(live.client.get(path, deadline=Deadline.after(_SECONDS)), type=_Secret)
+        until = Deadline.after(_SECONDS).or_sooner(deadline)
+        document = decode_json(live.client.get(path, deadline=until), _Secret)
         return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
     except KeyError:
         raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None
-    except (ClusterError, msgspec.MsgspecError, binascii.Error, UnicodeDecodeError) as error:
+    except (ClusterError, Unreadable, binascii.Error, UnicodeDecodeError) as error:
         raise SourceError(f"{name} cannot be read: {error}") from error
 
 

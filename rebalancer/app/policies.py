@@ -1,6 +1,5 @@
 """Policies by file or preset name, and the plans they make."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from rebalancer.args.arguments import Plugin
 from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.errors import UsageError
+from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_input
 from rebalancer.guards.budget import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
@@ -51,16 +51,17 @@ def schema() -> dict[str, Any]:
 
 def _policy_text(name: str) -> str:
     try:
-        if name == "-":
-            return sys.stdin.read()
-        path = Path(name)
-        return (preset_directory() / f"{name}.yaml" if name in presets() and not path.exists() else path).read_text()
+        if name in presets() and not Path(name).exists():
+            return (preset_directory() / f"{name}.yaml").read_text()
+        return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
         raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}") from None
     except OSError as error:
         raise UsageError(f"policy {name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"policy {name} cannot be read: it is no text in UTF-8 ({error.reason})") from error
+        raise UsageError(f"policy {name} cannot be read: it is not text in UTF-8 ({error.reason})") from error
+    except Unreadable as error:
+        raise UsageError(f"policy {name} cannot be read: {error}") from error
 
 
 def limits(policy: Policy) -> Limits:

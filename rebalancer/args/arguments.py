@@ -10,25 +10,39 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 
+_QUOTED = 40  # characters of a bad value that a message repeats
+_SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
 
 def _number(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("a number is expected, not a boolean")  # noqa: TRY004  pydantic wants ValueError
+        raise ValueError(f"a number is expected, not {str(value).lower()}")  # noqa: TRY004  pydantic wants ValueError
     if isinstance(value, str):
-        raise ValueError("a number is expected, not text")  # noqa: TRY004
+        raise ValueError(f"a number is expected, not the text {value[:_QUOTED]!r}{_as_number(value)}")  # noqa: TRY004
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
 
 
-Int = Annotated[int, BeforeValidator(_number)]
-"""A whole number; `5.0` is one, `5.5` and `"5"` are not."""
+def _as_number(text: str) -> str:
+    """Return the end of a message: how the number is written that a text seems to mean; empty if none is seen."""
+    if percent := re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", text, re.ASCII):
+        return f"; write {percent[1]}, a percentage has no sign"
+    if re.fullmatch(r"-?\d{1,18}(?:\.\d{1,9})?", text, re.ASCII):
+        return f"; write {text} without quotes"
+    if time := re.fullmatch(r"(\d{1,9})(s|m|h|d|w)", text, re.ASCII):
+        return f"; write {int(time[1]) * _SECONDS_OF[time[2]]} where seconds are meant"
+    return ""
+
+
+Int = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_number)]
+"""A whole number of 64 bits; `5.0` is one, `5.5` and `"5"` are not."""
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 """A whole number that is not negative."""
@@ -131,7 +145,9 @@ Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 """A percentage between 0 and 100 for at least one resource."""
 
 
-_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)")
+#: For JSON schemas; says which arguments are durations.
+DURATION_PATTERN = r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -143,11 +159,25 @@ def parse_duration(text: object) -> timedelta:
     """
     parts = _DURATION.findall(text) if isinstance(text, str) else []
     if text != "0" and (not parts or "".join(parts) != text):
-        raise ValueError(f"{text!r} is no duration: a number with a unit, like 90s, 10m or 1h30m")
+        raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
     try:
         return timedelta(seconds=sum(_seconds(part) for part in parts))
     except OverflowError:
-        raise ValueError(f"{text!r} is too long a duration") from None
+        raise ValueError(f"{_quoted(text)} is too long a duration") from None
+
+
+def _quoted(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
+
+
+def _as_duration(value: object) -> str:
+    """Return how the duration is written that a value seems to mean: days and weeks have no unit of their own."""
+    if isinstance(value, str) and (long := re.fullmatch(r"(\d{1,6})([dw])", value, re.ASCII)):
+        return f"here {int(long[1]) * _SECONDS_OF[long[2]] // 3_600}h; the units are h, m and s"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
+        return f"like {value}s or {value}m"
+    return "like 90s, 10m or 1h30m"
 
 
 def _seconds(part: str) -> float:
@@ -155,11 +185,17 @@ def _seconds(part: str) -> float:
     return float(number) * _SECONDS[part[len(number) :]]
 
 
+def duration_text(duration: timedelta) -> str:
+    """Return a duration as a policy has it, like `1h30m`; of fractions of a second only the milliseconds."""
+    seconds, milliseconds = divmod(round(duration.total_seconds() * 1000), 1000)
+    counts = (("h", seconds // 3600), ("m", seconds // 60 % 60), ("s", seconds % 60), ("ms", milliseconds))
+    return "".join(f"{count}{unit}" for unit, count in counts if count) or "0s"
+
+
 Duration = Annotated[
     timedelta,
-    BeforeValidator(
-        lambda value: value if isinstance(value, timedelta) else parse_duration(value), json_schema_input_type=str
-    ),
+    BeforeValidator(lambda value: value if isinstance(value, timedelta) else parse_duration(value)),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
 ]
 """A time such as `90s`, `10m` or `1h30m`."""
 

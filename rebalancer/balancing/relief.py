@@ -175,10 +175,10 @@ class Relief:
         verdict = self.evict(pod, f"{reason}; {self._move_in_words(candidate, excess)} to {place.text}")
         if verdict.gone:
             self._release(source, candidate)
-        if not verdict.gone or isinstance(verdict, Refused):
-            self.reservations.cancel(place)
-        else:
+        if verdict.leaving:
             self.evicted[source.node.name] += 1
+        else:
+            self.reservations.cancel(place)
         return verdict
 
     def _place(self, candidate: Candidate, names: Sequence[str], landing: Landing | None) -> Reservation | Refused:

@@ -8,7 +8,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
-from rebalancer.eviction.verdict import Failed, Refused
+from rebalancer.eviction.verdict import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Relocation:
             verdict = self.evict(pod, reason)
             if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
                 return
-            if verdict.granted or (isinstance(verdict, Failed) and verdict.unknown):
+            if verdict.leaving:
                 evicted += 1
                 source.release(amounts)
                 self.room.take(amounts)

@@ -27,6 +27,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where that does not say.
         images: as the kubelet reports them, the largest fifty as a rule.
+        problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
     name: str
@@ -40,3 +41,4 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     seen: datetime | None = None
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
+    problem: str = ""

@@ -4,6 +4,9 @@ import msgspec
 
 from rebalancer.cluster.selectors import LabelSelector
 
+#: The namespace of a PDB of which not even that could be read.
+EVERY_NAMESPACE = ""
+
 
 class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A PodDisruptionBudget (PDB).
@@ -12,6 +15,8 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         selector: None selects nothing, an empty one every pod of the namespace.
         observed: whether the status belongs to the present spec.
         unhealthy_policy: spec.unhealthyPodEvictionPolicy.
+        disrupted: names of the pods that the API server has let go and the PDB's controller has not seen go yet.
+        problem: why the PDB could not be read; empty if it could.  It allows nothing then, whatever the numbers.
     """
 
     namespace: str
@@ -22,3 +27,5 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     current_healthy: int = 0
     desired_healthy: int = 0
     unhealthy_policy: str = "IfHealthyBudget"
+    disrupted: frozenset[str] = frozenset()
+    problem: str = ""

@@ -19,6 +19,9 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 #: Value of the class `system-cluster-critical`; from here on a pod is critical.
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 
+#: The classes whose pods are critical, also where the number that they stand for is missing.
+SYSTEM_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """An ownerReference; the one with `controller` set looks after the pod."""
@@ -61,6 +64,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
         anti_affinity: required pod anti-affinity.
         local_storage: some volume is a hostPath or an emptyDir.
         resource_claims: the pod claims devices.
+        priority_class: spec.priorityClassName.
         qos: quality of service derived from the containers.
         problem: why this spec cannot be trusted; empty if it can.
         placement: what else the scheduler reads.
@@ -79,6 +83,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     priority: int | None = None
     local_storage: bool = False
     resource_claims: bool = False
+    priority_class: str = ""
     qos: str = "BestEffort"
     problem: str = ""
     placement: Placement = PLAIN
@@ -115,6 +120,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         claims: PersistentVolumeClaims that its volumes name.
         own_claims: those of its generic ephemeral volumes, which end with it.
         nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
+        static: it comes from anywhere but the API server.
+        evict_annotation: annotated as one that may go whatever protects it.
+        marked_critical: annotated as critical.
+        remark: what is odd about its annotations and worth a warning; empty if nothing is.
+        problem: why the pod could not be read in full; empty if it could.
+        evacuating: another controller has taken its eviction over in an earlier cycle, and has not finished.
     """
 
     namespace: str
@@ -142,6 +153,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     static: bool = False
     evict_annotation: bool = False
     prefer_no_eviction: bool = False
+    marked_critical: bool = False
+    remark: str = ""
+    evacuating: bool = False
     problem: str = ""
 
     def __str__(self) -> str:

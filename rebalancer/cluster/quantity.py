@@ -11,6 +11,8 @@ _QUANTITY = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGT
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LARGEST_EXPONENT = 30
+_LONGEST = 100  # characters: far more than any number that fits 64 bits
+_SHOWN = 20
 _MILLI = 3
 
 
@@ -38,6 +40,8 @@ def _text(value: str | float) -> str:
 
 @lru_cache(maxsize=65_536)
 def _scaled(text: str, shift: int) -> int:
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:_SHOWN]!r}... is no quantity: it has {len(text)} characters")
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no quantity (examples: 250m, 1.5, 2Gi)")

@@ -111,21 +111,30 @@ def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
     unknown = sorted(set(value) - {"matchLabels", "matchExpressions"})
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r} in a label selector: matchLabels and matchExpressions")
-    labels = value.get("matchLabels") or {}
-    expressions = value.get("matchExpressions") or []
-    if not isinstance(labels, Mapping) or not isinstance(expressions, Sequence):
-        raise ValueError("matchLabels is a map and matchExpressions a list")  # noqa: TRY004
+    labels = _absent_if_null(value.get("matchLabels"), {})
+    expressions = _absent_if_null(value.get("matchExpressions"), ())
+    if not isinstance(labels, Mapping) or not _is_list(expressions):
+        raise ValueError("matchLabels is a map and matchExpressions a list")
     requirements = [_label_requirement(key, "In", (text,)) for key, text in labels.items()]
     requirements += [_expression(each) for each in expressions]
     return LabelSelector(tuple(sorted(requirements)))
 
 
+def _absent_if_null(value: Any, absent: Any) -> Any:
+    """Return the value; null counts as absent, but other empty things do not: they may be a mistake."""
+    return absent if value is None else value
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def _expression(value: object) -> Requirement:
     if not isinstance(value, Mapping) or not set(value) <= {"key", "operator", "values"}:
         raise ValueError("a match expression has key, operator and values")
-    values = value.get("values") or ()
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        raise ValueError("the values of a match expression are a list")  # noqa: TRY004
+    values = _absent_if_null(value.get("values"), ())
+    if not _is_list(values):
+        raise ValueError("the values of a match expression are a list")
     return _label_requirement(value.get("key", ""), value.get("operator", ""), tuple(values))
 
 

@@ -1,7 +1,8 @@
 """All objects of a cluster as they were read at one time; immutable."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from statistics import median_low
 
 import msgspec
 
@@ -12,12 +13,15 @@ from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.selectors import Labels
 
+#: A kubelet reports every five minutes at least: nothing in a snapshot is much later than the median report.
+_HEARTBEAT_LAG = timedelta(minutes=10)
+
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a cluster at one time; None stands for a kind that was not read.
 
     Attributes:
-        now: the clock of the cycle.
+        now: the clock of the cycle; before that is known, the time at which the objects were read.
         namespaces: labels by namespace.
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
@@ -41,11 +45,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, now=now)
 
     def newest(self) -> datetime | None:
-        """Return the newest time that the objects carry, the nearest thing to the time of the snapshot."""
-        times = [node.seen for node in self.nodes if node.seen]
-        for pod in self.pods:
-            times += [pod.created] if pod.created is not LONG_AGO else []
-            times += [each.changed for each in pod.conditions if each.changed]
-        times += [each.taken for each in self.node_metrics or () if each.taken]
-        times += [each.taken for each in self.pod_metrics or () if each.taken]
+        """Return the nearest thing to the time of the snapshot that its objects tell; None if they tell nothing.
+
+        That is the newest creation of a pod; or the median heartbeat of the nodes or the median time of the samples,
+        if one of them is later.  A clock that is too late would make every pod look old, so no single odd object may
+        set it: no time after `now` counts, and none that is much later than the median heartbeat.
+        """
+        heartbeats = [node.seen for node in self.nodes if node.seen and node.seen <= self.now]
+        heartbeat = median_low(heartbeats) if heartbeats else None
+        latest = min(self.now, heartbeat + _HEARTBEAT_LAG) if heartbeat else self.now
+        times = [pod.created for pod in self.pods if LONG_AGO < pod.created <= latest]
+        samples = [each.taken for each in self.node_metrics or () if each.taken]
+        samples += [each.taken for each in self.pod_metrics or () if each.taken]
+        times += [median_low(samples)] if samples and median_low(samples) <= latest else []
+        times += [heartbeat] if heartbeat else []
         return max(times, default=None)

@@ -8,7 +8,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
-from rebalancer.eviction.verdict import GRANTED, Refused, Verdict
+from rebalancer.eviction.verdict import GRANTED, IN_PROGRESS, Refused, Verdict
 from rebalancer.guards.budget import TOTAL_LIMIT, DisruptionBudgets, LimitCounter, Limits, OwnerShares
 from rebalancer.guards.evictor import Evictor
 
@@ -41,8 +41,9 @@ class Gate:
         self.ledger = ledger
         self._sink = sink
         self._limits = LimitCounter(limits)
-        self._budgets = DisruptionBudgets(cluster.snapshot.budgets or ())
+        self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
         self._shares = OwnerShares(cluster.snapshot.pods)
+        self._spend_in_progress()
 
     def ask(
         self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str, *, sparing: bool = False
@@ -59,7 +60,7 @@ class Gate:
         """
         refusal = self._refusal(evictor, pod, sparing=sparing)
         verdict = refusal or self._sink.evict(pod, profile, strategy, because)
-        if verdict.gone and not isinstance(verdict, Refused):
+        if verdict.leaving and not isinstance(verdict, Refused):
             self._spend([pod])
         if verdict.gone:
             self._take_out(pod)
@@ -90,6 +91,7 @@ class Gate:
             return Refused("Gone", "already evicted in this cycle, or gone")
         return (
             evictor.protection(pod)
+            or _in_progress(pod)
             or evictor.too_few_replicas(pod, gone)
             or self._limits.refusal(pod)
             or self._budgets.refusal(pod)
@@ -102,9 +104,21 @@ class Gate:
             self._budgets.spend(pod, count)
             self._shares.spend(pod, count)
 
+    def _spend_in_progress(self) -> None:
+        """Count the evictions of earlier cycles that another controller has taken over and not finished."""
+        pods = [pod for pod in self.cluster.snapshot.pods if pod.evacuating]
+        self._spend(pods)
+        if pods:
+            names = ", ".join(sorted(str(pod) for pod in pods))
+            self.ledger.warn(f"evictions still in progress, which count against the limits of this cycle: {names}")
+
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):
             self.cluster.remove(pod)
+
+
+def _in_progress(pod: Pod) -> Refused | None:
+    return Refused(IN_PROGRESS, "another controller is already moving it") if pod.evacuating else None
 
 
 class StrategyGate:

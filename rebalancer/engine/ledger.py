@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class StrategyRun:
     profile: str
     strategy: str
     evicted: int
+    unknown: int
     refused: int
     seconds: float
     error: str | None = None
@@ -39,6 +40,7 @@ class Ledger:
     """What was asked and answered, in order.
 
     Attributes:
+        unknown: pods that were asked for and may have gone; they count as evictions wherever something is spent.
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
         observe: called with every entry as it is recorded.
@@ -46,6 +48,7 @@ class Ledger:
     """
 
     evictions: list[Entry] = field(default_factory=list)
+    unknown: list[Entry] = field(default_factory=list)
     failures: list[Entry] = field(default_factory=list)
     runs: list[StrategyRun] = field(default_factory=list)
     skipped: str | None = None
@@ -69,6 +72,9 @@ class Ledger:
                 self._refusals.pop(key, None)
             case Refused():
                 self._refusals.setdefault(key, entry)
+            case Unknown():
+                self.unknown.append(entry)
+                self._refusals.pop(key, None)
             case Failed():
                 self.failures.append(entry)
 
@@ -80,6 +86,7 @@ class Ledger:
     def close_run(self, profile: str, strategy: str, seconds: float, error: str | None) -> None:
         """End the strategy whose requests were recorded since the last call."""
         number = len(self.runs)
-        earlier = sum(run.evicted for run in self.runs)
+        evicted = len(self.evictions) - sum(run.evicted for run in self.runs)
+        unknown = len(self.unknown) - sum(run.unknown for run in self.runs)
         refused = sum(1 for run, _ in self._refusals if run == number)
-        self.runs.append(StrategyRun(profile, strategy, len(self.evictions) - earlier, refused, seconds, error))
+        self.runs.append(StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error))

@@ -3,11 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
-from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.eviction.verdict import Refused
-from rebalancer.guards.protections import covers
+from rebalancer.guards.protections import covers, surely_covers
 
 TOTAL_LIMIT = "TotalLimit"
 _PARTS = 4
@@ -59,19 +60,34 @@ class LimitCounter:
 class DisruptionBudgets:
     """The PDBs, counted down by the API server's own rules as pods are granted.
 
-    Source: the Kubernetes documentation (Specifying a Disruption Budget; API-initiated eviction).
+    The server takes an eviction off `disruptionsAllowed` and writes the pod into `disruptedPods` in one step.  Until
+    the pod is seen to go, the number may or may not have been worked out anew without it; so the pods of such a PDB
+    are counted here, and the lower number holds.  In this way none counts twice, and none not at all.
+
+    Source: the Kubernetes documentation (Specifying a Disruption Budget; API-initiated eviction; the API reference of
+    PodDisruptionBudgetStatus).
+
+    Args:
+        budgets: all PDBs.
+        pods: all pods as the cycle begins.
     """
 
-    def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[DisruptionBudget], pods: Iterable[Pod] = ()) -> None:
         self._budgets: defaultdict[str, list[DisruptionBudget]] = defaultdict(list)
         for budget in budgets:
             self._budgets[budget.namespace].append(budget)
+        #: By PDB that has disrupted pods, how many of its pods stand: ready, not terminating, not disrupted.
+        self._standing: Counter[tuple[str, str]] = Counter()
+        for pod in pods if any(each.disrupted for each in self._all()) else ():
+            self._count_standing(pod)
         self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
         self._spent: Counter[tuple[str, str]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return why a PDB forbids the eviction, or None."""
         covering = self._covering(pod)
+        if unread := next((budget for budget in covering if budget.problem), None):
+            return Refused("PDB", f"PDB {unread.name} could not be read, so it allows nothing: {unread.problem}")
         if len(covering) > 1:
             names = ", ".join(sorted(budget.name for budget in covering))
             return Refused("PDB", f"more than one PDB selects it ({names}), which the API server refuses")
@@ -80,12 +96,12 @@ class DisruptionBudgets:
     def spend(self, pod: Pod, count: int = 1) -> None:
         """Count a granted pod against its PDB; with -1 take that back."""
         for budget in self._covering(pod):
-            if not _free_of_charge(budget, pod):
+            if not self._free_of_charge(budget, pod):
                 self._spent[budget.namespace, budget.name] += count
 
     def select(self, pod: Pod) -> bool:
-        """Tell whether some PDB selects the pod, whatever it allows."""
-        return any(covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
+        """Tell whether some PDB that could be read selects the pod, whatever it allows."""
+        return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
         if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating:
@@ -94,19 +110,52 @@ class DisruptionBudgets:
         key = (pod.namespace, id(pod.labels))
         known = self._selecting.get(key)
         if known is None:
-            known = [budget for budget in self._budgets.get(pod.namespace, ()) if covers(budget, pod)]
+            known = [budget for budget in self._of(pod.namespace) if covers(budget, pod)]
             self._selecting[key] = known
         return known
 
     def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
-        if _free_of_charge(budget, pod):
+        if pod.name in budget.disrupted:
+            return Refused("PDB", f"PDB {budget.name} counts it as disrupted: its eviction has been granted before")
+        if self._free_of_charge(budget, pod):
             return None
         if not budget.observed:
             return Refused("PDB", f"PDB {budget.name} has changed and its status does not show it yet")
-        left = budget.disruptions_allowed - self._spent[budget.namespace, budget.name]
-        if left > 0:
+        allowed = self._allowed(budget)
+        if allowed > self._spent[budget.namespace, budget.name]:
             return None
-        return Refused("PDB", f"PDB {budget.name} allows none of its {budget.disruptions_allowed} disruptions any more")
+        return Refused("PDB", f"PDB {budget.name} allows none of its {allowed} disruptions any more")
+
+    def _allowed(self, budget: DisruptionBudget) -> int:
+        if not budget.disrupted:
+            return budget.disruptions_allowed
+        spare = self._standing[budget.namespace, budget.name] - budget.desired_healthy
+        return min(budget.disruptions_allowed, max(spare, 0))
+
+    def _free_of_charge(self, budget: DisruptionBudget, pod: Pod) -> bool:
+        """Tell whether the PDB lets a pod that is not ready go without counting it."""
+        if pod.ready:
+            return False
+        if budget.unhealthy_policy == "AlwaysAllow":
+            return True
+        healthy = budget.current_healthy
+        if budget.disrupted:
+            healthy = min(healthy, self._standing[budget.namespace, budget.name])
+        return healthy >= budget.desired_healthy > 0
+
+    def _all(self) -> Iterable[DisruptionBudget]:
+        return chain.from_iterable(self._budgets.values())
+
+    def _of(self, namespace: str) -> Iterable[DisruptionBudget]:
+        return chain(self._budgets.get(namespace, ()), self._budgets.get(EVERY_NAMESPACE, ()))
+
+    def _count_standing(self, pod: Pod) -> None:
+        if pod.ready and not pod.terminating:
+            self._standing.update(
+                (budget.namespace, budget.name)
+                for budget in self._budgets.get(pod.namespace, ())
+                if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)
+            )
 
 
 class OwnerShares:
@@ -137,12 +186,3 @@ class OwnerShares:
 
 def _owner(pod: Pod) -> tuple[str, Owner] | None:
     return (pod.namespace, pod.controller) if pod.controller else None
-
-
-def _free_of_charge(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Tell whether the PDB lets a pod that is not ready go without counting it."""
-    if pod.ready:
-        return False
-    if budget.unhealthy_policy == "AlwaysAllow":
-        return True
-    return budget.current_healthy >= budget.desired_healthy > 0

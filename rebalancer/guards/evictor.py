@@ -8,7 +8,7 @@ from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.eviction.verdict import Refused
-from rebalancer.guards.protections import ABSOLUTE, configured
+from rebalancer.guards.protections import ABSOLUTE, configured, on_unread_nodes
 from rebalancer.scheduling.homes import Homes
 
 
@@ -18,6 +18,7 @@ class Evictor:
     def __init__(self, cluster: Cluster, args: DefaultEvictorArgs) -> None:
         self._cluster = cluster
         self._args = args
+        self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
         self._protections = tuple(configured(args, threshold(args, cluster.snapshot), cluster))
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
@@ -25,7 +26,7 @@ class Evictor:
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
-        for protection in ABSOLUTE:
+        for protection in self._absolute:
             if refusal := protection.refusal(pod):
                 return refusal
         if pod.evict_annotation:

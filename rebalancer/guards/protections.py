@@ -1,7 +1,7 @@
 """The reasons for which a pod stays whatever a strategy says: a table of names and predicates.
 
 Source: the reference's DefaultEvictor.  Stricter than it: mirror, static and terminating pods stay whatever their
-annotations say, and so does a pod that could not be read in full.
+annotations say, and so do a pod that could not be read in full and the pods of a node that could not.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from rebalancer.args import evictor as evictor_args
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pdb import DisruptionBudget
-from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.eviction.verdict import Refused
 
 #: Returns why the pod stays, empty if it need not.
@@ -38,6 +38,16 @@ ABSOLUTE = (
     Protection("StaticPods", lambda pod: "a static pod, the kubelet would keep it" if pod.static else ""),
     Protection("TerminatingPods", lambda pod: "already terminating" if pod.terminating else ""),
 )
+
+
+def on_unread_nodes(cluster: Cluster) -> Protection:
+    """Return the protection of pods on nodes that could not be read: nothing is known of where they run."""
+
+    def reason(pod: Pod) -> str:
+        node = cluster.node(pod.node)
+        return f"its node {node.name} could not be read: {node.problem}" if node and node.problem else ""
+
+    return Protection("MalformedNodes", reason)
 
 
 def mandatory_no_eviction(args: DefaultEvictorArgs) -> Iterator[Protection]:
@@ -84,9 +94,11 @@ def _selection(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protectio
 
 def _critical(pod: Pod) -> str:
     priority = pod.spec.priority
-    if priority is None or priority < SYSTEM_CRITICAL_PRIORITY:
-        return ""
-    return f"critical: priority {priority} >= {SYSTEM_CRITICAL_PRIORITY}"
+    if priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY:
+        return f"critical: priority {priority} >= {SYSTEM_CRITICAL_PRIORITY}"
+    if pod.spec.priority_class in SYSTEM_CRITICAL_CLASSES:
+        return f"critical: its priority class is {pod.spec.priority_class}"
+    return "annotated as critical" if pod.marked_critical else ""
 
 
 def _above(threshold: int) -> Reason:
@@ -126,14 +138,23 @@ def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
     def reason(pod: Pod) -> str:
         if budgets is None:
             return "PDBs are unknown, so it counts as having none"
-        return "" if any(covers(each, pod) for each in budgets) else "no PDB selects it"
+        return "" if any(surely_covers(each, pod) for each in budgets) else "no PDB selects it"
 
     return reason
 
 
 def covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Tell whether a PDB selects a pod: same namespace, labels match; no selector selects nothing."""
-    return budget.namespace == pod.namespace and budget.selector is not None and budget.selector.matches(pod.labels)
+    """Tell whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
+
+    One that could not be read may count for more pods than it selects.
+    """
+    here = budget.namespace in (EVERY_NAMESPACE, pod.namespace)
+    return here and budget.selector is not None and budget.selector.matches(pod.labels)
+
+
+def surely_covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    """Tell whether a PDB that could be read selects a pod."""
+    return not budget.problem and covers(budget, pod)
 
 
 def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> str:

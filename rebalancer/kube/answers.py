@@ -18,12 +18,11 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
+from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.kube.retry_after import retry_after
 
 #: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
 TEXT_LIMIT = 256
-
-#: A proxy or the server itself gave up waiting: what was asked for may have happened all the same.
-_MAYBE_DONE = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 class Transient(Unreachable):
@@ -106,11 +105,16 @@ class Answer:
         """Say whether the server did what was asked for."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
+    @property
+    def is_broken(self) -> bool:
+        """Say whether the server or a proxy has failed; what was asked for may have happened all the same."""
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
     def explanation(self) -> Status:
         """Return the Status in the body; an empty one when the body is something else (a proxy's page)."""
         try:
-            status = msgspec.json.decode(self.body, type=Status)
-        except msgspec.DecodeError:
+            status = decode_json(self.body, Status)
+        except Unreadable:
             return Status()
         return status if status.kind == "Status" else Status()
 
@@ -120,10 +124,7 @@ class Answer:
 
     def retry_after(self) -> float | None:
         """Return the seconds to wait before the next try; None where the server does not say."""
-        header = self.headers.get("Retry-After", "")
-        if header.isascii() and header.isdigit():
-            return float(header)
-        return self.explanation().details.retry_after_seconds or None
+        return retry_after(self.headers, self.explanation().details.retry_after_seconds)
 
 
 def error_of(answer: Answer, method: str, path: str) -> ClusterError:
@@ -133,7 +134,7 @@ def error_of(answer: Answer, method: str, path: str) -> ClusterError:
         return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
     message = f"the API server answers {answer.status} to {method} {path}: {answer.text()}"
     if is_transient(answer):
-        return Transient(message, retry_after=answer.retry_after(), maybe_done=answer.status in _MAYBE_DONE)
+        return Transient(message, retry_after=answer.retry_after(), maybe_done=answer.is_broken)
     if answer.status == HTTPStatus.NOT_FOUND:
         return NotFound(message)
     if answer.status == HTTPStatus.GONE:
@@ -143,7 +144,7 @@ def error_of(answer: Answer, method: str, path: str) -> ClusterError:
 
 def is_transient(answer: Answer) -> bool:
     """Say whether the server is busy or broken for now: 429 and 5xx."""
-    return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken
 
 
 def verb_and_resource(method: str, path: str) -> tuple[str, str]:

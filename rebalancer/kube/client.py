@@ -1,8 +1,10 @@
 """Requests to the API server: sent with its credentials, answered or explained, retried by meaning."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -11,9 +13,11 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
-from rebalancer.kube.answers import Answer, Transient, cut, error_of
+from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.within import GivenUp, within
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
@@ -22,6 +26,49 @@ if TYPE_CHECKING:
 LONGEST_READ_SECONDS = 300.0
 
 _CHUNK = 1 << 18
+
+#: Of the time for a request: where not even a connection comes about, that is known before the request is given up,
+#: and leaves no doubt whether it was sent.
+_CONNECT_SHARE = 0.9
+
+#: urllib3 takes no time-out of zero.
+_BLINK = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request, which may be sent twice: a second time with fresh credentials.
+
+    Attributes:
+        until: when it is given up, headers and body together.
+        gate: called before a body is sent; raises to keep it back.
+        largest: the most bytes of an answer.
+    """
+
+    method: str
+    target: str
+    until: Deadline
+    body: bytes | None = None
+    gate: Callable[[], None] = lambda: None
+    largest: int = LARGEST_PAGE
+
+    def headers(self) -> dict[str, str]:
+        if self.body is None:
+            return {}
+        return {"Content-Type": "application/json", "Content-Length": str(len(self.body))}
+
+    def guarded(self) -> Iterator[bytes] | None:
+        """Return the body as urllib3 takes it piece by piece: it is asked for once a connection stands.
+
+        Without its body a request does nothing, so this is the last moment at which the gate can keep it back.
+        """
+        return None if self.body is None else self._pieces(self.body)
+
+    def _pieces(self, body: bytes) -> Iterator[bytes]:
+        self.gate()
+        if not self.until.left():
+            raise Transient("the time was up before the request was sent", connected=False)
+        yield body
 
 
 class Client:
@@ -42,7 +89,14 @@ class Client:
         self._request_timeout = request_timeout
         self._patience = patience or Patience()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, deadline: Deadline | None = None) -> bytes:
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        deadline: Deadline | None = None,
+        largest: int = LARGEST_PAGE,
+    ) -> bytes:
         """Read `path`, as often as it takes within patience and deadline.
 
         429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
@@ -53,20 +107,37 @@ class Client:
             Forbidden: the message names verb and resource.
             NotFound: there is no such thing.
             Expired: the continue token in the query is too old.
-            Rejected: anything else that is no success.
+            Rejected: anything else that is no success, and an answer of more than `largest` bytes.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._patience.clock)
-        return self._patience.tries(until)(self._get_once, path, query or {}, until)
+        return self._patience.tries(until)(self._get_once, path, query or {}, until, largest)
 
-    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline) -> bytes:
-        target = f"{path}?{urlencode(query)}" if query else path
-        answer = self._send("GET", target, None, until)
+    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
+        answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
         if answer.is_success:
             return answer.body
         raise error_of(answer, "GET", path)
 
-    def post(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> Answer:
+    def look(self, path: str, *, deadline: Deadline | None = None) -> Answer:
+        """Read `path` once, and return the answer whatever it is, but for a 401.
+
+        Raises:
+            Transient: there is no answer.
+            Unreachable, NoCredentials: as for `post`.
+        """
+        until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
+        return self._send(_Request("GET", path, until))
+
+    def post(
+        self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
+    ) -> Answer:
         """Send a JSON body once, and return the answer whatever it is, but for a 401.
+
+        Args:
+            path: where to.
+            body: what.
+            deadline: the answer is given up then, if it has not come within the time for a request anyway.
+            gate: called before the body is sent, with fresh credentials once more; what it raises ends it there.
 
         Raises:
             Transient: there is no answer; its `maybe_done` says whether the server may have acted.
@@ -74,15 +145,15 @@ class Client:
             NoCredentials: as for `get`.
         """
         until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
-        return self._send("POST", path, body, until)
+        return self._send(_Request("POST", path, until, body, gate))
 
-    def _send(self, method: str, target: str, body: bytes | None, until: Deadline) -> Answer:
+    def _send(self, request: "_Request") -> Answer:
         access = self._connection.access()
-        answer = self._send_as(access, method, target, body, until)
+        answer = self._send_as(access, request)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
         fresh = self._connection.reload(access)
-        answer = self._send_as(fresh, method, target, body, until)
+        answer = self._send_as(fresh, request)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise NoCredentials(
                 f"{self._server()} does not accept the credentials, also after loading them again: "
@@ -90,32 +161,47 @@ class Client:
             )
         return answer
 
-    def _send_as(self, access: "Access", method: str, target: str, body: bytes | None, until: Deadline) -> Answer:
-        headers = access.headers() | ({"Content-Type": "application/json"} if body is not None else {})
-        wait = min(self._request_timeout, until.left())
-        if wait <= 0:
+    def _send_as(self, access: "Access", request: "_Request") -> Answer:
+        headers = access.headers() | request.headers()
+        left = request.until.left()
+        if left <= 0:
             raise Transient(f"no time left to ask {self._server()}", connected=False)
+        request.gate()
         try:
-            response = access.pool.request(
-                method,
-                self._connection.server + target,
-                body=body,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=wait, read=wait),
-                preload_content=False,
-                retries=False,  # retried by meaning, and by one rule: see `Patience`
-                redirect=False,
-            )
-            return Answer(response.status, response.headers, self._read(response, until))
+            return within(left, partial(self._exchange, access, request, headers))
+        except GivenUp:
+            message = f"no answer from {self._server()}: timed out"
+            raise Transient(message, maybe_done=True) from None
         except HTTPError as error:
             raise self._no_answer(error) from error
+        except Unreadable as error:
+            unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
+            # Whoever asked for a change does not know by now whether it was made.
+            raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
 
-    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline) -> bytes:
+    def _exchange(self, access: "Access", request: "_Request", headers: Mapping[str, str]) -> Answer:
+        wait = min(self._request_timeout, request.until.left()) or _BLINK
+        response = access.pool.request(
+            request.method,
+            self._connection.server + request.target,
+            body=request.guarded(),
+            headers=headers,
+            timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
+            preload_content=False,
+            retries=False,  # retried by meaning, and by one rule: see `Patience`
+            redirect=False,
+        )
+        return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
+
+    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
         """Read to the end, however slowly it drips, but not past the deadline."""
         chunks = []
+        size = 0
         with closing(response):  # at its end the connection is in the pool again, before that it is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
+                size += len(chunk)
+                check_size(size, largest)
                 if not until.left():
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
         return b"".join(chunks)

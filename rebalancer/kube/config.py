@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebalancer.errors import NoCredentials
+from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube import kubeconfig as files
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """The API server's address, without a slash at its end."""
-        return str(self._access.configuration.host).rstrip("/")
+        """The API server's address, without a slash at its end, and without userinfo: it is shown in many places."""
+        return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
     def access(self) -> "Access":
         """Return the pool and the credentials of now."""
@@ -53,15 +54,25 @@ class Connection:
     def reload(self, stale: "Access") -> "Access":
         """Replace credentials that the server did not accept, once however many threads ask for it.
 
-        Reads kubeconfig and token files again, and runs the exec plugin again.
+        Reads kubeconfig and token files again, and runs the exec plugin again.  What was decided on one cluster must
+        not be done to another, and no credentials may go to a server that they were not meant for: what leads to the
+        server stays as it is.
 
         Raises:
-            NoCredentials: there are none any more.
+            NoCredentials: there are none any more, or the files lead to another server by now.
         """
         with self._lock:
             if self._access is stale:
-                self._access = self._load()
+                self._access = self._same(stale, self._load())
             return self._access
+
+    def _same(self, stale: "Access", fresh: "Access") -> "Access":
+        if different := stale.endpoint.difference(fresh.endpoint):
+            raise NoCredentials(
+                f"{self.server} does not accept the credentials any more, and the new ones are for a cluster with "
+                f"another {different}: start a new run for that one"
+            )
+        return fresh
 
     def close(self) -> None:
         """Close all connections that are open and idle."""

@@ -18,6 +18,8 @@ from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
+from rebalancer.kube.endpoint import Endpoint, endpoint_of
+from rebalancer.kube.server import addressed
 
 USER_AGENT = f"rebalancer/{__version__}"
 
@@ -29,11 +31,13 @@ class Access:
     Attributes:
         configuration: the `kubernetes` package's own; it renews tokens that it knows to expire.
         pool: the `kubernetes` package's own, with its TLS settings and proxies.
+        endpoint: the API server that the pool leads to.
         impersonation: headers for whom to act as.
     """
 
     configuration: Configuration
     pool: urllib3.PoolManager
+    endpoint: Endpoint
     impersonation: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> dict[str, str]:
@@ -69,11 +73,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str])
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
     chosen = found.only(context)
-    server = str(chosen.cluster.get("server") or "")
-    if not server.startswith(("http://", "https://")):
-        raise NoCredentials(
-            f"{chosen.files}: the server of context {context!r} is {server!r}, which is no https:// address"
-        )
+    chosen = addressed(chosen)
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"), _complaints() as said:
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
@@ -105,7 +105,8 @@ def _access(configuration: Configuration, impersonation: Mapping[str, str]) -> A
         # The kubeconfig asks for it (insecure-skip-tls-verify); a warning a request says nothing new.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     with _as_no_credentials("the connection cannot be set up"):
-        return Access(configuration, ApiClient(configuration).rest_client.pool_manager, impersonation)
+        pool = ApiClient(configuration).rest_client.pool_manager
+        return Access(configuration, pool, endpoint_of(configuration), impersonation)
 
 
 def _demand_plugin_answer(chosen: files.Chosen, configuration: Configuration, said: list[str]) -> None:

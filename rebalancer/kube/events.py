@@ -2,10 +2,12 @@
 
 import json
 import logging
+import math
 import queue
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -27,6 +29,9 @@ _REASON_LIMIT = 128
 
 #: Events that may wait for delivery; more are dropped, and counted.
 _QUEUE_LENGTH = 10_000
+
+#: How soon a hurry is noticed.
+_BLINK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +120,24 @@ class Events:
         else:
             self._note_problem("too many Events were waiting for delivery")
 
-    def close(self, seconds: float) -> int:
-        """Deliver what waits, for so many seconds at most, and return how many Events were not delivered."""
-        self._deadline = Deadline.after(seconds, self._patience.clock)
+    def close(
+        self, seconds: float, hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = math.inf
+    ) -> int:
+        """Deliver what waits, for some time at most, and return how many Events were not delivered.
+
+        Args:
+            seconds: that it may take.
+            hurried: tells whether there is less time than that; asked again and again.
+            seconds_hurried: that it may take from then on.
+        """
+        self._deadline = end = Deadline.after(seconds)
         self._waiting.put(None)
-        self._worker.join(seconds)
+        in_a_hurry = False
+        while self._worker.is_alive() and end.left():
+            if not in_a_hurry and hurried():
+                in_a_hurry = True
+                self._deadline = end = Deadline.after(seconds_hurried).or_sooner(end)
+            self._worker.join(min(_BLINK_SECONDS, end.left()))
         self._over.set()
         undelivered = self._published - self._delivered
         if undelivered:
@@ -132,7 +150,11 @@ class Events:
                 self._patience.tries(self._deadline)(self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
-                self._note_problem(str(error))
+                if self._has_time():  # else that is the problem, whatever the request in flight ended with
+                    self._note_problem(str(error))
+
+    def _has_time(self) -> bool:
+        return self._deadline is None or self._deadline.left() > 0
 
     def _deliver(self, event: Event) -> None:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")

@@ -2,27 +2,44 @@
 
 What kube-apiserver answers, and where: `pkg/registry/core/pod/storage/eviction.go`.
 
-    2xx                                       granted
-    404                                       gone
+Definite:
+
+    2xx with the Status of a success          granted
+    429, the eviction is taken over           granted, in the background: another controller moves the pod in its time
+    404 of the API server's                   gone
     409 on the UID in the precondition        gone: a new pod has the name
     403 in a namespace that is being deleted  gone: its pods are going
     429 with a DisruptionBudget cause         PDB: it allows nothing, or is not yet up to date (Retry-After 10)
     403 about a poddisruptionbudget           PDB: its numbers are out of order
     500, more than one PodDisruptionBudget    PDB
     any code, denied by an admission webhook  Webhook
-    429, the eviction is taken over           Webhook: another controller moves the pod in its own time
     403 else                                  failed: no permission
-    429, 5xx, 409 else, no answer             tried again, then failed
+    401, also with fresh credentials          failed
+    any other 4xx but these two:              failed
+    429 else, 409 else                        nothing was done; tried again, then failed
+    500, a webhook could not be called        nothing was done; tried again, then failed
+
+In doubt, since a server may answer so after the eviction went through (etcd's time-outs do that):
+
+    5xx else, no answer, none in time         the pod is looked at, and asked for again; see `eviction_request`
+    2xx with another body, 3xx, 1xx           a proxy's; the pod is looked at
+
+Once in doubt, the definite answers settle nothing but "granted" and "gone": either means evicted by us.
 """
 
 import json
 from http import HTTPStatus
 
+import msgspec
+
 from rebalancer.errors import ClusterError
-from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Verdict
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Verdict
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.eviction_request import EvictionRequest, Unclear
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.patience import Patience
+from rebalancer.kube.pod_look import PodLook, is_not_found
 
 #: How long one pod's eviction is tried again.
 RETRY_FOR_SECONDS = 30.0
@@ -31,6 +48,7 @@ REQUESTED_BY = "sigs.k8s.io/descheduler"
 
 _TAKEN_OVER = "Eviction triggered evacuation"
 _TWO_PDBS = "more than one PodDisruptionBudget"
+_WEBHOOK_NOT_CALLED = "failed calling webhook"
 _NAMESPACE_GOES = "NamespaceTerminating"
 
 
@@ -41,7 +59,7 @@ class Evictions:
         client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         patience: how one pod's request is tried again; for 30 s when None.
-        deadline: no request is sent after it, a second try neither; one that is on its way is finished.
+        halt: asked before every request, a second try too; one that is on its way is finished.
     """
 
     def __init__(
@@ -50,12 +68,12 @@ class Evictions:
         *,
         grace_period_seconds: int | None = None,
         patience: Patience | None = None,
-        deadline: Deadline | None = None,
+        halt: Halt | None = None,
     ) -> None:
         self._client = client
         self._grace_period_seconds = grace_period_seconds
         self._patience = patience or Patience(seconds=RETRY_FOR_SECONDS)
-        self._deadline = deadline
+        self._halt = halt or Halt()
 
     def evict(self, namespace: str, name: str, uid: str, *, profile: str, strategy: str, reason: str) -> Verdict:
         """Ask to evict one pod, and no other that has since taken its name.
@@ -69,18 +87,18 @@ class Evictions:
             reason: why, in words; goes into the request's annotations.
 
         Returns:
-            Granted, also when the pod is gone after a request whose answer was lost; refused by PDB, Webhook
-            or Gone; else failed.  Nothing that a server does makes it raise.
+            Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by PDB, Webhook
+            or Gone; unknown when a doubt stays; else failed.  Nothing that a server does makes it raise.
         """
-        path = path_of("api", "v1", "namespaces", namespace, "pods", name, "eviction")
+        path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
-        metadata: dict[str, object] = {"name": name, "namespace": namespace, "annotations": annotations}
-        request = _Request(self._client, path, self._body(metadata, uid), self._deadline)
+        body = self._body({"name": name, "namespace": namespace, "annotations": annotations}, uid)
+        look = PodLook(self._client, path, uid, self._patience)
+        request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look.is_gone, look.is_gone_at_last)
         try:
-            return self._patience.tries(self._deadline)(request.send)
+            return self._patience.tries(self._halt.deadline)(request.attempt)
         except ClusterError as error:
-            doubt = "; the pod may have been evicted all the same" if request.in_doubt else ""
-            return Failed(f"{error}{doubt}", unknown=request.in_doubt)
+            return request.conclude(error)
 
     def _body(self, metadata: dict[str, object], uid: str) -> bytes:
         options: dict[str, object] = {"preconditions": {"uid": uid}}
@@ -94,48 +112,57 @@ class Evictions:
         }
         return json.dumps(eviction).encode()
 
+    def _ask(self, path: str, body: bytes) -> Verdict:
+        return verdict_of(self._client.post(path, body, gate=self._halt.check), path)
 
-class _Request:
-    """One pod's request; `in_doubt` once a try may have succeeded without our knowing."""
 
-    def __init__(self, client: Client, path: str, body: bytes, deadline: Deadline | None) -> None:
-        self._client = client
-        self._path = path
-        self._body = body
-        self._deadline = deadline
-        self.in_doubt = False
+class _Said(msgspec.Struct):
+    """What the body of an answer without failure says."""
 
-    def send(self) -> Verdict:
-        """Try once; raise Transient when another try may do better."""
-        if self._deadline is not None and not self._deadline.left():
-            raise Transient("no time left to ask for the eviction", connected=False)
-        try:
-            answer = self._client.post(self._path, self._body)
-            verdict = verdict_of(answer, self._path)
-        except Transient as error:
-            self.in_doubt = self.in_doubt or error.maybe_done
-            raise
-        gone = isinstance(verdict, Refused) and verdict.by == "Gone"
-        return GRANTED if gone and self.in_doubt else verdict
+    kind: str = ""
+    status: str = ""
 
 
 def verdict_of(answer: Answer, path: str) -> Verdict:
-    """Return what an answer to an eviction means; the table stands at the top of this module.
+    """Return what a definite answer to an eviction means; the table stands at the top of this module.
 
     Raises:
-        Transient: another try may do better.
+        Transient: another try may do better; its `maybe_done` says whether this one may have gone through.
+        Unclear: it says nothing of the eviction.
     """
-    if answer.is_success:
+    if answer.is_success and _is_agreed(answer):
         return GRANTED
-    refused_by = _refused_by(answer)
-    if refused_by:
+    if answer.status < HTTPStatus.BAD_REQUEST:
+        raise Unclear(f"the API server answers {answer.status} to POST {path}, but not about the eviction")
+    if _is_taken_over(answer):
+        return Granted(background=True)
+    if refused_by := _refused_by(answer):
         return Refused(refused_by, _words(answer))
     error = error_of(answer, "POST", path)
+    if _is_undone(answer):
+        raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
         raise error
-    if answer.status == HTTPStatus.CONFLICT:
-        raise Transient(str(error))
     return Failed(str(error), forbidden=answer.status == HTTPStatus.FORBIDDEN)
+
+
+def _is_agreed(answer: Answer) -> bool:
+    try:
+        said = msgspec.json.decode(answer.body, type=_Said)
+    except msgspec.DecodeError:
+        return False
+    return said.kind == "Status" and said.status == "Success"
+
+
+def _is_taken_over(answer: Answer) -> bool:
+    return answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in answer.explanation().message
+
+
+def _is_undone(answer: Answer) -> bool:
+    """Tell whether nothing was done for now, and another try may do better."""
+    if answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _WEBHOOK_NOT_CALLED in answer.explanation().message
+    return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)
 
 
 def _refused_by(answer: Answer) -> str:
@@ -150,23 +177,23 @@ def _is_denied(answer: Answer) -> bool:
     message = answer.explanation().message
     by_webhook = "admission webhook " in message and "denied the request" in message
     by_policy = "ValidatingAdmissionPolicy " in message and "denied request" in message
-    return by_webhook or by_policy or _TAKEN_OVER in message
+    return by_webhook or by_policy
 
 
 def _is_short_of_budget(answer: Answer) -> bool:
     status = answer.explanation()
     is_about_pdb = status.details.kind.startswith("poddisruptionbudget")
     return (
-        status.has_cause("DisruptionBudget")
-        or _TWO_PDBS in status.message
+        (answer.status == HTTPStatus.TOO_MANY_REQUESTS and status.has_cause("DisruptionBudget"))
+        or (answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _TWO_PDBS in status.message)
         or (answer.status == HTTPStatus.FORBIDDEN and is_about_pdb)
     )
 
 
 def _is_gone(answer: Answer) -> bool:
     status = answer.explanation()
-    if answer.status == HTTPStatus.NOT_FOUND:
-        return bool(status.kind)  # a 404 that is no Status comes from a proxy that knows no pods
+    if is_not_found(answer):
+        return True
     if answer.status == HTTPStatus.CONFLICT:
         return "uid in" in status.message.lower() and "precondition" in status.message.lower()
     return answer.status == HTTPStatus.FORBIDDEN and status.has_cause(_NAMESPACE_GOES)

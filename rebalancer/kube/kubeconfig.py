@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from rebalancer.errors import NoCredentials
+from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
 Document = dict[str, object]
 
@@ -122,7 +123,9 @@ def read(paths: Sequence[Path]) -> Kubeconfig | None:
 
 def _load(path: Path) -> Document:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = read_input(str(path.absolute()), LARGEST_SETTINGS).decode()
+        check_yaml(yaml.parse(text, Loader=yaml.CSafeLoader))
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
     except FileNotFoundError:
         raise NoCredentials(f"kubeconfig {path} does not exist: give another one with --kubeconfig") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -132,6 +135,10 @@ def _load(path: Path) -> Document:
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark else ""
         raise NoCredentials(f"kubeconfig {path} is not YAML: look{place}") from None
+    except ValueError as error:
+        # A number of thousands of digits, for example; Python's own text would repeat the value.
+        reason = str(error) if isinstance(error, Unreadable) else "it has a value that cannot be read"
+        raise NoCredentials(f"kubeconfig {path} cannot be used: {reason}") from None
     if document is None:
         return {}
     if not isinstance(document, dict):

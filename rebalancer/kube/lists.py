@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
+from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
 from rebalancer.kube.patience import Deadline
@@ -51,12 +52,12 @@ def read_list(
         new_folder: makes an empty folder; called again when the list begins anew.
         page_size: objects a page; 0 asks for all at once.
         query: selectors and the like.
-        deadline: for all pages together; five minutes when None.
+        deadline: for all pages together; there are five minutes at most.
 
     Raises:
         ClusterError: as `Client.get`.
     """
-    until = deadline or Deadline.after(LONGEST_READ_SECONDS)
+    until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
         try:
             return _read_pages(client, path, new_folder(), {**(query or {}), **_limited(limit)}, until)
@@ -71,7 +72,8 @@ def _limited(limit: int) -> dict[str, str]:
 
 
 def _read_pages(client: Client, path: str, folder: FolderT, query: Mapping[str, str], until: Deadline) -> FolderT:
-    token = folder.fold(client.get(path, query, deadline=until))
+    largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
+    token = folder.fold(client.get(path, query, deadline=until, largest=largest))
     while token:
-        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until))
+        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until, largest=largest))
     return folder

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import tenacity
 
@@ -48,9 +47,13 @@ class Deadline:
 class Patience:
     """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
 
+    Jitter spreads the tries of many clients and decides nothing: whether there is another try is told from the
+    longest that each wait could have been.
+
     Attributes:
         seconds: no new try begins later than this after the first.
         first_wait: seconds before the second try; doubles from there.
+        shortest_wait: seconds that a wait lasts at least, whatever the server says.
         longest_wait: seconds that a wait of our own choosing never exceeds.
         tries_unconnected: tries when not even a connection comes about: a server that is not there is
             reported within seconds.
@@ -62,6 +65,7 @@ class Patience:
 
     seconds: float = 30.0
     first_wait: float = 0.5
+    shortest_wait: float = 0.1
     longest_wait: float = 8.0
     tries_unconnected: int = 4
     clock: Clock = time.monotonic
@@ -71,32 +75,56 @@ class Patience:
 
     def tries(self, deadline: Deadline | None = None) -> tenacity.Retrying:
         """Return what calls a function until it raises no `Transient`, or raises the last one."""
-        last = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
+        course = _Course(self, Deadline.after(self.seconds, self.clock).or_sooner(deadline))
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Transient),
-            wait=self._wait,
-            stop=partial(self._is_over, last),
+            wait=course.wait,
+            stop=course.is_over,
             sleep=self._sleep,
             before_sleep=_log_next_try,
             reraise=True,
         )
 
-    def _wait(self, state: tenacity.RetryCallState) -> float:
-        retry_after = _failure(state).retry_after
-        if retry_after:
-            return retry_after + self.jitter(0.0, min(1.0, retry_after / 10))
-        ceiling = min(self.longest_wait, self.first_wait * 2.0 ** (state.attempt_number - 1))
-        return self.jitter(ceiling / 2, ceiling)
+    def bounds(self, failure: Transient, attempt: int) -> tuple[float, float]:
+        """Return the shortest and the longest wait after a failed attempt, counted from 1."""
+        if failure.retry_after:
+            asked = max(self.shortest_wait, failure.retry_after)
+            return asked, asked + min(1.0, asked / 10)
+        ceiling = max(self.shortest_wait, min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 99)))
+        return max(self.shortest_wait, ceiling / 2), ceiling
 
     def _sleep(self, seconds: float) -> None:
         (self.sleep or self.stop.wait)(seconds)
         if self.stop.is_set():
             raise Unreachable("told to stop while waiting for another try")
 
-    def _is_over(self, last: Deadline, state: tenacity.RetryCallState) -> bool:
-        if self.stop.is_set() or state.upcoming_sleep >= last.left():
+
+class _Course:
+    """The tries of one request.
+
+    Attributes:
+        waited: seconds that all waits so far could have taken at most, the coming one included.
+    """
+
+    def __init__(self, patience: Patience, last: Deadline) -> None:
+        self._patience = patience
+        self._last = last
+        self._time = last.left()
+        self.waited = 0.0
+
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        shortest, longest = self._bounds(state)
+        self.waited += longest
+        return self._patience.jitter(shortest, longest)
+
+    def is_over(self, state: tenacity.RetryCallState) -> bool:
+        _, longest = self._bounds(state)
+        if self._patience.stop.is_set() or self.waited >= self._time or longest >= self._last.left():
             return True
-        return not _failure(state).connected and state.attempt_number >= self.tries_unconnected
+        return not _failure(state).connected and state.attempt_number >= self._patience.tries_unconnected
+
+    def _bounds(self, state: tenacity.RetryCallState) -> tuple[float, float]:
+        return self._patience.bounds(_failure(state), state.attempt_number)
 
 
 def _failure(state: tenacity.RetryCallState) -> Transient:

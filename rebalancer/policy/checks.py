@@ -40,9 +40,9 @@ def check_effect(node: Node, findings: Findings) -> None:
 
 def _check_point_effect(point: str, plugins: Node, findings: Findings) -> None:
     if point in _UNUSED_POINTS and items(plugins, "enabled"):
-        findings.ignored(plugins.place, f"{point} is ignored: each strategy has its own order")
+        findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
     if items(plugins, "disabled"):
-        message = "disabled is ignored: what is not listed under enabled does not run"
+        message = "disabled has no effect: what is not listed under enabled does not run"
         findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
 
 
@@ -59,6 +59,21 @@ def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings)
                 findings.error(place, f"{name} cannot be enabled under {point}: it belongs under {points}")
             elif name != EVICTOR and name not in configured:
                 findings.error(place, f"{name} has no entry in this profile's pluginConfig; add `- name: {name}` there")
+
+
+def check_configured(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:
+    """Note arguments of strategies that no extension point of their profile enables: they do not run."""
+    for profile in items(node, "profiles"):
+        enabled = {name for _, name, _ in _enabled(profile)}
+        for entry in items(profile, "pluginConfig"):
+            name = _name(entry)
+            if name in plugins and name not in enabled and name != EVICTOR:
+                points = " or ".join(sorted(plugins[name].points))
+                findings.notice(
+                    entry.place,
+                    f"{name} is configured but not enabled, so it does not run;"
+                    f" list it under plugins.{points}.enabled if it should",
+                )
 
 
 def _name(entry: Node) -> str:

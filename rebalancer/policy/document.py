@@ -18,11 +18,11 @@ try:
 except ImportError:  # PyYAML built without libyaml: the same, slower
     from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
 
+from rebalancer.foreign.documents import DEEPEST, Unreadable, check_yaml
 from rebalancer.policy.findings import Findings, Place
 
 Scalar: TypeAlias = bool | int | float | str | None
 
-_DEEPEST = 64
 _QUOTED = 40  # characters of a bad value that a message repeats
 _LONGEST_INTEGER = 80  # digits: what 64 bits can hold in base 2, and then some
 _MOST_NODES = 100_000  # aliases multiply: a few lines can stand for billions of nodes
@@ -85,7 +85,7 @@ TOP = Place("", 1)
 
 class _TooLarge(Exception):  # noqa: N818  it never leaves this module
     def __init__(self, place: Place) -> None:
-        super().__init__(f"nested too deep, or an alias that contains itself or multiplies (at most {_DEEPEST} deep)")
+        super().__init__(f"nested too deep, or an alias that contains itself or multiplies (at most {DEEPEST} deep)")
         self.place = place
 
 
@@ -95,12 +95,14 @@ def read_document(text: str, findings: Findings) -> Node:
     What is wrong goes to the findings, and the document is then a null or lacks that part.
     """
     try:
-        _check_depth(text)
+        check_yaml(_first_document(text))
         _look_further(text, findings)
         root = _compose(text)
         return _Reader(findings).read(root, TOP) if root else Node(None, TOP)
     except UnicodeEncodeError:
         findings.error(TOP, "this is no text: it has half a surrogate pair")
+    except Unreadable as error:
+        findings.error(Place("", error.line), str(error))
     except _TooLarge as error:
         findings.error(error.place, str(error))
     except yaml.YAMLError as error:
@@ -108,17 +110,10 @@ def read_document(text: str, findings: Findings) -> Node:
     return Node(None, TOP)
 
 
-def _check_depth(text: str) -> None:
-    """Refuse a document that is nested too deep; composing it would exhaust the C stack."""
-    depth = 0
+def _first_document(text: str) -> Iterator[yaml.Event]:
     for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _DEEPEST:
-                raise _TooLarge(Place("", _event_line(event)))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.DocumentEndEvent):
+        yield event
+        if isinstance(event, yaml.DocumentEndEvent):
             return
 
 
@@ -131,12 +126,12 @@ def _look_further(text: str, findings: Findings) -> None:
     try:
         start, root = next(events, None), next(events, None)
     except yaml.YAMLError as error:
-        findings.ignored(_mark(error), "only the first document of the file counts; the rest is ignored")
+        findings.ignored(_mark(error), "only the first document of the file counts; the rest has no effect")
         return
     empty = isinstance(root, yaml.ScalarEvent) and not root.value
     if isinstance(start, yaml.DocumentStartEvent) and root and not empty:
         place = Place("", _event_line(root))
-        findings.ignored(place, "only the first document of the file counts; this one is ignored")
+        findings.ignored(place, "only the first document of the file counts; this one has no effect")
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -169,7 +164,7 @@ class _Reader:
     def read(self, node: yaml.Node, place: Place, depth: int = 0) -> Node:
         """Read a node and all below it; what cannot be read becomes a null."""
         self._count += 1
-        if depth > _DEEPEST or self._count > _MOST_NODES:
+        if depth > DEEPEST or self._count > _MOST_NODES:
             raise _TooLarge(place)
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
             return Node(self._map(node, place, depth), place)
@@ -203,7 +198,7 @@ class _Reader:
     def _merged(self, value: yaml.Node, place: Place, depth: int) -> Iterator[Mapping[str, Node]]:
         sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
         for each in sources:
-            if isinstance(each, yaml.MappingNode) and depth < _DEEPEST:
+            if isinstance(each, yaml.MappingNode) and depth < DEEPEST:
                 yield self.read(each, place, depth + 1).entries()
             else:
                 self._findings.error(Place(place.path, _line(each)), "only a map can be merged with <<")
@@ -251,9 +246,9 @@ def _scalar(node: yaml.ScalarNode) -> Scalar:
 
 
 def _integer(text: str) -> int:
-    digits = text.replace("_", "")
+    digits = text.replace("_", "") if text.isascii() else ""  # `int` takes the digits of all scripts
     octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
-    if len(digits) <= _LONGEST_INTEGER:
+    if 0 < len(digits) <= _LONGEST_INTEGER:
         value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
         if value in _INTEGERS:
             return value
@@ -261,6 +256,8 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
+    if not text.isascii():
+        raise ValueError(text)
     value = float(text.replace(".inf", "inf").replace(".nan", "nan"))
     if not math.isfinite(value):
         raise ValueError(text)

@@ -63,7 +63,7 @@ class Findings:
             PolicyError: there are errors.  It also names what is ignored, since that is often their cause.
         """
         if self._errors or (strict and self._ignored):
-            raise PolicyError(source, _by_line(self._errors | self._ignored))
+            raise PolicyError(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)
         return _by_line(self._ignored | self._notices)
 
 

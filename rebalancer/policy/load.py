@@ -5,9 +5,10 @@ from types import MappingProxyType
 
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
-from rebalancer.policy.checks import check_effect, check_enabled, check_fields
-from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
+from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
+from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
 from rebalancer.policy.places import items
 from rebalancer.policy.providers import check_providers
 from rebalancer.policy.suggest import did_you_mean
@@ -48,10 +49,12 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
 
 def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool, build: bool) -> LoadedPolicy:
     findings = Findings()
-    node = _versioned(read_document(text, findings), plugins, findings)
+    document = Node(None, TOP) if is_helm_template(text, findings) else read_document(text, findings)
+    node = _versioned(document, plugins, findings)
     policy = _policy(node, plugins, findings)
     if build:
         check_enabled(node, plugins, findings)
+        check_configured(node, plugins, findings)
         _check_purpose(policy, node, findings)
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
 
@@ -67,8 +70,9 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
     if not isinstance(document.value, Mapping):
         findings.error(document.place, f"a policy is a map of keys; a minimal one is {_MINIMAL}")
         return nothing
-    if not _names_a_policy(document, findings):
+    if is_values_file(document, findings) or not _names_a_policy(document, findings):
         return nothing
+    document = without_foreign_key(document, findings)
     version = document.at("apiVersion")
     if version.value == v1alpha1.API_VERSION if version else document.at("strategies"):
         return v1alpha1.converted(document, plugins, findings)

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from rebalancer.args.providers import MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
+from rebalancer.foreign.address import read_address, shown
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.places import at
@@ -59,14 +60,21 @@ def _check_url(url: str, place: Place, example: str, findings: Findings) -> None
         findings.error(place, f"url is missing: {example}")
         return
     try:
-        parts = urlsplit(url)
-        _ = parts.port  # this is where a bad port is noticed
+        _ = urlsplit(url.strip()).port  # this is where a bad port is noticed
     except ValueError as error:
-        findings.error(place, f"{url!r} is no URL: {error}")
+        findings.error(place, f"{shown(url)!r} is not a URL: {shown(str(error))}")
         return
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        # The reference takes it, and fails in every cycle.
-        findings.ignored(place, f"{url!r} can never answer: a URL begins with http:// or https:// and a host")
+    if _is_never_answered(url):
+        # The descheduler takes it, and fails in every cycle.
+        findings.ignored(place, f"{shown(url)!r} can never answer: a URL begins with http:// or https:// and a host")
+
+
+def _is_never_answered(url: str) -> bool:
+    try:
+        read_address(url)
+    except ValueError:
+        return True
+    return False
 
 
 def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -> None:
@@ -77,11 +85,15 @@ def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -
     given = prometheus.credentials
     if len(given) > 1:
         findings.error(node.place, f"there are {' and '.join(given)}; give one of them")
-    elif given and prometheus.url.startswith("http://") and not prometheus.allow_token_over_http:
+    elif given and _is_plain(prometheus.url) and not prometheus.allow_token_over_http:
         findings.notice(
             at(node, given[0]).place,
             "will not be sent over plain http, and strategies that need it will fail: use https, or allowTokenOverHTTP",
         )
+
+
+def _is_plain(url: str) -> bool:
+    return urlsplit(url.strip()).scheme == "http"
 
 
 def _check_token(prometheus: Prometheus, node: Node, findings: Findings) -> None:

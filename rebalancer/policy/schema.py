@@ -1,6 +1,7 @@
 """The policy's JSON schema, for editors that complete and check as one types."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from pydantic.json_schema import (
@@ -11,7 +12,7 @@ from pydantic.json_schema import (
     models_json_schema,
 )
 
-from rebalancer.args.arguments import Args, Plugin
+from rebalancer.args.arguments import Args, Plugin, duration_text
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
 
 #: pydantic keeps its own names for the bounds of a number that has a validator in front.
@@ -26,6 +27,10 @@ class _Generator(GenerateJsonSchema):
         "skipped-choice",
         "non-serializable-default",
     }
+
+    def encode_default(self, dft: Any) -> Any:
+        """Return a default as a policy has it: durations like 20m."""
+        return duration_text(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
 def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:

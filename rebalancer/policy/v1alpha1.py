@@ -251,7 +251,7 @@ def _note_unused(name: str, strategy: Node, params: Node, findings: Findings) ->
     """Note parameters that the strategy makes no use of."""
     weight = strategy.at("weight")
     if weight:
-        findings.ignored(weight.place, "weight is ignored, as it always was")
+        findings.ignored(weight.place, "weight has no effect, and never had")
     used = {source.split(".")[0] for sources in _ARGUMENTS[name].values() for source in sources}
     used |= {"thresholdPriority", "thresholdPriorityClassName"}
     used |= {"includeSoftConstraints"} if name == _SPREAD else set()
@@ -259,4 +259,4 @@ def _note_unused(name: str, strategy: Node, params: Node, findings: Findings) ->
     known = {field.alias for field in StrategyParams.model_fields.values()}
     for key, node in params.entries().items():
         if key in known - used and node.value not in (None, False):
-            findings.ignored(node.place, f"{name} makes no use of {key}: it is ignored")
+            findings.ignored(node.place, f"{name} does not use {key}: it has no effect")

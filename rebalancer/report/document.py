@@ -8,7 +8,7 @@ from typing import Any
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.eviction.verdict import Failed, Refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 
 #: Where the clock of a cycle comes from.
 CLOCKS = {
@@ -47,6 +47,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "cluster": dict(circumstances.cluster),
         "skipped": ledger.skipped,
         "evictions": [_eviction(entry) for entry in ledger.evictions],
+        "unknown": [_doubt(entry, entry.verdict) for entry in ledger.unknown if isinstance(entry.verdict, Unknown)],
         "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
         "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
         "strategies": [
@@ -54,6 +55,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
                 "profile": run.profile,
                 "strategy": run.strategy,
                 "evicted": run.evicted,
+                "unknown": run.unknown,
                 "refused": run.refused,
                 "seconds": round(run.seconds, 6),
                 "error": run.error,
@@ -80,7 +82,12 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "profile": entry.profile,
         "strategy": entry.strategy,
         "reason": entry.because,
+        "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
     }
+
+
+def _doubt(entry: Entry, verdict: Unknown) -> dict[str, Any]:
+    return {**_eviction(entry), "error": verdict.error}
 
 
 def _owner(pod: Pod) -> dict[str, str] | None:

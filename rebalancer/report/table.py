@@ -1,6 +1,5 @@
 """The report for a person: what moves and why, then what does not and why not."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
@@ -11,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rebalancer.foreign.printable import printable
 from rebalancer.report.document import CLOCKS
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PLAIN_WIDTH = 500
 _PODS_SHOWN = 3
 
@@ -31,7 +30,10 @@ def print_table(report: Report, stream: IO[str], *, everything: bool = False) ->
     """
     report = _printable(report)
     if stream.isatty():
-        _print_all(Console(file=stream, highlight=False), report, everything=everything)
+        console = Console(file=stream, highlight=False)
+        with console.capture() as printed:  # or rich would end the program itself where nobody reads
+            _print_all(console, report, everything=everything)
+        stream.write(printed.get())
         return
     plain = StringIO()
     _print_all(Console(file=plain, width=_PLAIN_WIDTH, highlight=False, soft_wrap=True), report, everything=everything)
@@ -42,14 +44,15 @@ def _print_all(console: Console, report: Report, *, everything: bool) -> None:
     _print_head(console, report)
     _print_totals(console, report)
     _print_evictions(console, report["evictions"])
+    _print_doubts(console, report["unknown"])
     _print_refusals(console, report["refusals"], everything=everything)
     _print_trouble(console, report)
 
 
 def _printable(value: Any) -> Any:
-    """Return a document without control characters: some of its texts were written by whoever owns a pod."""
+    """Return a document whose texts are safe to print: some were written by whoever owns a pod."""
     if isinstance(value, str):
-        return _CONTROL.sub(" ", value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {key: _printable(each) for key, each in value.items()}
     return [_printable(each) for each in value] if isinstance(value, list) else value
@@ -65,9 +68,9 @@ def _print_head(console: Console, report: Report) -> None:
         return
     moved, refused = len(report["evictions"]), len(report["refusals"])
     verb = "would be evicted" if report["dryRun"] else "evicted"
-    summary = (
-        f"{_count(moved, 'pod')} {verb}, {refused} refused; {nodes['considered']} of {nodes['total']} nodes considered"
-    )
+    doubts = f", {len(report['unknown'])} unknown" if report["unknown"] else ""
+    considered = f"{nodes['considered']} of {nodes['total']} nodes considered"
+    summary = f"{_count(moved, 'pod')} {verb}{doubts}, {refused} refused; {considered}"
     console.print(Text(summary, style="bold green" if moved else "bold"))
 
 
@@ -92,7 +95,8 @@ def _print_totals(console: Console, report: Report) -> None:
     runs = report["strategies"]
     if not runs:
         return
-    columns: tuple[str, ...] = ("profile", "strategy", "evicted", "refused")
+    unknown = ("unknown",) if report["unknown"] else ()
+    columns: tuple[str, ...] = ("profile", "strategy", "evicted", *unknown, "refused")
     if any(run["error"] for run in runs):
         columns += ("error",)
     rows = [[_cell(run[column]) for column in columns] for run in runs]
@@ -110,8 +114,19 @@ def _cell(value: str | int | None) -> str:
 def _print_evictions(console: Console, evictions: Sequence[Row]) -> None:
     if not evictions:
         return
-    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["reason"]) for each in evictions]
+    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], _why(each)) for each in evictions]
     _print_rows(console, "Pods that go", ["pod", "node", "owner", "strategy", "because"], rows)
+
+
+def _why(row: Row) -> str:
+    return f"{row['reason']} (another controller moves it)" if row["background"] else str(row["reason"])
+
+
+def _print_doubts(console: Console, doubts: Sequence[Row]) -> None:
+    if not doubts:
+        return
+    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["error"]) for each in doubts]
+    _print_rows(console, "Pods that may go", ["pod", "node", "owner", "strategy", "what is unclear"], rows)
 
 
 def _pod(row: Row) -> str:

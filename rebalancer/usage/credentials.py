@@ -7,7 +7,12 @@ from requests import PreparedRequest
 from requests.auth import AuthBase, HTTPBasicAuth
 
 from rebalancer.args.providers import Prometheus, SecretReference
+from rebalancer.foreign.address import Address, read_address
+from rebalancer.foreign.documents import read_bounded
 from rebalancer.usage.doubt import SourceError
+
+#: Bytes of a file with a token or a password.
+_LONGEST_SECRET = 1 << 20
 
 #: Reads a token from a Secret; raises SourceError.
 ReadSecret = Callable[[SecretReference], str]
@@ -33,11 +38,12 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
     Raises:
         SourceError: they cannot be read, or would go over plain http.
     """
-    plain = prometheus.url.startswith("http://") and not prometheus.allow_token_over_http
-    if plain and prometheus.credentials:
+    address = address_of(prometheus.url)
+    plain = not (address.is_encrypted or prometheus.allow_token_over_http)
+    given = (*prometheus.credentials, *(["what the url has before its @"] if address.has_userinfo else []))
+    if plain and given:
         raise SourceError(
-            f"{prometheus.credentials[0]} is not sent over plain http to {prometheus.url}: "
-            "use https, or set allowTokenOverHTTP"
+            f"{given[0]} is not sent over plain http to {address.url}: use https, or set allowTokenOverHTTP"
         )
     if prometheus.basic_auth:
         return HTTPBasicAuth(prometheus.basic_auth.username, _read(Path(prometheus.basic_auth.password_file)))
@@ -46,10 +52,29 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
     if prometheus.auth_token and prometheus.auth_token.secret_reference:
         secret = prometheus.auth_token.secret_reference
         return _bearer(read_secret(secret).strip(), f"the Secret {secret.namespace}/{secret.name}")
+    if address.has_userinfo:
+        return from_userinfo(address)
     if service_account and not plain:
         token = service_account / "token"
         return _bearer(_read(token), str(token))
     return None
+
+
+def address_of(url: str) -> Address:
+    """Return where a source of usage is.
+
+    Raises:
+        SourceError: the URL cannot be used.
+    """
+    try:
+        return read_address(url)
+    except ValueError as error:
+        raise SourceError(f"a source of usage cannot be asked: {error}") from None
+
+
+def from_userinfo(address: Address) -> AuthBase | None:
+    """Return the credentials that a URL brings; None where it brings none."""
+    return HTTPBasicAuth(address.username, address.password) if address.has_userinfo else None
 
 
 def _bearer(token: str, place: str) -> AuthBase:
@@ -60,7 +85,8 @@ def _bearer(token: str, place: str) -> AuthBase:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            return read_bounded(file, _LONGEST_SECRET).decode().strip()
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise SourceError(f"{path} cannot be read: {reason}") from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
@@ -73,11 +73,29 @@ def described(missing: Mapping[str, str]) -> str:
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
+#: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
+CLOCK_SKEW = timedelta(minutes=1)
+
+
 def stale(age: timedelta, longest: timedelta | None) -> str:
-    """Return why a sample of this age does not count; empty if it does."""
+    """Return why a sample of this age does not count, as it is too old or from the future; empty if it does."""
+    if -age > CLOCK_SKEW:
+        return f"its sample is from the future, {in_words(-age)} ahead"
     if longest is None or age <= longest:
         return ""
     return f"its sample is {in_words(age)} old, more than {in_words(longest)}"
+
+
+def instant(seconds: float) -> datetime:
+    """Return the time that a source gives in seconds since 1970.
+
+    Raises:
+        SourceError: there is no such time.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError) as error:
+        raise SourceError(f"{seconds:g} seconds since 1970 is not a time") from error
 
 
 def in_words(time: timedelta) -> str:

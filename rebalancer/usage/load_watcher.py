@@ -1,17 +1,17 @@
 """Usage from load-watcher: an average of some minutes for each node, in percent of its capacity."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-
-import msgspec
+from datetime import timedelta
 
 from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
-from rebalancer.usage.doubt import SourceError, in_words
+from rebalancer.usage.credentials import address_of, from_userinfo
+from rebalancer.usage.doubt import CLOCK_SKEW, SourceError, in_words, instant
 from rebalancer.usage.node_names import without_port
 from rebalancer.usage.session import Session, plain
 from rebalancer.wire.load_watcher import LoadWatcherAnswer
@@ -28,13 +28,14 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
     Raises:
         SourceError: it does not answer, or something else does.
     """
-    url = provider.url.rstrip("/")
-    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain)
+    address = address_of(provider.url)
+    url = address.url
+    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain, auth=from_userinfo(address))
     with session:
         body = session.tries(lambda: session.get(f"{url}/watcher")).content
     try:
-        return msgspec.json.decode(body, type=LoadWatcherAnswer)
-    except msgspec.MsgspecError as error:
+        return decode_json(body, LoadWatcherAnswer)
+    except Unreadable as error:
         raise SourceError(f"what answers at {url}/watcher is no load-watcher: {error}") from error
 
 
@@ -50,13 +51,16 @@ def measured(
         pods: what pods use, from another source.
 
     Raises:
-        SourceError: its figures are too old: it keeps serving the last ones when it gets no new ones.
+        SourceError: its figures are too old, as it keeps serving the last ones when it gets no new ones; or they are
+            from the future.
     """
-    end = datetime.fromtimestamp(answer.window.end, UTC)
+    end = instant(answer.window.end)
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     if cluster.now - end > longest:
         age = in_words(cluster.now - end)
         raise SourceError(f"the window of load-watcher ended {age} ago, more than {in_words(longest)}: it gets no data")
+    if end - cluster.now > CLOCK_SKEW:
+        raise SourceError(f"the window of load-watcher ends in the future, {in_words(end - cluster.now)} ahead")
     by_host = {without_port(host): percents for host, percents in answer.percents.items()}
     nodes: dict[str, Resources] = {}
     missing: dict[str, str] = {}

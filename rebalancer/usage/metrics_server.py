@@ -56,7 +56,7 @@ def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tu
     return {
         (each.namespace, each.name): {name: each.usage[name] for name in RESOURCES if name in each.usage}
         for each in metrics.pods
-        if each.taken is None or now - each.taken <= longest
+        if each.taken is None or not stale(now - each.taken, longest)
     }
 
 

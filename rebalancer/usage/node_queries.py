@@ -1,13 +1,13 @@
 """What one query says about nodes: the usage of one resource, and of which nodes it is unknown."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from rebalancer.args.usage import NodeQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.usage.amounts import amount, usable
-from rebalancer.usage.doubt import stale
+from rebalancer.usage.doubt import instant, stale
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
 from rebalancer.usage.window import Window, timestamp
@@ -58,7 +58,7 @@ class NodeColumn:
         if (name not in self._usual and self._window is None) or (self._taken is not None and name not in self._taken):
             return f"no sample of {resource}"
         if self._taken is not None:
-            reason = stale(self._now - datetime.fromtimestamp(self._taken[name], UTC), self._max_age)
+            reason = stale(self._now - instant(self._taken[name]), self._max_age)
             if reason:
                 return f"{resource}: {reason}"
         if self._window is not None and self._counts.get(name, 0) * 2 < self._window.steps:

@@ -9,6 +9,8 @@ from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 
 from rebalancer.args.providers import Prometheus
+from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.usage.credentials import address_of
 from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.remembered import remembered
 from rebalancer.usage.session import Session, plain
@@ -54,9 +56,12 @@ class PromQL:
     def __init__(
         self, provider: Prometheus, auth: AuthBase | None, service_account: Path | None, now: datetime
     ) -> None:
-        url = provider.url.rstrip("/")
+        url = address_of(provider.url).url
         self._session = Session(
-            f"Prometheus at {url}", provider.timeout.total_seconds(), lambda body: _words(body).error or plain(body)
+            f"Prometheus at {url}",
+            provider.timeout.total_seconds(),
+            lambda body: _words(body).error or plain(body),
+            secrets_over_http=provider.allow_token_over_http,
         )
         self._session.hooks["response"].append(self._note_warnings)
         self._now = {"time": f"{now.timestamp():.3f}"}
@@ -93,7 +98,7 @@ class PromQL:
     def _result(self, query: str) -> object:
         try:
             return self._connection.custom_query(query, params=self._now)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SourceError(f"what answers at {self._connection.url} is no Prometheus") from error
 
     def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
@@ -103,8 +108,8 @@ class PromQL:
 
 def _words(body: bytes) -> _Words:
     try:
-        return msgspec.json.decode(body, type=_Words)
-    except msgspec.MsgspecError:
+        return decode_json(body, _Words)
+    except Unreadable:
         return _Words()
 
 

@@ -11,8 +11,11 @@ from typing import Any, TypeVar
 import requests
 import tenacity
 from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+from rebalancer.foreign.address import without_userinfo
+from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.usage.doubt import SourceError
 
 T = TypeVar("T")
@@ -40,6 +43,9 @@ class Session(requests.Session):
         server: the name of the server in messages, with its URL.
         seconds: from one `begin` to the end of the last answer.
         explain: the server's own words in the body of a refusal.
+        auth: what the server is to know us by, where a request does not bring its own; nothing else is ever sent, in
+            particular nothing from `~/.netrc`.
+        secrets_over_http: whether credentials may go over plain http.
         sleep: waits between two tries.
     """
 
@@ -48,6 +54,9 @@ class Session(requests.Session):
         server: str,
         seconds: float,
         explain: Callable[[bytes], str],
+        *,
+        auth: AuthBase | None = None,
+        secrets_over_http: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__()
@@ -55,6 +64,8 @@ class Session(requests.Session):
         self._seconds = seconds
         self._explain = explain
         self._sleep = sleep
+        self._secrets_over_http = secrets_over_http
+        self.auth = auth or _Nobody()
         self._until = 0.0
         self.hooks["response"].append(self._settle)
         self.begin()
@@ -97,8 +108,20 @@ class Session(requests.Session):
         return retrying(once)
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """Send a request that gives up at the deadline."""
+        """Send a request that gives up at the deadline.
+
+        Raises:
+            SourceError: it would show credentials to whoever listens.
+        """
+        is_plain = not str(request.url).startswith("https://")  # prepared: in small letters, without blanks
+        if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
+            raise SourceError(f"credentials are not sent over plain http to {self._server}: use https")
         return super().send(request, **{**kwargs, "timeout": max(self._until - time.monotonic(), 0.001)})
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        """Leave credentials behind where a redirect leads to another server; it never adds any."""
+        if self.should_strip_auth(str(response.request.url), str(prepared_request.url)):
+            prepared_request.headers.pop("Authorization", None)
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
         return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= self._until
@@ -106,8 +129,11 @@ class Session(requests.Session):
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
         """Read an answer to its end, however slowly it drips, and refuse one that is no success."""
         chunks = []
+        size = 0
         while chunk := response.raw.read1(_CHUNK, decode_content=True):
             chunks.append(chunk)
+            size += len(chunk)
+            check_size(size, LARGEST_PAGE)
             if time.monotonic() >= self._until:
                 response.close()
                 raise SourceError(self._too_slow())
@@ -141,7 +167,16 @@ class Session(requests.Session):
         except (requests.ConnectionError, HTTPError) as error:  # the latter while a body is read
             raise _TransientError(f"{self._server} does not answer: {_innermost(error)}") from error
         except (requests.RequestException, OSError) as error:
-            raise SourceError(f"{self._server} cannot be asked: {error}") from error
+            raise SourceError(f"{self._server} cannot be asked: {without_userinfo(str(error))}") from error
+        except Unreadable as error:
+            raise SourceError(f"{self._server} gives an answer that is not read: {error}") from error
+
+
+class _Nobody(AuthBase):
+    """No credentials; without it, requests looks for some in the home directory."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        return request
 
 
 class _Adapter(HTTPAdapter):
@@ -170,4 +205,4 @@ def _innermost(error: BaseException) -> str:
     cause: BaseException = reason if isinstance(reason, BaseException) else error
     while (deeper := cause.__cause__ or cause.__context__) is not None:
         cause = deeper
-    return (cause.strerror if isinstance(cause, OSError) else None) or str(cause)
+    return (cause.strerror if isinstance(cause, OSError) else None) or without_userinfo(str(cause))

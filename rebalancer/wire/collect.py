@@ -1,106 +1,68 @@
 """Lists and files of objects, folded page by page into one snapshot."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.wire import companions, metrics, objects, storage
+from rebalancer.foreign.documents import decode_json
+from rebalancer.wire import budgets, companions, metrics, objects, storage
+from rebalancer.wire.folder import Folder, Kind
+from rebalancer.wire.pages import GROUPS, Page, is_of, items_of
 from rebalancer.wire.pods import PodDecoder, PodWire
 
-W = TypeVar("W")
-T = TypeVar("T")
 
-
-class _Identity(msgspec.Struct):
-    name: Any = None
-    namespace: Any = None
-
-
-class _Identified(msgspec.Struct):
-    metadata: _Identity = msgspec.field(default_factory=_Identity)
-
-
-class _PageMetadata(msgspec.Struct):
-    continue_: str | None = msgspec.field(default=None, name="continue")
-
-
-class _RawPage(msgspec.Struct):
-    items: list[msgspec.Raw] | None = None
-    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
-
-
-class _Page(msgspec.Struct, Generic[W]):
-    items: list[W] | None = None
-    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
-
-
-#: What decoding and converting an object may raise.
-_MALFORMED = (ValueError, msgspec.MsgspecError)
-
-
-class Folder(Generic[W, T]):
-    """Collects the objects of one kind; a malformed one becomes a stand-in that says so, else a warning."""
-
-    def __init__(
-        self,
-        kind: str,
-        wire: type[W],
-        convert: Callable[[W], T],
-        stand_in: Callable[[bytes, str], T] | None = None,
-    ) -> None:
-        self.items: list[T] = []
-        self.warnings: list[str] = []
-        self._kind = kind
-        self._convert = convert
-        self._stand_in = stand_in
-        self._page = msgspec.json.Decoder(_Page[wire])  # type: ignore[valid-type]  # a type at run time
-        self._item = msgspec.json.Decoder(wire)
-
-    def fold(self, page: bytes) -> str:
-        """Take in one page of a list and return its continue token, empty at the end.
-
-        Raises:
-            ValueError: the page is no list at all.
-        """
-        try:
-            decoded = self._page.decode(page)
-            converted = [self._convert(each) for each in decoded.items or ()]
-        except _MALFORMED:
-            return self._fold_one_by_one(page)
-        self.items.extend(converted)
-        return decoded.metadata.continue_ or ""
-
-    def add(self, raw: bytes) -> None:
-        """Take in one object."""
-        try:
-            self.items.append(self._convert(self._item.decode(raw)))
-        except _MALFORMED as error:
-            self._malformed(raw, str(error))
-
-    def _fold_one_by_one(self, page: bytes) -> str:
-        decoded = msgspec.json.decode(page, type=_RawPage)
-        for raw in decoded.items or ():
-            self.add(bytes(raw))
-        return decoded.metadata.continue_ or ""
-
-    def _malformed(self, raw: bytes, problem: str) -> None:
-        try:
-            identity = msgspec.json.decode(raw, type=_Identified).metadata
-            if self._stand_in and identity.name:
-                self.items.append(self._stand_in(raw, problem))
-                return
-        except _MALFORMED:
-            identity = _Identity()
-        name = "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"
-        self.warnings.append(f"{self._kind} {name} is malformed and ignored: {problem}")
-
-
-def _new_folder(kind: str, wire: Any, convert: Callable[[Any], Any]) -> Callable[[], Folder[Any, Any]]:
-    return lambda: Folder(kind, wire, convert)
+def _kinds() -> Mapping[str, Kind[Any, Any]]:
+    pods = PodDecoder()
+    kinds: tuple[Kind[Any, Any], ...] = (
+        Kind(
+            "Node",
+            objects.NodeWire,
+            objects.node,
+            lambda node: node.name,
+            objects.node_stand_in,
+            "left alone, and so are its pods",
+        ),
+        Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
+        Kind(
+            "Namespace",
+            objects.NamespaceWire,
+            objects.namespace,
+            lambda item: item[0],
+            otherwise="its labels count as unknown",
+        ),
+        Kind(
+            "PodDisruptionBudget",
+            budgets.BudgetWire,
+            budgets.budget,
+            lambda budget: (budget.namespace, budget.name) if budget.name else None,
+            budgets.stand_in,
+            "allows no disruption",
+        ),
+        Kind(
+            "PriorityClass",
+            objects.PriorityClassWire,
+            objects.priority_class,
+            lambda item: item[0],
+            objects.priority_class_stand_in,
+            "counts as the lowest, so that no priority is below it",
+        ),
+        Kind(
+            "PersistentVolumeClaim",
+            storage.ClaimWire,
+            storage.claim,
+            lambda item: item[0],
+            otherwise="its storage class counts as unknown",
+        ),
+        Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
+        Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
+        *companions.KINDS,
+    )
+    return {each.name: each for each in kinds}
 
 
 class Collection:
@@ -108,27 +70,19 @@ class Collection:
 
     Attributes:
         folders: by kind, as `kind` is spelled in documents.
+        seen: the kinds of which objects or lists were taken in.
+        unfinished: the kinds of which the last list says that more of it follows.
     """
 
     def __init__(self) -> None:
-        pods = PodDecoder()
-        self._new: dict[str, Callable[[], Folder[Any, Any]]] = {
-            "Node": lambda: Folder("Node", objects.NodeWire, objects.node),
-            "Pod": lambda: Folder("Pod", PodWire, pods.convert, pods.malformed),
-            "Namespace": lambda: Folder("Namespace", objects.NamespaceWire, objects.namespace),
-            "PodDisruptionBudget": lambda: Folder("PodDisruptionBudget", objects.BudgetWire, objects.budget),
-            "PriorityClass": lambda: Folder("PriorityClass", objects.PriorityClassWire, objects.priority_class),
-            "PersistentVolumeClaim": lambda: Folder("PersistentVolumeClaim", storage.ClaimWire, storage.claim),
-            "NodeMetrics": lambda: Folder("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics),
-            "PodMetrics": lambda: Folder("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics),
-        }
-        self._new.update({kind: _new_folder(kind, *how) for kind, how in companions.KINDS.items()})
-        self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._new}
+        self._kinds = _kinds()
+        self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._kinds}
         self.seen: set[str] = set()
+        self.unfinished: set[str] = set()
 
     def folder(self, kind: str) -> Folder[Any, Any]:
         """Return a fresh folder for a kind, to begin its list anew."""
-        return self._new[kind]()
+        return Folder(self._kinds[kind])
 
     def take(self, kind: str, folder: Folder[Any, Any]) -> None:
         """Make this folder's objects the objects of its kind."""
@@ -141,64 +95,93 @@ class Collection:
             self.seen.add(kind)
             self.folders[kind].add(raw)
 
+    def check(self) -> None:
+        """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
+        if self.unfinished:
+            raise ValueError(f"the {min(self.unfinished)}List is not complete: more pages follow it")
+        for folder in self.folders.values():
+            folder.unique()
+
+    def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
+        """Note that a list of a known kind is there; its objects are added one by one.
+
+        Raises:
+            ValueError: it is not a list of this kind.
+        """
+        items_of(page, kind)
+        self.seen.add(kind)
+        (self.unfinished.add if page.token else self.unfinished.discard)(kind)
+
     def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
         """Return what was collected; kinds that were never seen are None.
 
-        An object that occurs twice counts once, as it was last.
+        Raises:
+            ValueError: an object occurs twice, and the two differ.
         """
-        pods = tuple({pod.key: pod for pod in self.folders["Pod"].items}.values())
-        left_alone = (f"Pod {pod} is malformed and left alone: {pod.problem}" for pod in pods if pod.problem)
+        pods: tuple[Pod, ...] = self.folders["Pod"].unique()
+        nodes: tuple[Node, ...] = self.folders["Node"].unique()
+        told = (text for folder in self.folders.values() for text in folder.warnings)
         return Snapshot(
             now=now,
-            nodes=tuple({node.name: node for node in self.folders["Node"].items}.values()),
+            nodes=nodes,
             pods=pods,
             namespaces=self._map("Namespace"),
-            budgets=self._budgets(),
+            budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
-            companions=companions.companions(self._items),
+            companions=companions.companions(self._tuple),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
-            warnings=(*warnings, *(text for folder in self.folders.values() for text in folder.warnings), *left_alone),
+            warnings=(*warnings, *told, *_about(pods)),
         )
 
-    def _budgets(self) -> tuple[DisruptionBudget, ...] | None:
-        if "PodDisruptionBudget" not in self.seen:
-            return None
-        items = self.folders["PodDisruptionBudget"].items
-        return tuple({(budget.namespace, budget.name): budget for budget in items}.values())
-
-    def _items(self, kind: str) -> list[Any] | None:
-        return self.folders[kind].items if kind in self.seen else None
-
     def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
-        claims = self._items("PersistentVolumeClaim")
+        claims = self._tuple("PersistentVolumeClaim")
         return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
-        return tuple(self.folders[kind].items) if kind in self.seen else None
+        return self.folders[kind].unique() if kind in self.seen else None
 
     def _map(self, kind: str) -> dict[Any, Any] | None:
-        return dict(self.folders[kind].items) if kind in self.seen else None
+        return dict(self.folders[kind].unique()) if kind in self.seen else None
 
 
-class _Document(msgspec.Struct):
+def _about(pods: tuple[Pod, ...]) -> Iterator[str]:
+    for pod in pods:
+        if pod.problem:
+            yield f"Pod {pod} is malformed and left alone: {pod.problem}"
+        elif pod.remark:
+            yield f"Pod {pod}: {pod.remark}"
+
+
+class _Document(msgspec.Struct, rename="camel"):
     kind: str = ""
+    api_version: str = ""
     items: list[msgspec.Raw] | None = None
 
 
-def add_document(collection: Collection, raw: bytes, inherited: str = "") -> None:
+def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] = ("", "")) -> None:
     """Take in a document: an object, a list of objects of any kinds, or a list of lists.
 
+    What an object is goes by its kind and its API group: another group may have a kind of the same name.
+
+    Args:
+        collection: where objects of the kinds that are read go; others are ignored.
+        raw: the document.
+        inherited: kind and apiVersion of objects that do not say theirs.
+
     Raises:
-        ValueError: the bytes are no JSON object.
+        ValueError: the bytes are no JSON object, or a list of a kind that is read is not complete.
     """
-    document = msgspec.json.decode(raw, type=_Document)
+    document = decode_json(raw, _Document)
+    version = document.api_version or inherited[1]
     if document.items is None and not document.kind.endswith("List"):
-        collection.add(document.kind or inherited, raw)
+        kind = document.kind or inherited[0]
+        if kind in GROUPS and is_of(kind, version):
+            collection.add(kind, raw)
         return
     kind = document.kind.removesuffix("List")
-    if kind in collection.folders:
-        collection.seen.add(kind)
+    if kind in GROUPS and is_of(kind, version):
+        collection.take_list(kind, msgspec.json.decode(raw, type=Page[msgspec.Raw]))
     for item in document.items or ():
-        add_document(collection, bytes(item), kind)
+        add_document(collection, bytes(item), (kind, version))

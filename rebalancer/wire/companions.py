@@ -1,6 +1,6 @@
 """What the scheduler reads beside nodes and pods, from the API server's JSON."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.wire import storage
 from rebalancer.wire import storage_drivers as drivers
+from rebalancer.wire.folder import Kind
 from rebalancer.wire.parts import selector
 
 
@@ -38,22 +39,30 @@ def _key(wire: _SelectingWire) -> tuple[str, str]:
     return wire.metadata.namespace or "default", wire.metadata.name
 
 
-#: What decodes each kind, and what converts it.
-KINDS: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
-    "Service": (_SelectingWire, _by_labels),
-    "ReplicationController": (_SelectingWire, _by_labels),
-    "ReplicaSet": (_SelectingWire, _by_selector),
-    "StatefulSet": (_SelectingWire, _by_selector),
-    "PersistentVolume": (storage.VolumeWire, storage.volume),
-    "StorageClass": (drivers.StorageClassWire, drivers.storage_class),
-    "CSINode": (drivers.CsiNodeWire, drivers.csi_node),
-    "CSIDriver": (drivers.CsiDriverWire, drivers.csi_driver),
-    "CSIStorageCapacity": (drivers.StorageCapacityWire, drivers.storage_capacity),
-    "VolumeAttachment": (drivers.AttachmentWire, drivers.attachment),
-}
+def _first(item: tuple[Hashable, object]) -> Hashable:
+    return item[0]
 
 
-def companions(items: Callable[[str], list[Any] | None]) -> Companions:
+def _itself(item: Hashable) -> Hashable:
+    return item
+
+
+#: The kinds; of a list the items are told apart as a whole.
+KINDS: tuple[Kind[Any, Any], ...] = (
+    Kind("Service", _SelectingWire, _by_labels, _first),
+    Kind("ReplicationController", _SelectingWire, _by_labels, _first),
+    Kind("ReplicaSet", _SelectingWire, _by_selector, _first),
+    Kind("StatefulSet", _SelectingWire, _by_selector, _first),
+    Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first),
+    Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first),
+    Kind("CSINode", drivers.CsiNodeWire, drivers.csi_node, _first),
+    Kind("CSIDriver", drivers.CsiDriverWire, drivers.csi_driver, _first),
+    Kind("CSIStorageCapacity", drivers.StorageCapacityWire, drivers.storage_capacity, _itself),
+    Kind("VolumeAttachment", drivers.AttachmentWire, drivers.attachment, _itself),
+)
+
+
+def companions(items: Callable[[str], tuple[Any, ...] | None]) -> Companions:
     """Return the objects.
 
     Args:
@@ -63,10 +72,6 @@ def companions(items: Callable[[str], list[Any] | None]) -> Companions:
     def mapped(kind: str) -> dict[Any, Any] | None:
         found = items(kind)
         return None if found is None else dict(found)
-
-    def listed(kind: str) -> tuple[Any, ...] | None:
-        found = items(kind)
-        return None if found is None else tuple(found)
 
     return Companions(
         services=mapped("Service"),
@@ -78,6 +83,6 @@ def companions(items: Callable[[str], list[Any] | None]) -> Companions:
         storage_classes=mapped("StorageClass"),
         csi_nodes=mapped("CSINode"),
         csi_drivers=mapped("CSIDriver"),
-        storage_capacities=listed("CSIStorageCapacity"),
-        attachments=listed("VolumeAttachment"),
+        storage_capacities=items("CSIStorageCapacity"),
+        attachments=items("VolumeAttachment"),
     )

@@ -1,16 +1,19 @@
-"""Nodes, PodDisruptionBudgets and the small kinds from the API server's JSON."""
+"""Nodes and the small kinds from the API server's JSON."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated
 
 import msgspec
 
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
-from rebalancer.wire.parts import Quantities, selector
+from rebalancer.wire.parts import Quantities
+
+#: What Kubernetes keeps in 32 bits.
+LOWEST = -(2**31)
+Int32 = Annotated[int, msgspec.Meta(ge=LOWEST, le=2**31 - 1)]
 
 
 class Metadata(msgspec.Struct, rename="camel"):
@@ -20,6 +23,18 @@ class Metadata(msgspec.Struct, rename="camel"):
     namespace: str | None = None
     labels: dict[str, str] | None = None
     generation: int = 0
+
+
+class _Named(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _NamedObject(msgspec.Struct):
+    metadata: _Named
+
+
+def _name_of(raw: bytes) -> str:
+    return msgspec.json.decode(raw, type=_NamedObject).metadata.name
 
 
 class _Taint(msgspec.Struct):
@@ -75,8 +90,10 @@ def node(wire: NodeWire) -> Node:
     """Return the node.
 
     Raises:
-        ValueError: a quantity in its status cannot be read.
+        ValueError: it has no name, or a quantity in its status cannot be read.
     """
+    if not wire.metadata.name:
+        raise ValueError("it has no name")
     spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
     conditions = status.conditions or []
     return Node(
@@ -94,6 +111,15 @@ def node(wire: NodeWire) -> Node:
     )
 
 
+def node_stand_in(raw: bytes, problem: str) -> Node:
+    """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay.
+
+    Raises:
+        ValueError: it has no name.
+    """
+    return Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem)
+
+
 def _newest(conditions: list[_NodeCondition]) -> datetime | None:
     times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
     return max((time for time in times if time is not None), default=None)
@@ -104,55 +130,25 @@ def aware(time: datetime | None) -> datetime | None:
     return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
-class _BudgetSpec(msgspec.Struct, rename="camel"):
-    selector: dict[str, Any] | None = None
-    unhealthy_pod_eviction_policy: str | None = None
-
-
-class _BudgetStatus(msgspec.Struct, rename="camel"):
-    disruptions_allowed: int = 0
-    observed_generation: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-
-
-class BudgetWire(msgspec.Struct):
-    """A PodDisruptionBudget as the API server writes it."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _BudgetSpec = msgspec.field(default_factory=_BudgetSpec)
-    status: _BudgetStatus | None = None
-
-
-def budget(wire: BudgetWire) -> DisruptionBudget:
-    """Return the PDB.
-
-    Raises:
-        ValueError: its selector cannot be read.
-    """
-    status = wire.status or _BudgetStatus()
-    return DisruptionBudget(
-        namespace=wire.metadata.namespace or "default",
-        name=wire.metadata.name,
-        selector=selector(wire.spec.selector),
-        disruptions_allowed=status.disruptions_allowed,
-        observed=status.observed_generation >= wire.metadata.generation,
-        current_healthy=status.current_healthy,
-        desired_healthy=status.desired_healthy,
-        unhealthy_policy=wire.spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
-    )
-
-
 class PriorityClassWire(msgspec.Struct):
     """A PriorityClass as the API server writes it."""
 
+    value: Int32
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    value: int = 0
 
 
 def priority_class(wire: PriorityClassWire) -> tuple[str, int]:
     """Return name and value."""
     return wire.metadata.name, wire.value
+
+
+def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
+    """Return the lowest value there is: as a threshold it protects every pod with a priority.
+
+    Raises:
+        ValueError: it has no name.
+    """
+    return _name_of(raw), LOWEST
 
 
 class NamespaceWire(msgspec.Struct):

@@ -178,5 +178,11 @@ def toleration(wire: TolerationWire) -> Toleration:
 
 
 def owner(wire: OwnerWire) -> Owner:
-    """Return the model of an ownerReference."""
+    """Return the model of an ownerReference.
+
+    Raises:
+        ValueError: it has no kind, so that it might be a DaemonSet's.
+    """
+    if not wire.kind:
+        raise ValueError("an owner has no kind")
     return Owner(wire.kind, wire.name, wire.uid, bool(wire.controller))

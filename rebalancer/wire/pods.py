@@ -8,7 +8,9 @@ import msgspec
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts, volumes
+from rebalancer.wire.annotations import Annotations
 from rebalancer.wire.intern import Interned
+from rebalancer.wire.objects import Int32
 from rebalancer.wire.parts import decode, decode_list
 from rebalancer.wire.podspec import ContainerKey, SpecKey, make_spec
 from rebalancer.wire.volumes import VolumeWire
@@ -16,23 +18,12 @@ from rebalancer.wire.volumes import VolumeWire
 _DEFAULT_NAMESPACE = "default"
 
 
-class _Annotations(msgspec.Struct, gc=False):
-    """The annotations that mean something here; the names are the reference's and the kubelet's."""
-
-    evict: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/evict")
-    prefer_no_eviction: str | None = msgspec.field(
-        default=None, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
-    )
-    mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
-    source: str | None = msgspec.field(default=None, name="kubernetes.io/config.source")
-
-
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = msgspec.Raw()
-    annotations: _Annotations | None = None
+    annotations: Annotations | None = None
     owner_references: msgspec.Raw = msgspec.Raw()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
@@ -57,7 +48,8 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     tolerations: msgspec.Raw = msgspec.Raw()
     topology_spread_constraints: msgspec.Raw = msgspec.Raw()
     resource_claims: list[msgspec.Raw] | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
+    priority_class_name: str | None = None
     scheduler_name: str | None = None
     scheduling_gates: list[msgspec.Raw] | None = None
     preemption_policy: str | None = None
@@ -135,10 +127,12 @@ class PodDecoder:
         """Return the pod.
 
         Raises:
-            ValueError: labels or owners cannot be read.
+            ValueError: it has no name, or its labels or owners cannot be read.
         """
+        if not wire.metadata.name:
+            raise ValueError("it has no name")
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
-        annotations = metadata.annotations or _Annotations()
+        annotations = metadata.annotations or Annotations()
         pod_spec = self._specs(_spec_key(spec))
         conditions = tuple(map(_condition, status.conditions or ()))
         return Pod(
@@ -163,10 +157,13 @@ class PodDecoder:
             claims=volumes.claims(spec.volumes),
             own_claims=volumes.own_claims(metadata.name, spec.volumes),
             nominated_node=status.nominated_node_name or "",
-            mirror=annotations.mirror is not None,
-            static=annotations.source not in (None, "api"),
-            evict_annotation=annotations.evict not in (None, "false"),
-            prefer_no_eviction=annotations.prefer_no_eviction is not None,
+            mirror=annotations.mirror,
+            static=annotations.static,
+            evict_annotation=annotations.evictable,
+            prefer_no_eviction=annotations.avoids_eviction,
+            marked_critical=annotations.critical,
+            remark=annotations.remark,
+            evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
         )
 
@@ -177,10 +174,12 @@ class PodDecoder:
             ValueError: not even that.
         """
         plain = msgspec.json.decode(raw, type=_PlainPod)
+        if not plain.metadata.name:
+            raise ValueError("it has no name")
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=str(plain.metadata.name or ""),
+            name=str(plain.metadata.name),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
             spec=make_spec(_spec_key(_Spec())),
@@ -189,6 +188,11 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
+    annotated = annotations.evict_only is not None and annotations.in_progress is not None
+    return annotated and status.phase not in ("Succeeded", "Failed")
 
 
 def _spec_key(spec: _Spec) -> SpecKey:
@@ -203,6 +207,7 @@ def _spec_key(spec: _Spec) -> SpecKey:
         tolerations=bytes(spec.tolerations),
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
+        priority_class=spec.priority_class_name or "",
         local_storage=any(volumes.is_local(each) for each in declared),
         resource_claims=bool(spec.resource_claims),
         scheduler=spec.scheduler_name or "",

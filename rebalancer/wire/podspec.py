@@ -32,6 +32,7 @@ class SpecKey(NamedTuple):
     tolerations: bytes
     spread: bytes
     priority: int | None
+    priority_class: str
     local_storage: bool
     resource_claims: bool
     scheduler: str = ""
@@ -50,6 +51,7 @@ def make_spec(key: SpecKey) -> PodSpec:
             requests={},
             images=tuple(container.image for container in key.containers),
             priority=key.priority,
+            priority_class=key.priority_class,
             local_storage=key.local_storage,
             resource_claims=key.resource_claims,
             problem=str(error),
@@ -85,6 +87,7 @@ def _spec(key: SpecKey) -> PodSpec:
         anti_affinity=tuple(parts.anti_affinity_term(each) for each in anti),
         spread=decode_list(key.spread, parts.SpreadWire, parts.spread_constraint),
         priority=key.priority,
+        priority_class=key.priority_class,
         local_storage=key.local_storage,
         resource_claims=key.resource_claims,
         qos=quality_of_service([*containers, *init_containers]),

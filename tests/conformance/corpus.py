@@ -19,3 +19,9 @@ def folder() -> Path:
 def read() -> list[Case]:
     """Return all cases, file by file; none where the corpus is absent."""
     return [case for path in sorted(folder().glob("*.json")) for case in json.loads(path.read_text())]
+
+
+def missing() -> str:
+    """Return why there are no cases; empty if there are."""
+    found = next(folder().glob("*.json"), None)
+    return "" if found else f"there are no recorded cases in {folder()}; {VARIABLE} may name their folder"

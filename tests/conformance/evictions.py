@@ -60,7 +60,7 @@ def _nodes(case: Case) -> list[dict[str, Any]]:
 
 def _lenient(pod: Mapping[str, Any]) -> dict[str, Any]:
     """Return the pod with the annotation that lifts protections, which the reference's tests leave out too."""
-    return {**pod, "metadata": {**pod["metadata"], "annotations": {"descheduler.alpha.kubernetes.io/evict": ""}}}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": {"descheduler.alpha.kubernetes.io/evict": "true"}}}
 
 
 def _inject(server: FakeApiServer, error: str) -> None:

@@ -25,8 +25,6 @@ _NEVER_MIRROR = "a mirror pod stays whatever its annotations say: the kubelet wo
 _GRANTED_COUNT = "minReplicas counts what this cycle has granted already; the reference looks at the state before it"
 _DOMAINS = "removepodsviolatingtopologyspreadconstraint/TestSortDomains"
 _LOW_FIRST = "of a crowded domain low priorities leave before high ones, which in the reference leave first"
-_BACKGROUND = "p1 and p2 are evicted in the background there, which is not built: here they are ordinary pods"
-_FIRST_FOUR = ["dev/p1", "dev/p2", "dev/p3", "dev/p4"]
 
 DIFFERENT: Mapping[str, Difference] = {
     f"defaultevictor/{_MIRROR}": Difference(
@@ -42,9 +40,6 @@ DIFFERENT: Mapping[str, Difference] = {
     f"defaultevictor_cli/{_EVICTOR}/ignorePodsWithoutPDB, pod with PDBs, evicts": Difference(
         "its PDB allows no disruption, and a PDB counts in a dry run as it does in a live one", []
     ),
-    "descheduler/TestDeschedulingLimits/limits per node": Difference(_BACKGROUND, _FIRST_FOUR),
-    "descheduler/TestDeschedulingLimits/limits per namespace": Difference(_BACKGROUND, _FIRST_FOUR),
-    "descheduler/TestDeschedulingLimits/limits per cycle": Difference(_BACKGROUND, _FIRST_FOUR),
     f"{_DOMAINS}/single domain with mixed pods": Difference(
         _LOW_FIRST, {"a": ["evictable-high-priority", "evictable-with-affinity"]}
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.conformance import program
+from tests.conformance import background, program
 from tests.conformance.answers import Answer, equal, evictions
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import document, filler_nodes
@@ -16,6 +16,8 @@ _UNMEASURED = "which this source does not measure"
 
 
 def run(case: Case) -> Answer:
+    if case.get("background_eviction_pods"):
+        return background.run(case)
     with _policy(case) as policy:
         result = program.run(policy, document(case, filler_nodes(case)), case["now"])
     if case["assert"].get("policy_rejected"):  # the counts of such a case are out of reach of any policy

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conformance.answers import evictions
+from tests.conformance.policies import defaults
 
 _EXACT = {"evicted_count": 2, "distinct_evicted_count": 2, "exact": ["a/1", "a/2"]}
 _ANY_TWO = {"evicted_count": 2, "distinct_evicted_count": 2, "include": ["a/1"], "subset_of": ["a/1", "a/2", "a/3"]}
@@ -42,3 +43,14 @@ def test_agreement(evicted, wanted):
 def test_contradiction(evicted, wanted):
     """One pod too many, too few, or another one, contradicts."""
     assert not evictions(evicted, wanted).agrees
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"numberOfNodes": 11}, {"useDeviationThresholds": False}, {"evictionLimits": {"node": 1}}]
+)
+def test_defaults_are_compared_beside_what_is_refused(wrong):
+    """Arguments that are refused for one value are still compared in all others."""
+    args = {"useDeviationThresholds": True, "thresholds": {"memory": 120}, "targetThresholds": {}, "numberOfNodes": 10}
+
+    assert defaults({"plugin": "LowNodeUtilization", "args": args, "expected_args": args}).agrees
+    assert not defaults({"plugin": "LowNodeUtilization", "args": args, "expected_args": args | wrong}).agrees

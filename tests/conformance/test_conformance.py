@@ -46,11 +46,7 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
 }
 
 _CASES = corpus.read()
-_ABSENT = pytest.param(
-    None,
-    id="corpus",
-    marks=pytest.mark.skip(reason=f"no corpus in {corpus.folder()}; {corpus.VARIABLE} may name its folder"),
-)
+_ABSENT = pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=corpus.missing() or "there are some"))
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in _CASES] or [_ABSENT])
@@ -69,7 +65,7 @@ def test_case(case: corpus.Case, record_property: Callable[[str, object], None])
         assert answer.observed == difference.instead
 
 
-@pytest.mark.skipif(not _CASES, reason="no corpus")
+@pytest.mark.skipif(not _CASES, reason=corpus.missing() or "there are some")
 def test_exceptions_name_cases() -> None:
     """No exception outlives its case, and none is listed twice."""
     ids = {case["id"] for case in _CASES}

@@ -81,6 +81,14 @@ class Processes:
             process.wait()
             self._tell_reaper(f"-{process.pid}")
 
+    def pause(self, name: str) -> None:
+        """Let a process stand still, until `resume`: those who ask it something get no answer."""
+        os.killpg(self._running[name].pid, signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Let it go on."""
+        os.killpg(self._running[name].pid, signal.SIGCONT)
+
     def close(self, first: str) -> None:
         """Kill all, ``first`` first; the directory goes too."""
         self.kill(first, *[name for name in self._running if name != first])

@@ -48,6 +48,10 @@ class Outcome:
         """UIDs of the pods evicted, in order."""
         return [each["uid"] for each in self.report["evictions"]]
 
+    def spent_uids(self) -> list[str]:
+        """UIDs of the pods that were evicted, or may have been."""
+        return [each["uid"] for each in (*self.report["evictions"], *self.report["unknown"])]
+
     def refused(self) -> dict[str, str]:
         """What kept a pod, by the pod's name: the protection, the limit, PDB, ..."""
         return {each["name"]: each["by"] for each in self.report["refusals"]}

@@ -1,6 +1,6 @@
 """The API server goes away in the middle of a run, and comes back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.acts import cordon, uids
@@ -11,6 +11,8 @@ from tests.e2e.program import Program, everything_in
 from tests.e2e.waiting import wait_for
 
 REPLICAS = 60
+RESTARTS = 20
+LIMIT = 50
 RECOVERY_DEADLINE = 180  # seconds
 
 
@@ -37,6 +39,30 @@ def test_run_goes_on_when_the_apiserver_is_back(
     assert set(outcome.evicted_uids()) == before
     assert len(outcome.evicted_uids()) == len(before)
     assert not before & uids(namespace.pods("web"))
+    wait_for_components(namespace)
+
+
+def test_twenty_restarts(
+    controlplane: ControlPlane, namespace: Namespace, program: Program, tell: Callable[[str], None]
+) -> None:
+    """Whenever the API server dies, no run exceeds its limit, and its report has every pod that went."""
+    namespace.create(*(node(name, pods=REPLICAS) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
+    restarts, went, unknown = 0, 0, 0
+    while restarts < RESTARTS:
+        before = uids(namespace.wait_ready(REPLICAS, "web", RECOVERY_DEADLINE))
+        with program.start(everything_in(namespace.name, maxNoOfPodsToEvictTotal=LIMIT)) as running:
+            wait_for(lambda: before - uids(namespace.pods("web")) or not running.runs(), "the first pod to go")  # noqa: B023
+            while running.runs() and restarts < RESTARTS:
+                controlplane.restart_apiserver()
+                restarts += 1
+            outcome = running.finish()
+        gone = before - uids(namespace.pods("web"))
+        assert gone <= set(outcome.spent_uids()), outcome.stderr
+        assert len(gone) <= len(outcome.spent_uids()) <= LIMIT
+        went, unknown = went + len(gone), unknown + len(outcome.report["unknown"])
+
+    assert went
+    tell(f"{restarts} restarts of the API server: {went} pods went, {unknown} unknown")
     wait_for_components(namespace)
 
 

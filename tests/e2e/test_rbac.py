@@ -50,6 +50,8 @@ def rules_for(granted: list[Permission]) -> list[Object]:
 
 
 NEEDED = permissions(ROLE["rules"])
+#: Only needed where the answer to an eviction was lost; nothing but a doubt comes of its absence.
+LOOK = Permission("get", "", "pods")
 
 #: Puts the shipped objects in place, with these rules, and returns the program with the ServiceAccount's token.
 Granted = Callable[[list[Object]], Program]
@@ -96,7 +98,7 @@ def demanding(metrics: ControlPlane, namespace: Namespace) -> Object:
 def test_shipped_rules_suffice(
     metrics: ControlPlane, namespace: Namespace, granted: Granted, demanding: Object
 ) -> None:
-    """Under the shipped ServiceAccount nothing is forbidden, each permission is used, and Events are written."""
+    """With the shipped rules nothing is forbidden, each is used but the one for doubts, and Events are written."""
     program = granted(ROLE["rules"])
     wait_for(lambda: {"a", "b"} <= names(metrics.api.list("NodeMetrics")), "figures of both nodes", 90)
     start = metrics.audit_offset()
@@ -108,12 +110,12 @@ def test_shipped_rules_suffice(
     assert len(outcome.evicted()) == 2
     assert outcome.errors() == {}
     assert not [request for request in requests if request.status >= 400]
-    assert {used(request) for request in requests} == set(NEEDED)
+    assert {used(request) for request in requests} == set(NEEDED) - {LOOK}
     events = [each for each in metrics.api.list("Event", namespace.name) if each["reason"] == "PodLifeTime"]
     assert {event["involvedObject"]["name"] for event in events} == set(outcome.evicted())
 
 
-@pytest.mark.parametrize("missing", NEEDED, ids=str)
+@pytest.mark.parametrize("missing", [each for each in NEEDED if each != LOOK], ids=str)
 def test_missing_permission_is_named(
     namespace: Namespace, granted: Granted, demanding: Object, missing: Permission
 ) -> None:

@@ -118,6 +118,24 @@ def test_the_clock_of_an_offline_run(rebalancer, recorded, options, now, clock):
     assert (report["now"], report["clock"]) == (now, clock)
 
 
+def test_an_odd_heartbeat_does_not_set_the_clock_of_an_offline_run(rebalancer):
+    """Else every pod would be old enough to go."""
+    nodes = [node(f"n{number}") for number in range(1, 4)]
+    for each, beat in zip(nodes, ("2026-01-15T12:00:00Z", "2026-01-15T12:01:00Z", "2026-03-01T00:00:00Z"), strict=True):
+        each["status"]["conditions"][0]["lastHeartbeatTime"] = beat
+    young = pod("a")
+    young["metadata"]["creationTimestamp"] = young["status"]["startTime"] = "2026-01-15T12:00:30Z"
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [*nodes, young]}))
+
+    report = rebalancer(
+        "run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file, "--output", "json"
+    ).report  # fmt: skip
+
+    assert (report["now"], report["clock"]) == ("2026-01-15T12:01:00Z", "newest")
+    assert report["evictions"] == []
+
+
 def test_a_snapshot_leaves_secrets_in_the_cluster(server, rebalancer):
     """Environment variables, commands and arguments are nobody's business."""
     private = pod("a")

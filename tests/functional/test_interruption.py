@@ -76,7 +76,7 @@ def test_a_signal_while_the_cluster_is_read(three, rebalancer):
     process.send_signal(signal.SIGTERM)
     outcome = finish(process)
 
-    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert (outcome.exit_code, outcome.stdout) == (143, "")
     assert outcome.stderr == "Error: stopped by SIGTERM before anything was evicted\n"
     assert three.sent("POST", "*") == []
 
@@ -99,13 +99,12 @@ def test_events_have_some_seconds_after_a_signal(three, rebalancer):
 
 
 def test_after_the_deadline_nothing_is_asked_for(three, rebalancer):
-    """Not even the first eviction; and since nothing was evicted, that is exit code 1."""
+    """Not even the first list."""
     outcome = rebalancer.run(three, LIMITED, "--deadline", "0")
 
-    assert outcome.exit_code == 1
-    assert outcome.evicted() == []
-    assert outcome.report["strategies"][0]["error"] == "the deadline of 0 s after the snapshot has passed"
-    assert three.sent("POST", "*") == []
+    assert outcome.exit_code == 3
+    assert "could not be read in time: the deadline of 0 s after the snapshot has passed" in outcome.stderr
+    assert three.requests == []
 
 
 def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
@@ -121,14 +120,27 @@ def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
 
 
 def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
-    """A list that is read slowly makes an old picture: its time is part of it."""
+    """A list that is read slowly makes an old picture: its time is part of it, and nothing is decided on it."""
     passed = threading.Event()
     three.on("GET", "/api/v1/pods", lambda _: passed.wait(0.6) and None, times=1)
 
     outcome = rebalancer.run(three, LIMITED, "--deadline", "500ms")
 
     assert three.sent("POST", EVICTIONS) == []
-    assert "the deadline of 0.5 s" in outcome.report["strategies"][0]["error"]
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "the deadline of 0.5 s" in outcome.stderr
+
+
+def test_a_list_without_an_end(three, rebalancer):
+    """A server that has a continue token for ever more is read until the deadline."""
+    page = {"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "more"}, "items": []}
+    three.fail("GET", "/api/v1/pods", status=200, body=page)
+
+    outcome = rebalancer.run(three, LIMITED, "--deadline", "500ms")
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "could not be read in time" in outcome.stderr
+    assert three.sent("POST", "*") == []
 
 
 @pytest.mark.parametrize("deadline", ["soon", "-1s", ""])

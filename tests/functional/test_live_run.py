@@ -42,6 +42,7 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
         "owner": {"kind": "ReplicaSet", "name": "web"},
         "profile": "tidy",
         "strategy": "PodLifeTime",
+        "background": False,
     }
     assert reason.startswith("age ")
     assert reason.endswith(" s > 60 s")

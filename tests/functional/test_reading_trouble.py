@@ -2,9 +2,11 @@
 
 import pytest
 
-from tests.functional.objects import DAY, OLD, node, old_pods, pod, policy, two_nodes_with
+from tests.fake_http import Reply
+from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
 
 PODS = "/api/v1/pods"
+PDBS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 @pytest.fixture
@@ -124,10 +126,35 @@ def test_a_missing_permission_is_named(two, rebalancer, resource):
     assert two.sent("POST", "*") == []
 
 
-@pytest.mark.parametrize("body", ["<html>Welcome</html>", [], {"items": 7}], ids=["page", "array", "number"])
-def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, body):
-    """A success that is no list: the address is wrong, and no traceback says so."""
-    two.fail("GET", "/api/v1/nodes", status=200, body=body)
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["live", "dry"])
+def test_pdbs_must_be_listed_whatever_the_policy(two, rebalancer, options):
+    """Without them nobody can say what may go, though no protection of the policy asks for them."""
+    two.forbid("list", "poddisruptionbudgets.policy")
+
+    outcome = rebalancer.run(two, policy(OLD), *options)
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "no permission to list poddisruptionbudgets.policy" in outcome.stderr
+    assert two.sent("POST", "*") == []
+
+
+STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500}
+EMPTY_LIST = {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": []}
+NO_ITEMS = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1", "metadata": {"resourceVersion": "7"}}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", PODS, PDBS])
+@pytest.mark.parametrize(
+    "body",
+    ["<html>Welcome</html>", [], {}, {"items": 7}, {"items": None}, STATUS, EMPTY_LIST, NO_ITEMS],
+    ids=["page", "array", "nothing", "number", "null", "status", "another kind", "no items"],
+)
+def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, path, body):
+    """A success that is no list: the address is wrong, or a proxy is in between; no traceback says so.
+
+    Nothing is evicted and nothing is written, since no list is something else than an empty one.
+    """
+    two.fail("GET", path, status=200, body=body)
 
     snapshot = rebalancer(
         "snapshot", "--kubeconfig", two.kubeconfig(rebalancer.folder), "--output", rebalancer.folder / "cluster.json"
@@ -135,7 +162,26 @@ def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, body):
 
     for outcome in (plan(), snapshot):
         assert (outcome.exit_code, outcome.stdout) == (3, "")
-        assert f"{two.url} does not answer like an API server" in outcome.stderr
+        assert f"{two.url} does not answer like an API server: GET {path}" in outcome.stderr
+
+
+def test_an_empty_list_may_be_null(two, plan):
+    """As a server in Go writes it."""
+    two.fail("GET", PDBS, status=200, body={**NO_ITEMS, "items": None})
+
+    assert plan().evicted() == ["default/a", "default/b"]
+
+
+def test_pages_that_disagree_in_kind_are_no_list(crowd, server, rebalancer):
+    """The second page of the pods is one of nodes: the run ends, and evicts nothing."""
+    answer = Reply(200, {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": []})
+    server.on("GET", PODS, lambda _: answer, when=lambda request: "continue" in request.query)
+
+    outcome = rebalancer.run(server, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert outcome.exit_code == 3
+    assert "PodList was asked for, and v1 NodeList came" in outcome.stderr
+    assert server.evicted == []
 
 
 def _with(name, **parts):
@@ -183,10 +229,22 @@ def test_a_malformed_pod_is_reported_and_left_alone(two, rebalancer, broken):
     ids=["node", "PDB"],
 )
 def test_other_malformed_objects_are_reported(two, rebalancer, broken):
-    """They count for nothing, and the report says so."""
+    """They protect what they may stand for, and the report says so."""
     two.add(broken)
 
     outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=9), "--dry-run")
 
     assert outcome.exit_code == 0
     assert any("odd is malformed" in each for each in outcome.report["warnings"])
+
+
+def test_a_pdb_that_cannot_be_read_keeps_its_pods(two, rebalancer):
+    """In a live run, whatever the server would have said; the pods of other namespaces go."""
+    two.add(pod("c", namespace="elsewhere"))
+    two.add({**pdb("odd", allowed=5), "spec": {"selector": {"matchLabels": {"app": 5}}}})
+
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=9))
+
+    assert two.evicted == ["elsewhere/c"]
+    assert outcome.refused() == {"a": "PDB", "b": "PDB"}
+    assert any("default/odd is malformed and allows no disruption" in each for each in outcome.report["warnings"])

@@ -35,8 +35,17 @@ class Filling:
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
                 if self.relief.low_nodes(self.relief.low):
                     self.relief.ceilings = self.relief.above_mean(share)
-                    for node in givers:
-                        self.give(node, least, self.relief.low if least < 1 else self.relief.mean)
+                    self.ask_all(givers, least)
+
+    def ask_all(self, givers: list[Node], least: Fraction) -> None:
+        """Ask one node after the other, until so many in a row have had nothing to give."""
+        in_vain = 0
+        for node in givers:
+            if in_vain == 20:
+                return
+            moves_left = self.moves_left
+            self.give(node, least, self.relief.low if least < 1 else self.relief.mean)
+            in_vain = in_vain + 1 if self.moves_left == moves_left else 0
 
     def give(self, node: Node, least: Fraction, wanted: Percents) -> None:
         candidates = [pod for pod in self.relief.world.active(node) if self.relief.is_candidate(pod)]

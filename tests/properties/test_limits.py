@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.eviction.verdict import Failed, Granted, Refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from tests import make
 from tests.properties.crowds import LIMITS, NODES, pods
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Polite
 
 ANSWERS = st.sampled_from(
-    (Granted(), Granted(), Refused("PDB", "no"), Refused("Gone", "no"), Failed("500"), Failed("?", unknown=True))
+    (Granted(), Granted(), Refused("PDB", "no"), Refused("Gone", "no"), Failed("500"), Unknown("?"))
 )
 LAX = {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage", "SystemCriticalPods", "DaemonSetPods"]}}
 
@@ -26,7 +26,7 @@ def test_limits_are_never_exceeded(nodes, crowd, limits, strategies, data):
 
     ledger = make.decide(make.cluster(nodes, crowd), *strategies, evictor=LAX, limits=limits, sink=sink)
 
-    lost = [entry.pod for entry in ledger.failures if entry.verdict.unknown]
+    lost = [entry.pod for entry in ledger.unknown]
     went = [entry.pod for entry in ledger.evictions] + lost
     by_node = Counter(pod.node for pod in went if pod.node)
     by_namespace = Counter(pod.namespace for pod in went)

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.api import METRIC_RESOURCE, Cluster, Evict, Usage
-from rebalancer.eviction.verdict import Failed
+from rebalancer.eviction.verdict import Unknown
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, pod, refused
 
@@ -104,7 +104,7 @@ class Unanswered:
     """A sink whose API server takes the request and never answers."""
 
     def evict(self, pod, profile, strategy, because):
-        return Failed("no answer", unknown=True)
+        return Unknown("no answer")
 
 
 def test_an_eviction_without_an_answer_counts_as_one():
@@ -113,7 +113,7 @@ def test_an_eviction_without_an_answer_counts_as_one():
     on = cluster([node("n1", cpu="8"), node("n2", cpu="8")], [pod(f"p{i}", age=100 - i) for i in range(4)])
     ledger = decide(on, measured(usage, "cpu"), sink=Unanswered())
 
-    assert [entry.pod.name for entry in ledger.failures] == ["p0"]
+    assert [entry.pod.name for entry in ledger.unknown] == ["p0"]
 
 
 def test_without_a_source_nothing_is_decided():

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.eviction.verdict import GRANTED, Failed, Refused
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown
 from rebalancer.guards.budget import Limits
 from tests.make import decide, evicted, owner, pdb, refused, selector
 from tests.measured import cluster, low, low_anywhere, node, pod, points
@@ -299,7 +299,7 @@ class Server:
     [
         pytest.param(Refused("PDB", "the server says no"), ["b", "c"], id="its place is free for the next"),
         pytest.param(Failed("refused"), ["b", "c"], id="the same for a failure"),
-        pytest.param(Failed("no answer", unknown=True), ["b"], id="it may be gone, and its replacement comes"),
+        pytest.param(Unknown("no answer"), ["b"], id="it may be gone, and its replacement comes"),
         pytest.param(Refused("Gone", "not found"), ["b"], id="it is gone, and nobody knows where to"),
     ],
 )

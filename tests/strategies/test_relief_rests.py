@@ -165,6 +165,35 @@ def test_a_node_that_is_low_in_one_resource_is_filled_too():
     assert evicted(decide(cluster(NODES, pods, usage), low(**args, useDeviationThresholds=True))) == ["b"]
 
 
+@pytest.mark.parametrize(("with_nothing_to_give", "goes"), [(19, True), (20, False)])
+def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_give(with_nothing_to_give, goes):
+    """A large cluster has thousands; those that are fuller are asked first, and only the last has a pod that may go."""
+    full = [f"f{number:02}" for number in range(with_nothing_to_give)]
+    nodes = [node(name) for name in (*full, "giver", "low")]
+    pods = [pod(f"{name}-stays", on=name, owners=None) for name in full]
+    pods += [pod(f"small{number}", on="giver") for number in range(10)]
+    usage = {**{f"{name}-stays": 50 for name in full}, **{f"small{number}": 4.8 for number in range(10)}}
+
+    ledger = decide(cluster(nodes, pods, usage), low({"cpu": 10}, {"cpu": 60}, useDeviationThresholds=True))
+
+    assert bool(ledger.evictions) is goes
+
+
+@pytest.mark.parametrize(("percent", "goes"), [(25, False), (22, True)])
+def test_a_node_at_the_mean_takes_nothing_from_nodes_above_the_band(percent, goes):
+    """Only what is below the mean is a destination; n3 would be, but its taint keeps pods away."""
+    nodes = [node("n1"), node("n2"), node("n3", taints=("k:NoSchedule",))]
+    usage = {f"a{number}": 5 for number in range(8)}
+    pods = [pod(name) for name in usage]
+
+    ledger = decide(
+        cluster(nodes, pods, usage, {"n2": percent, "n3": 10}),
+        low({"cpu": 10}, {"cpu": 10}, useDeviationThresholds=True),
+    )
+
+    assert bool(ledger.evictions) is goes
+
+
 def test_nodes_within_the_band_are_left_alone():
     """All within 10 below and 30 above the mean."""
     assert evicted(deviation({"n1": 40, "n2": 30, "n3": 25})) == []

@@ -47,6 +47,17 @@ def test_the_pod_that_declares_the_term_goes():
     assert evicted(decide(on, strategy())) == ["shy"]
 
 
+def test_of_one_pod_and_two_that_may_not_run_beside_it_the_two_go():
+    """An example in the descheduler's documentation, which lets the one go; its code does what is shown here."""
+    on = two_nodes(
+        pod("pod-a", labels={"app": "a"}),
+        pod("pod-b", anti_affinity=against("a")),
+        pod("pod-c", anti_affinity=against("a")),
+    )
+
+    assert evicted(decide(on, strategy())) == ["pod-b", "pod-c"]
+
+
 def test_what_went_is_no_longer_in_the_way():
     """The cheapest goes first; then those that it kept apart from are at peace."""
     on = two_nodes(

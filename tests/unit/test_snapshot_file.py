@@ -113,6 +113,47 @@ def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
     assert read(tmp_path, json.dumps(LIST)).collection.snapshot(NOW).budgets is None
 
 
+def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:
+    """A storage system has nodes of its own, of the same names."""
+    metadata = {"name": "n1", "labels": {"longhornvolume": "yes"}}
+    foreign = {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": metadata, "spec": {"disks": {}}}
+
+    for content in (json.dumps(LIST | {"items": [NODE, POD, foreign]}), yaml.safe_dump_all([NODE, foreign, POD])):
+        file = read(tmp_path, content)
+        assert names(file) == ["n1", "shop/a"]
+        assert file.collection.snapshot(NOW).nodes[0].labels == {}
+
+
+def test_objects_that_occur_twice_are_the_same_or_an_error(tmp_path: Path) -> None:
+    """The message says which; what no decision looks at may differ."""
+    again = {**NODE, "metadata": {"name": "n1", "resourceVersion": "8"}}
+    cordoned = {**NODE, "spec": {"unschedulable": True}}
+
+    assert names(read(tmp_path, stream(NODE, POD, again, POD))) == ["n1", "shop/a"]
+    with pytest.raises(SnapshotError, match="Node n1 occurs twice, and the two differ; make it anew with"):
+        read(tmp_path, stream(NODE, POD, cordoned))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_none_does_not_pass_for_absent(tmp_path: Path, number: str) -> None:
+    """Python reads it and would write it as null: a pod with such a priority is one that cannot be read."""
+    critical = json.dumps({**POD, "spec": {"priority": "here"}}).replace('"here"', number)
+
+    (pod,) = read(tmp_path, stream(NODE) + critical).collection.snapshot(NOW).pods
+
+    assert "Expected `int | null`, got `str`" in pod.problem
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.INF", "1.0e+999"])
+def test_nor_does_it_in_yaml(tmp_path: Path, number: str) -> None:
+    """There it is spelled otherwise."""
+    critical = yaml.safe_dump({**POD, "spec": {"priority": "here"}}).replace("here", number)
+
+    (pod,) = read(tmp_path, f"{yaml.safe_dump(NODE)}---\n{critical}").collection.snapshot(NOW).pods
+
+    assert "Expected `int | null`, got `str`" in pod.problem
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -120,6 +161,12 @@ def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
         pytest.param("\n\n", "holds no nodes", id="blank lines"),
         pytest.param("{}", "holds no nodes", id="an empty object"),
         pytest.param(json.dumps(LIST | {"items": [POD]}), "holds no nodes", id="pods alone"),
+        pytest.param(
+            stream(LIST, {"kind": "PodList", "items": [], "metadata": {"continue": "x"}}),
+            "the PodList is not complete",
+            id="the first of several pages",
+        ),
+        pytest.param(stream(LIST, {"kind": "PodList"}), "a PodList without items", id="a list without items"),
         pytest.param("hello", "Expected `object`, got `str`", id="a text"),
         pytest.param(json.dumps([NODE]), "Expected `object`, got `array`", id="a bare array"),
         pytest.param('{"kind": "List", "items": 5}', "items", id="items that are no list"),
@@ -134,7 +181,7 @@ def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
         pytest.param(gzip.compress(json.dumps(LIST).encode())[:-20], "cannot be read", id="gzip that ends early"),
         pytest.param(b"\x1f\x8bgarbage", "cannot be read", id="gzip that is none"),
         pytest.param("[" * 100_000, "is no JSON", id="brackets without end"),
-        pytest.param('{"kind":"List","items":[' * 3000 + "]}" * 3000, "recursion", id="lists in lists without end"),
+        pytest.param('{"kind":"List","items":[' * 3000 + "]}" * 3000, "nested too deep", id="lists without end"),
         pytest.param(
             json.dumps(LIST | {"rebalancer": {"now": "2026-01-15T12:00:00"}}), "timezone", id="a time without a zone"
         ),

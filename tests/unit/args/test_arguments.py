@@ -53,8 +53,8 @@ def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object
     ("args", "problem"),
     [
         pytest.param({"wholeNumber": 1.5}, "valid integer", id="a fraction for a whole number"),
-        pytest.param({"wholeNumber": "5"}, "not text", id="a text for a number"),
-        pytest.param({"wholeNumber": True}, "not a boolean", id="a boolean for a number"),
+        pytest.param({"wholeNumber": "5"}, "not the text '5'; write 5 without quotes", id="a text for a number"),
+        pytest.param({"wholeNumber": True}, "a number is expected, not true", id="a boolean for a number"),
         pytest.param({"someCount": -1}, "greater than or equal to 0", id="a negative count"),
         pytest.param({"someFlag": "true"}, "valid boolean", id="a text for a flag"),
         pytest.param({"someFlag": 1}, "valid boolean", id="a number for a flag"),

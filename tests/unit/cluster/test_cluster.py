@@ -1,7 +1,7 @@
 """The snapshot of a cycle."""
 
 from rebalancer.cluster.cluster import Cluster
-from tests.make import NOW, cluster, node, pod, selector, snapshot
+from tests.make import cluster, node, pod, selector, snapshot
 
 
 def test_pods_come_by_age_then_namespace_and_name() -> None:
@@ -67,10 +67,3 @@ def test_a_pod_fits_somewhere_else_only_on_another_node() -> None:
     on = cluster([node("n1"), node("n2", unschedulable=True)], [candidate])
 
     assert not on.fits_any_other(candidate, on.nodes)
-
-
-def test_the_newest_time_of_nodes_and_pods_stands_for_that_of_the_snapshot() -> None:
-    """Heartbeats, creation and conditions; a snapshot without any time has none."""
-    assert snapshot([node("n1", seen=NOW)], [pod("a", age=5)]).newest() == NOW
-    assert snapshot([node("n1")], [pod("a", age=5), pod("b", age=0)]).newest() == NOW
-    assert snapshot([node("n1")], []).newest() is None

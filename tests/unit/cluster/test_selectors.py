@@ -1,5 +1,7 @@
 """Label selectors, their text form, and node selector terms."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from rebalancer.cluster.selectors import (
@@ -132,3 +134,20 @@ def test_terms_are_alternatives() -> None:
     assert any_term_matches([wrong, right], LABELS, "n1")
     assert not any_term_matches([wrong], LABELS, "n1")
     assert not any_term_matches([], LABELS, "n1")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "valid"),
+    [
+        pytest.param("a" * 63, "", True, id="the longest name"),
+        pytest.param("a" * 64, "", False, id="a name that is too long"),
+        pytest.param("a" * 253 + "/b", "", True, id="the longest prefix"),
+        pytest.param("a" * 254 + "/b", "", False, id="a prefix that is too long"),
+        pytest.param("a", "b" * 63, True, id="the longest value"),
+        pytest.param("a", "b" * 64, False, id="a value that is too long"),
+    ],
+)
+def test_labels_are_as_long_as_kubernetes_allows(key: str, value: str, valid: bool) -> None:
+    """A name and a value have 63 characters at most, a prefix 253; longer ones could never match."""
+    with nullcontext() if valid else pytest.raises(ValueError, match="is no label"):
+        parse_label_selector({"matchLabels": {key: value}})

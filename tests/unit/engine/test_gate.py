@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from rebalancer.engine.ledger import Ledger
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Verdict
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.budget import Limits
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 
 ON = [node("n1"), node("n2")]
-LOST = Failed("no answer", unknown=True)
+LOST = Unknown("no answer")
 
 
 def after(
@@ -45,6 +45,7 @@ def test_a_granted_pod_leaves_the_cluster_at_once() -> None:
         pytest.param(Refused("Gone", "not found"), False, False, id="gone"),
         pytest.param(Failed("500"), True, False, id="failed"),
         pytest.param(LOST, False, True, id="without an answer, so it may be gone"),
+        pytest.param(Granted(background=True), False, True, id="taken over by another controller"),
     ],
 )
 def test_what_an_answer_means(answer: Verdict, stays: bool, counts: bool) -> None:
@@ -130,3 +131,55 @@ def test_a_warning_names_its_profile_and_strategy_and_is_given_once() -> None:
     ledger = decide(cluster(ON, []), Scripted(lambda _, evict: [evict.warn("look out") for _ in range(2)]))
 
     assert ledger.warnings == ["test/Scripted: look out"]
+
+
+def moving(name: str, **fields: Any) -> Any:
+    """A pod whose eviction another controller has taken over in an earlier cycle."""
+    return pod(name, evacuating=True, **fields)
+
+
+def test_evictions_in_progress_count_as_the_cycle_begins() -> None:
+    """Against the limits, PDBs and shares, as if this cycle had made them; a warning names them."""
+    others = [pod("a", labels={"app": "web"}), pod("b", node="n2", namespace="other")]
+    on = cluster(ON, [moving("m", labels={"app": "web"}), *others], budgets=(pdb("web", 1),))
+
+    ledger = decide(on, Greedy(), limits=Limits(total=2), sink=AnsweringSink())
+
+    assert refused(ledger) == {"m": "InProgress", "a": "PDB"}
+    assert evicted(ledger) == ["b"]
+    (warning,) = ledger.warnings
+    assert warning.endswith("count against the limits of this cycle: default/m")
+
+
+@pytest.mark.parametrize("limits", [Limits(total=1), Limits(per_node=1), Limits(per_namespace=1)])
+def test_each_limit_counts_evictions_in_progress(limits: Limits) -> None:
+    """With a limit of one nothing else goes."""
+    ledger, _, sink = after(Granted(), moving("m"), pod("a"), total=None)
+    assert sink.asked == ["a"]
+
+    assert evicted(decide(cluster(ON, [moving("m"), pod("a")]), Greedy(), limits=limits)) == []
+    assert ledger.failures == []
+
+
+def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
+    """Its node need not lose another one in its place."""
+    pods = [moving("m"), pod("a")]
+    ledger, on, sink = after(Granted(), *pods)
+
+    assert not on.contains(pods[0])
+    assert (sink.asked, refused(ledger)) == (["a"], {"m": "InProgress"})
+
+
+def test_a_protected_pod_in_progress_is_protected_first() -> None:
+    """The cause that would hold anyway."""
+    assert refused(after(Granted(), moving("m", mirror=True))[0]) == {"m": "MirrorPods"}
+
+
+def test_a_doubt_counts_in_its_own_column() -> None:
+    """The pod is neither evicted nor refused nor failed."""
+    ledger, _, _ = after(LOST)
+
+    (run,) = ledger.runs
+    assert (run.evicted, run.unknown, run.refused) == (1, 1, 0)
+    assert [entry.pod.name for entry in ledger.unknown] == ["a"]
+    assert ledger.failures == []

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rebalancer.cluster.pdb import EVERY_NAMESPACE
 from rebalancer.guards.budget import DisruptionBudgets
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy
@@ -94,6 +95,84 @@ def test_a_budget_is_counted_down() -> None:
 
     assert evicted(ledger) == ["a", "b", "c", "e"]
     assert refused(ledger)["d"] == "PDB"
+
+
+@pytest.mark.parametrize(
+    ("fields", "granted"),
+    [
+        pytest.param({}, False, id="a pod that it selects"),
+        pytest.param({"ready": False}, False, id="one that is not ready"),
+        pytest.param({"labels": {"app": "db"}}, True, id="another pod"),
+        pytest.param({"namespace": "other"}, True, id="a pod of another namespace"),
+        pytest.param({"phase": "Pending"}, True, id="a pending one, of which the server asks no PDB"),
+    ],
+)
+def test_a_pdb_that_could_not_be_read_allows_nothing(fields: dict[str, Any], granted: bool) -> None:
+    """Whatever its numbers seem to be."""
+    unread = pdb("web", 9, current_healthy=9, unhealthy_policy="AlwaysAllow", problem="bad")
+    refusal = DisruptionBudgets([unread]).refusal(web("a", **fields))
+
+    assert (refusal is None) is granted
+    assert refusal is None or refusal.reason == "PDB web could not be read, so it allows nothing: bad"
+
+
+def test_a_pdb_of_which_nothing_could_be_read_holds_in_every_namespace() -> None:
+    """Beside those that could."""
+    unread = pdb("", 9, EVERY_NAMESPACE, selector=selector(), problem="bad")
+    budgets = DisruptionBudgets([pdb("web", 9), unread])
+
+    for pod_ in (web("a"), pod("b", namespace="x", labels={"any": "thing"})):
+        refusal = budgets.refusal(pod_)
+        assert refusal is not None
+        assert "could not be read" in refusal.reason
+
+
+def test_a_pdb_that_could_not_be_read_is_no_pdb_to_rely_on() -> None:
+    """A pod that stays without a PDB stays under one that may not select it."""
+    unread = pdb("web", 9, selector=selector(), problem="bad")
+
+    assert not DisruptionBudgets([unread]).select(web("a"))
+    assert DisruptionBudgets([pdb("web", 0)]).select(web("a"))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "ready", "taken"),
+    [
+        pytest.param(1, 4, ["b"], id="the server has taken the disrupted pod off, the number holds"),
+        pytest.param(2, 4, ["b"], id="it is not taken off yet, so it counts here"),
+        pytest.param(1, 3, [], id="as many stand as have to"),
+        pytest.param(0, 9, [], id="never more than the number says"),
+        pytest.param(2, 9, ["b", "c"], id="and not twice"),
+    ],
+)
+def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str]) -> None:
+    """Of the ready pods, of which two have to stay, `a` is on its way out: it does not go again."""
+    pods = [web(name, age=100 - place) for place, name in enumerate("abcdefghi"[:ready])]
+    budget = pdb("web", allowed, current_healthy=ready, desired_healthy=2, disrupted=frozenset({"a"}))
+    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget,)), Greedy())
+
+    assert evicted(ledger) == taken
+    assert ledger.refusals[0].pod.name == "a"
+    assert "its eviction has been granted before" in ledger.refusals[0].verdict.reason
+
+
+def test_pods_that_are_seen_to_go_stand_no_longer() -> None:
+    """Nor do those that are not ready, or another PDB's."""
+    going = [web("a", terminating=True), web("f", terminating=True)]
+    pods = [web("b"), *going, web("c", ready=False), web("d"), pod("e", labels={"app": "db"})]
+    budget = pdb("web", 2, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))
+
+    assert DisruptionBudgets([budget], pods).refusal(pods[0]) is not None
+
+
+def test_a_pod_that_is_not_ready_is_free_only_if_enough_stand() -> None:
+    """The server's count may still hold the disrupted pod for a healthy one."""
+    pods = [web("a"), web("b"), web("c", ready=False)]
+    two = pdb("web", 0, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))
+    one = pdb("web", 0, current_healthy=2, desired_healthy=1, disrupted=frozenset({"a"}))
+
+    assert DisruptionBudgets([two], pods).refusal(pods[2]) is not None
+    assert DisruptionBudgets([one], pods).refusal(pods[2]) is None
 
 
 def test_budgets_of_one_name_in_two_namespaces_are_two() -> None:

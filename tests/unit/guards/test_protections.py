@@ -31,6 +31,19 @@ CASES = [
     pytest.param({"priority": CRITICAL}, {}, "SystemCriticalPods", id="a critical pod"),
     pytest.param({"priority": CRITICAL - 1}, {}, "", id="just below critical"),
     pytest.param({"priority": CRITICAL}, disabled("SystemCriticalPods"), "", id="a critical pod that may go"),
+    pytest.param({"priority_class": "system-node-critical"}, {}, "SystemCriticalPods", id="critical by its class"),
+    pytest.param(
+        {"priority_class": "system-cluster-critical", "priority": 5}, {}, "SystemCriticalPods", id="whatever the number"
+    ),
+    pytest.param({"priority_class": "critical"}, {}, "", id="another class"),
+    pytest.param({"marked_critical": True}, {}, "SystemCriticalPods", id="critical by its annotation"),
+    pytest.param(
+        {"marked_critical": True, "priority_class": "system-node-critical"},
+        disabled("SystemCriticalPods"),
+        "",
+        id="both may go where the policy says so",
+    ),
+    pytest.param({"marked_critical": True, "evict_annotation": True}, {}, "", id="or the annotation evict"),
     pytest.param({"priority": 7}, {"priorityThreshold": {"value": 7}}, "PriorityThreshold", id="at the threshold"),
     pytest.param({"priority": 6}, {"priorityThreshold": {"value": 7}}, "", id="below the threshold"),
     pytest.param({"priority": -1}, {"priorityThreshold": {"value": -1}}, "PriorityThreshold", id="a negative one"),
@@ -257,3 +270,29 @@ def test_the_first_cause_comes_in_the_documented_order() -> None:
         "NamespaceLabelSelector",
         "MinReplicas",
     ]
+
+
+def test_pods_on_a_node_that_could_not_be_read_stay() -> None:
+    """Whatever an annotation or the policy says; pods on other nodes are not concerned."""
+    nodes = [node("n1", ready=False, problem="lots"), node("n2"), node("n3")]
+
+    refusal = first_cause(pod("a", node="n1", evict_annotation=True), nodes=nodes)
+
+    assert refusal is not None
+    assert (refusal.by, refusal.reason) == ("MalformedNodes", "its node n1 could not be read: lots")
+    assert first_cause(pod("a", node="n2"), nodes=nodes) is None
+
+
+def test_a_priority_class_that_could_not_be_read_protects_every_priority() -> None:
+    """Its value is the lowest there is; a warning tells why."""
+    classes = {"odd": -(2**31)}
+    args = {"priorityThreshold": {"name": "odd"}}
+
+    assert by(first_cause(pod("a", priority=-1000), args, priority_classes=classes)) == "PriorityThreshold"
+
+
+def test_a_pdb_that_could_not_be_read_does_not_count_as_one() -> None:
+    """It might not select the pod."""
+    unread = pdb("all", 5, selector=selector(), problem="bad")
+
+    assert by(first_cause(pod("a"), enabled("PodsWithoutPDB"), budgets=(unread,))) == "PodsWithoutPDB"

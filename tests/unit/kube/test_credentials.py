@@ -76,6 +76,44 @@ def test_the_kubeconfig_is_read_again_after_a_401(server, client_as, tmp_path):
     assert authorizations(server) == ["Bearer old", "Bearer the-token"]
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("server", "http://127.0.0.1:1"),
+        ("insecure-skip-tls-verify", True),
+        ("tls-server-name", "another"),
+        ("proxy-url", "http://127.0.0.1:1"),
+    ],
+)
+def test_fresh_credentials_for_another_cluster_are_not_used(server, client_as, tmp_path, key, value):
+    """Somebody has changed the context's cluster during the run: nothing goes there, and no new token goes here."""
+    client = client_as({"token": "old"})
+    path = server.kubeconfig(tmp_path, user={"token": "the-token"})
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"][key] = value
+    path.write_text(json.dumps(document))
+
+    with pytest.raises(NoCredentials, match=rf"another {key}: start a new run"):
+        client.get(PODS)
+    assert authorizations(server) == ["Bearer old"]
+
+
+def test_another_current_context_is_not_followed(server, client_as, tmp_path):
+    """`kubectl config use-context` in another window is not about this run."""
+    client = client_as({"token": "old"})
+    path = server.kubeconfig(tmp_path, user={"token": "the-token"})
+    document = json.loads(path.read_text())
+    document["current-context"] = "other"
+    document["contexts"].append({"name": "other", "context": {"cluster": "there", "user": "her"}})
+    document["clusters"].append({"name": "there", "cluster": {"server": "http://127.0.0.1:1"}})
+    document["users"].append({"name": "her", "user": {"token": "hers"}})
+    path.write_text(json.dumps(document))
+
+    client.get(PODS)
+
+    assert authorizations(server) == ["Bearer old", "Bearer the-token"]
+
+
 def test_the_exec_plugin_runs_again_after_a_401(server, client_as, tmp_path, plugin):
     """And only then: one run serves many requests."""
     (tmp_path / "token").write_text("the-token")

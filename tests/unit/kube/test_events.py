@@ -94,11 +94,39 @@ def test_publishing_does_not_wait_for_the_server(events, server):
 
 def test_what_is_not_delivered_in_time_is_counted(events, server):
     """Closing ends when its time is up, whatever the server does."""
+    begun = threading.Event()
+    server.on("POST", EVENTS, lambda _: begun.set())
     release = server.stall("POST", EVENTS, times=None)
     for number in range(3):
         events.publish("shop", f"cart-{number}", "uid", **WHAT)
+    assert begun.wait(5)  # a request that begins while closing may give up first, and says so in its own words
 
     assert events.close(0.05) == 3
+    assert events.problem == "there was no time left"
+    release.set()
+
+
+def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
+    """What ended the tries is said, where it was not the time."""
+    server.stall("POST", EVENTS, times=None)
+    events = Events(impatient, "host", patience=time.patience(seconds=1))
+    events.publish("shop", "cart-1", "uid", **WHAT)
+
+    assert events.close(5) == 1
+    assert events.problem.startswith(f"no answer from the API server {server.url}")
+
+
+def test_a_hurry_that_comes_while_events_are_delivered_ends_that_soon(events, server):
+    """A signal in these last seconds counts as much as one before."""
+    release = server.stall("POST", EVENTS, times=None)
+    events.publish("shop", "a", "uid", **WHAT)
+    asked = []
+
+    def hurried():
+        asked.append(None)
+        return len(asked) > 1
+
+    assert events.close(3600, hurried, 0.05) == 1
     assert events.problem == "there was no time left"
     release.set()
 
@@ -146,3 +174,12 @@ def test_a_missing_permission_fails_no_run(events, server):
 
     assert events.close(5) == 2
     assert events.problem.startswith("no permission to create events.events.k8s.io: ")
+
+
+def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
+    """From then on only the shorter time is left, however long the rest of it would have been."""
+    server.stall("POST", EVENTS, times=None)
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    asked = iter([False, False])
+
+    assert events.close(1e6, lambda: next(asked, True), 0.05) == 1

@@ -123,7 +123,7 @@ def test_no_current_context_asks_for_one(tmp_path):
     ("text", "message"),
     [
         ("", "is empty"),
-        ("a: [secret", "is not YAML: look in line 1"),
+        ("a: [secret", "is not YAML: look in line"),
         ("- secret", "its top level is no mapping"),
         ("contexts: secret", "contexts is not a list of `name` and `context` pairs"),
         ("users: [{name: a, user: secret}]", "users is not a list of `name` and `user` pairs"),
@@ -136,7 +136,7 @@ def test_no_current_context_asks_for_one(tmp_path):
         ),
         (
             "{current-context: a, contexts: [{name: a, context: {cluster: b}}], clusters: [{name: b}]}",
-            "the server of context 'a' is '', which is no https:// address",
+            "the server of context 'a' is '', which is not an https:// address",
         ),
     ],
 )

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from rebalancer.errors import Unreachable
+from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
@@ -90,3 +90,17 @@ def test_a_pod_reaches_its_own_cluster(secure, tmp_path, time):
 
     assert b"PodList" in client.get(PODS)
     connection.close()
+
+
+def test_fresh_credentials_with_another_authority_are_not_used(client_of, secure, tmp_path):
+    """The file is the same, what stands in it is not: whoever can write it could stand in for the server."""
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(CERTIFICATE.read_bytes())
+    client = client_of(**{"certificate-authority": str(authority)})
+    client.get(PODS)
+    secure.token = "another"
+    authority.write_bytes(CERTIFICATE.read_bytes() + b"\n")
+
+    with pytest.raises(NoCredentials, match="another certificate-authority: start a new run"):
+        client.get(PODS)
+    assert len(secure.requests) == 2

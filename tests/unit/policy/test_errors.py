@@ -43,7 +43,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
 
     assert problems(text) == [
         (
-            "line 2, maxNoOfPodsToEvictPerNod: unknown key 'maxNoOfPodsToEvictPerNod' is ignored; "
+            "line 2, maxNoOfPodsToEvictPerNod: unknown key 'maxNoOfPodsToEvictPerNod' has no effect; "
             "did you mean 'maxNoOfPodsToEvictPerNode'?"
         ),
         "line 3, maxNoOfPodsToEvictTotal: -1 is out of range: at least 0",
@@ -78,7 +78,7 @@ def test_the_error_as_a_whole_names_the_source():
     assert caught.value.exit_code == 2
     assert str(caught.value).splitlines() == [
         "policy policy.yaml cannot be used:",
-        "  line 3, maxNoOfPodsToEvictTotal: a number is expected, not text",
+        "  line 3, maxNoOfPodsToEvictTotal: a number is expected, not the text 'x'",
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_missing_version_hides_no_other_problem():
     ("field", "problem"),
     [
         ("maxNoOfPodsToEvictPerNode: 1.5", "maxNoOfPodsToEvictPerNode: a whole number is expected, not 1.5"),
-        ("maxNoOfPodsToEvictPerNode: true", "maxNoOfPodsToEvictPerNode: a number is expected, not a boolean"),
+        ("maxNoOfPodsToEvictPerNode: true", "maxNoOfPodsToEvictPerNode: a number is expected, not true"),
         (
             "maxNoOfPodsToEvictPerNamespace: [1]",
             "maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list",
@@ -162,7 +162,10 @@ def test_one_wrong_value_is_one_problem():
         ("{MaxPodLifeTimeSeconds: 5, states: [Running]}", f"{ARGS}.MaxPodLifeTimeSeconds: unknown key"),
         ("{bogus: ~, states: [Running]}", f"{ARGS}.bogus: unknown key 'bogus'; known are namespaces, labelSelector, "),
         ("{include: [a], states: [Running]}", f"{ARGS}.include: unknown key 'include'; it belongs under namespaces"),
-        ('{maxPodLifeTimeSeconds: "5"}', f"{ARGS}.maxPodLifeTimeSeconds: a number is expected, not text"),
+        (
+            '{maxPodLifeTimeSeconds: "5"}',
+            f"{ARGS}.maxPodLifeTimeSeconds: a number is expected, not the text '5'; write 5 without quotes",
+        ),
         ("{maxPodLifeTimeSeconds: -5}", f"{ARGS}.maxPodLifeTimeSeconds: -5 is out of range: at least 0"),
         ("{states: Running}", f"{ARGS}.states: a list is expected, not 'Running'"),
         ("{states: [5]}", f"{ARGS}.states[0]: 5 is not known here; known are Running, Pending, CrashLoopBackOff"),
@@ -200,7 +203,10 @@ def test_a_key_with_dots_is_quoted_in_the_path():
     """Resource names stay readable."""
     (problem,) = args_problems("LowNodeUtilization", '{thresholds: {example.com/gpu: "5"}, targetThresholds: {cpu: 5}}')
 
-    assert problem == f'{ARGS}.thresholds["example.com/gpu"]: a number is expected, not text'
+    assert (
+        problem
+        == f"{ARGS}.thresholds[\"example.com/gpu\"]: a number is expected, not the text '5'; write 5 without quotes"
+    )
 
 
 def test_arguments_of_plugins_that_do_not_run_are_checked_too():
@@ -219,3 +225,26 @@ def test_a_long_value_is_cut_in_the_message():
     (problem,) = args_problems("PodLifeTime", "{states: [" + "x" * 500 + "]}")
 
     assert len(problem) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "words"),
+    [
+        pytest.param("a: [", 1, "this is neither YAML nor JSON", id="what cannot be parsed"),
+        pytest.param("# nothing\n", 1, "the policy is empty", id="nothing"),
+        pytest.param("[]", 1, "a policy is a map of keys", id="a list"),
+    ],
+)
+def test_a_file_that_is_no_map_has_one_problem(text, count, words):
+    """Nobody is told that a policy is empty because it could not be parsed."""
+    found = problems(text)
+
+    assert len(found) == count
+    assert words in found[0]
+
+
+def test_a_value_that_cannot_be_read_hides_no_other_problem():
+    """Each has its line, and one reading shows both."""
+    found = problems(HEAD + "gracePeriodSeconds: !!int x\nmaxNoOfPodsToEvictTotal: -1\nprofiles: []\n")
+
+    assert [each.split(":")[0] for each in found] == ["line 3, gracePeriodSeconds", "line 4, maxNoOfPodsToEvictTotal"]

@@ -8,37 +8,37 @@ from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, pr
 RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
 
 IGNORED = [
-    (RUNS + "Profiles: []", "line 7, Profiles: unknown key 'Profiles' is ignored; did you mean 'profiles'?"),
-    (RUNS + "tracing: {}", "line 7, tracing: unknown key 'tracing' is ignored; known are apiVersion, kind"),
-    (RUNS + "tracing:", "line 7, tracing: unknown key 'tracing' is ignored"),
+    (RUNS + "Profiles: []", "line 7, Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?"),
+    (RUNS + "tracing: {}", "line 7, tracing: unknown key 'tracing' has no effect; known are apiVersion, kind"),
+    (RUNS + "tracing:", "line 7, tracing: unknown key 'tracing' has no effect"),
     (
         RUNS + "metricsCollector: {enable: true}",
-        "line 7, metricsCollector.enable: unknown key 'enable' is ignored; did",
+        "line 7, metricsCollector.enable: unknown key 'enable' has no effect; did",
     ),
-    (RUNS + "enabled: true", "line 7, enabled: unknown key 'enabled' is ignored; it belongs under metricsCollector"),
+    (RUNS + "enabled: true", "line 7, enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector"),
     (
         RUNS + "  pluginConfigs: []",
-        "line 7, profiles[0].pluginConfigs: unknown key 'pluginConfigs' is ignored; did you mean 'pluginConfig'?",
+        "line 7, profiles[0].pluginConfigs: unknown key 'pluginConfigs' has no effect; did you mean 'pluginConfig'?",
     ),
     (
         profile(LIFE_TIME, RUN_LIFE_TIME + ", preEvictionfilter: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.preEvictionfilter: unknown key 'preEvictionfilter' is ignored; did you mean",
+        "line 6, profiles[0].plugins.preEvictionfilter: unknown key 'preEvictionfilter' has no effect; did you mean",
     ),
     (
         profile(LIFE_TIME, RUN_LIFE_TIME + ", balance: {enable: [Nope]}"),
-        "line 6, profiles[0].plugins.balance.enable: unknown key 'enable' is ignored; did you mean 'enabled'?",
+        "line 6, profiles[0].plugins.balance.enable: unknown key 'enable' has no effect; did you mean 'enabled'?",
     ),
     (
         profile(LIFE_TIME, RUN_LIFE_TIME + ", filter: {disabled: [DefaultEvictor]}"),
-        "line 6, profiles[0].plugins.filter.disabled: disabled is ignored: what is not listed under enabled does",
+        "line 6, profiles[0].plugins.filter.disabled: disabled has no effect: what is not listed under enabled does",
     ),
     (
         profile(LIFE_TIME, RUN_LIFE_TIME + ", presort: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.presort: presort is ignored",
+        "line 6, profiles[0].plugins.presort: presort has no effect",
     ),
     (
         profile(LIFE_TIME, RUN_LIFE_TIME + ", sort: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.sort: sort is ignored",
+        "line 6, profiles[0].plugins.sort: sort has no effect",
     ),
     (
         profile(f"{LIFE_TIME}, {LIFE_TIME}", RUN_LIFE_TIME),

@@ -30,13 +30,13 @@ def prometheus(fields: str) -> str:
         (prometheus("url: ''"), f"{PROVIDERS}.prometheus.url: url is missing"),
         (
             prometheus("url: 'http://example.com:-80'"),
-            f"{PROVIDERS}.prometheus.url: 'http://example.com:-80' is no URL",
+            f"{PROVIDERS}.prometheus.url: 'http://example.com:-80' is not a URL",
         ),
         (
             prometheus("url: 'http://example.com:99999'"),
             f"{PROVIDERS}.prometheus.url: 'http://example.com:99999' is no",
         ),
-        (prometheus("url: 'http://[::1'"), f"{PROVIDERS}.prometheus.url: 'http://[::1' is no URL"),
+        (prometheus("url: 'http://[::1'"), f"{PROVIDERS}.prometheus.url: 'http://[::1' is not a URL"),
         (
             prometheus("url: 'http://a', authToken: {}"),
             f"{PROVIDERS}.prometheus.authToken: secretReference is missing: namespace and name of a Secret",

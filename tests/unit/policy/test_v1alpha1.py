@@ -221,23 +221,23 @@ strategies:
 @pytest.mark.parametrize(
     ("strategy", "warning"),
     [
-        ("enabled: true, weight: 1", "weight: weight is ignored, as it always was"),
-        ("enabled: true, param: {}", "param: unknown key 'param' is ignored; did you mean 'params'?"),
+        ("enabled: true, weight: 1", "weight: weight has no effect, and never had"),
+        ("enabled: true, param: {}", "param: unknown key 'param' has no effect; did you mean 'params'?"),
         (
             "enabled: true, params: {labelSelectr: {}}",
-            "params.labelSelectr: unknown key 'labelSelectr' is ignored; did you mean 'labelSelector'?",
+            "params.labelSelectr: unknown key 'labelSelectr' has no effect; did you mean 'labelSelector'?",
         ),
         (
             "enabled: true, params: {states: [Running]}",
-            "params.states: unknown key 'states' is ignored; it belongs under podLifeTime",
+            "params.states: unknown key 'states' has no effect; it belongs under podLifeTime",
         ),
         (
             "enabled: true, params: {removeDuplicates: {excludeOwnerKind: [a]}}",
-            "params.removeDuplicates.excludeOwnerKind: unknown key 'excludeOwnerKind' is ignored; did you mean",
+            "params.removeDuplicates.excludeOwnerKind: unknown key 'excludeOwnerKind' has no effect; did you mean",
         ),
         (
             "enabled: true, params: {labelSelector: {matchLabels: {a: b}}}",
-            "params.labelSelector: RemoveDuplicates makes no use of labelSelector: it is ignored",
+            "params.labelSelector: RemoveDuplicates does not use labelSelector: it has no effect",
         ),
     ],
 )
@@ -264,7 +264,7 @@ def test_node_fit_has_no_effect_on_pod_life_time():
     loaded = load(OLD_HEAD + f"strategies: {{PodLifeTime: {{enabled: true, params: {params}}}}}")
 
     assert loaded.policy.profiles[0].args["DefaultEvictor"] == EvictorArgs()
-    assert "PodLifeTime makes no use of nodeFit" in loaded.warnings[1].message
+    assert "PodLifeTime does not use nodeFit" in loaded.warnings[1].message
 
 
 def test_a_policy_of_strategies_without_a_version_is_told_the_older_one():

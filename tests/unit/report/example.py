@@ -6,7 +6,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Owner
 from rebalancer.engine.ledger import Ledger
 from rebalancer.errors import StrategyError
-from rebalancer.eviction.verdict import Failed
+from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.report.document import Circumstances, document
 from tests.make import cluster, decide, node, pod
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
@@ -21,11 +21,11 @@ def fail(_cluster: Any, evict: Any) -> None:
 
 
 def eventful() -> tuple[Ledger, Cluster]:
-    """Pods a and b go, c is refused, d fails; a second strategy warns and fails."""
+    """Pods a and b go, c is refused, d fails, e may go; a second strategy warns and fails."""
     widget = Owner("Widget", "w", "1")
-    pods = [pod("a"), pod("b", node="n2", owners=[widget]), pod("c", mirror=True), pod("d", node="n2")]
+    pods = [pod("a"), pod("b", node="n2", owners=[widget]), pod("c", mirror=True), pod("d", node="n2"), pod("e")]
     on = cluster([node("n1"), node("n2"), node("n3", ready=False)], pods, warnings=("Pod default/x is malformed",))
-    sink = AnsweringSink({"d": Failed("500: on fire")})
+    sink = AnsweringSink({"d": Failed("422: on fire"), "e": Unknown("500: in smoke")})
     return decide(on, Greedy(), Scripted(fail), sink=sink), on
 
 

@@ -93,6 +93,7 @@ def test_what_happened_is_in_the_report() -> None:
             "node": "n1",
             "owner": {"kind": "ReplicaSet", "name": "web"},
             "reason": "greed",
+            "background": False,
         },
         {
             **asked,
@@ -101,17 +102,31 @@ def test_what_happened_is_in_the_report() -> None:
             "node": "n2",
             "owner": {"kind": "Widget", "name": "w"},
             "reason": "greed",
+            "background": False,
         },
+    ]
+    assert found["unknown"] == [
+        {
+            **asked,
+            "name": "e",
+            "uid": "uid-default-e",
+            "node": "n1",
+            "owner": {"kind": "ReplicaSet", "name": "web"},
+            "reason": "greed",
+            "background": False,
+            "error": "500: in smoke",
+        }
     ]
     assert found["refusals"] == [
         {**asked, "name": "c", "node": "n1", "by": "MirrorPods", "reason": "a mirror pod, the kubelet would keep it"}
     ]
-    assert found["failures"] == [{**asked, "name": "d", "node": "n2", "error": "500: on fire"}]
+    assert found["failures"] == [{**asked, "name": "d", "node": "n2", "error": "422: on fire"}]
     assert found["nodes"] == {"total": 3, "considered": 2}
     assert found["cluster"] == FILE
-    assert [(run["strategy"], run["evicted"], run["refused"], run["error"]) for run in found["strategies"]] == [
-        ("Greedy", 2, 1, None),
-        ("Scripted", 0, 0, "no figures"),
+    counts = ("strategy", "evicted", "unknown", "refused", "error")
+    assert [tuple(run[key] for key in counts) for run in found["strategies"]] == [
+        ("Greedy", 2, 1, 1, None),
+        ("Scripted", 0, 0, 0, "no figures"),
     ]
 
 

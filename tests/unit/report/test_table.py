@@ -51,13 +51,15 @@ def test_what_a_person_wants_comes_first() -> None:
     text = printed(report(warnings=("look out",)))
     pieces = [
         "Dry run on cluster.json",
-        "2 pods would be evicted, 1 refused",
+        "2 pods would be evicted, 1 unknown, 1 refused",
         "2 of 3 nodes considered",
         "Greedy",
         "default/a",
         "default/b",
+        "default/e",
+        "500: in smoke",
         "MirrorPods",
-        "500: on fire",
+        "422: on fire",
         "look out",
     ]
 
@@ -101,7 +103,7 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
 @pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
 def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
     """A webhook's message, a profile's name and a path are no markup."""
-    run = {"profile": text, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": text}
+    run = {"profile": text, "strategy": "S", "evicted": 1, "unknown": 0, "refused": 1, "seconds": 0.1, "error": text}
     eviction = report()["evictions"][0]
     failure = {**refusal(2), "error": text}
     document = report(
@@ -123,3 +125,43 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     text = printed(report(refusals=[refusal(1, reason=evil)], warnings=[evil]), everything=True)
 
     assert not {character for character in text if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
+
+
+def test_a_pod_that_another_controller_moves_is_marked() -> None:
+    """It is still there for a while, and whoever looks for it should know why."""
+    evictions = [{**report()["evictions"][0], "background": True}]
+
+    assert "greed (another controller moves it)" in printed(report(evictions=evictions))
+
+
+def test_doubts_are_counted_where_there_are_any() -> None:
+    """In the first line, by strategy, and pod by pod with what is unclear."""
+    text = printed()
+    assert "1 unknown" in text
+    assert "Pods that may go" in text
+    assert "unknown" not in printed(report(unknown=[]))
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None:
+    """In a terminal and piped alike: separators of lines, marks of direction, what has no width."""
+    evil = "a\x1b]0;title\x07\u2028\u202eb\u2066\u200b"
+    run = {"profile": evil, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": evil}
+    eviction = {**report()["evictions"][0], "name": evil, "node": evil, "reason": evil, "owner": None}
+    failure = {**refusal(2), "error": evil}
+    document = report(
+        {"context": evil, "server": evil},
+        strategies=[run],
+        evictions=[eviction],
+        refusals=[refusal(1, reason=evil)],
+        failures=[failure],
+        warnings=[evil],
+    )
+    printed_to = stream()
+
+    print_table(document, printed_to, everything=True)
+
+    text = printed_to.getvalue()
+    assert not set(text) & set("\x07\u2028\u202e\u2066\u200b")
+    assert "\x1b]" not in text
+    assert "\\u202e" in text

@@ -70,6 +70,24 @@ def test_figures_of_a_window_that_ended_long_ago_are_refused():
         assert measure(server).nodes
 
 
+def test_figures_of_a_window_from_the_future_are_refused():
+    """Its clock is wrong, and so nobody knows how old they are; a minute is forgiven."""
+    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW + timedelta(seconds=60)) as server:
+        assert measure(server).nodes
+        server.ended = NOW + timedelta(seconds=61)
+        with pytest.raises(StrategyError, match=r"window of load-watcher ends in the future, 1m1s ahead"):
+            measure(server)
+
+
+@pytest.mark.parametrize("end", [1e300, -1e300])
+def test_a_window_that_ends_at_no_time_is_refused(end):
+    """It is a number, but not of a time."""
+    with FakeLoadWatcher({}, ended=NOW) as server:
+        server.answers = lambda _: Reply(200, {"window": {"end": end}, "data": {}})
+        with pytest.raises(StrategyError, match="is not a time"):
+            measure(server)
+
+
 def test_a_node_without_figures_is_missing_and_not_idle():
     """Nor is one of which only half is known."""
     with FakeLoadWatcher({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, ended=NOW) as server:

@@ -61,6 +61,15 @@ def test_an_old_sample_does_not_count(wanted, missing):
     assert found.nodes.keys() | found.missing.keys() == {"n1", "n2", "n3", "n4", "n5"}
 
 
+def test_a_sample_from_the_future_does_not_count():
+    """Of a node or of a pod; clocks may be a minute apart."""
+    pods = [PodMetrics("default", name, USED, taken(age)) for name, age in (("a", -60), ("b", -61))]
+    found = measure(metrics(*all_of(3, n2=-60, n3=-3661), pods=pods), 3, minFreshNodes=50, maxSampleAge="9h")
+
+    assert found.missing == {"n3": "its sample is from the future, 1h1m1s ahead"}
+    assert found.pods.keys() == {("default", "a")}
+
+
 def test_a_node_that_appears_after_the_list_is_missing():
     """So is one whose sample is incomplete; nodes of no interest do not count."""
     found = measure(

@@ -50,6 +50,7 @@ def pods() -> Iterator[Series]:
     yield used("moved", "n1", lambda age: 0.2 if age < 420 else None)
     yield used("nothing", "n1", lambda _: math.nan)
     yield Series("pod_cores", {"node": "n1"}, lambda _: 3)  # a cgroup of no pod
+    yield Series("spiky_cores", {"namespace": "default", "pod": "a"}, lambda age: 0.9 if age <= 120 else 0.2)
     for container in ("x", "y"):
         yield Series("container_cores", {"namespace": "default", "pod": "a", "container": container}, lambda _: 0.1)
 
@@ -224,6 +225,13 @@ def test_a_window_remembers_pods_that_left(ask):
     assert found.pods[("default", "left")] == {"cpu": 300}
     assert found.pod_nodes[("default", "left")] == "n1"
     assert found.pods[("default", "moved")] == {"cpu": 200}
+
+
+def test_a_pod_is_sized_as_its_source_sees_it(ask):
+    """At the lower quantile: by what it takes off its node most of the time, not by a spike."""
+    found = ask(cpu=RATIO, pods={"cpu": {"query": "spiky_cores", "unit": "cores"}}, window="15m")
+
+    assert found.pods == {("default", "a"): {"cpu": 200}}
 
 
 def test_a_pods_share_is_one_of_its_node(ask):

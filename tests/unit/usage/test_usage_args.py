@@ -97,7 +97,10 @@ def test_defaults():
         ("{selection: releif, source: LoadWatcher}", "selection: 'releif' is not known here; did you mean 'relief'?"),
         ("{source: LoadWatcher, whenMissing: request}", "whenMissing: 'request' is not known here; did you mean 'requ"),
         ("{source: LoadWatcher, minFreshNodes: 101}", "minFreshNodes: 101 is out of range: at most 100"),
-        ("{source: LoadWatcher, maxSampleAge: 3}", "maxSampleAge: 3 is no duration: a number with a unit, like 90s"),
+        (
+            "{source: LoadWatcher, maxSampleAge: 3}",
+            "maxSampleAge: 3 is not a duration: write a number with a unit, like 3s",
+        ),
         (
             "{source: LoadWatcher, maxSamplAge: 3m}",
             "maxSamplAge: unknown key 'maxSamplAge'; did you mean 'maxSampleAge'",
@@ -216,7 +219,7 @@ def test_requests_cannot_stand_in_for_a_share():
         ),
         (
             "source: Prometheus, prometheus: {url: 'https://a', cafile: /c}",
-            "metricsProviders[0].prometheus.cafile: unknown key 'cafile' is ignored; did you mean 'caFile'?",
+            "metricsProviders[0].prometheus.cafile: unknown key 'cafile' has no effect; did you mean 'caFile'?",
         ),
     ],
 )

@@ -14,15 +14,16 @@ def pod_document(name: str = "a", *, spec: Any = None, status: Any = None, **met
     return {"metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec or {}, "status": status or {}}
 
 
-def page(items: Iterable[Any] | None, **metadata: Any) -> bytes:
-    return json.dumps({"metadata": metadata, "items": items if items is None else list(items)}).encode()
+def page(items: Iterable[Any] | None, kind: str = "Pod", **metadata: Any) -> bytes:
+    listed = items if items is None else list(items)
+    return json.dumps({"kind": f"{kind}List", "apiVersion": "v1", "metadata": metadata, "items": listed}).encode()
 
 
 def read(kind: str, *items: Any) -> Snapshot:
     """Read one page of a kind."""
     collection = Collection()
     folder = collection.folder(kind)
-    folder.fold(page(items))
+    folder.fold(page(items, kind))
     collection.take(kind, folder)
     return collection.snapshot(NOW)
 

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from rebalancer.wire.collect import Collection, add_document
 from tests.make import NOW
 from tests.unit.wire.documents import page, pod_document, read
@@ -25,14 +27,28 @@ def test_a_list_may_be_null() -> None:
     assert folder.items == []
 
 
-def test_an_object_that_occurs_twice_counts_once_as_it_was_last() -> None:
-    """Two answers of kubectl in one file overlap."""
-    pods = [pod_document("a", uid="old"), pod_document("a", uid="new"), pod_document("a", uid="x", namespace="other")]
-    budget = {"metadata": {"name": "web"}, "spec": {"selector": {}}}
+NODE = {"metadata": {"name": "n"}}
+BUDGET = {"metadata": {"name": "web", "namespace": "x"}, "spec": {"selector": {}}}
+CLASS = {"metadata": {"name": "high"}, "value": 7}
+USAGE = {"metadata": {"name": "n"}, "usage": {"cpu": "1"}}
 
-    assert [pod.uid for pod in read("Pod", *pods).pods] == ["new", "x"]
-    assert len(read("Node", {"metadata": {"name": "n"}}, {"metadata": {"name": "n"}}).nodes) == 1
-    assert len(read("PodDisruptionBudget", budget, budget).budgets or ()) == 1
+
+@pytest.mark.parametrize(
+    ("kind", "item", "other", "name"),
+    [
+        ("Pod", pod_document("a", uid="u"), pod_document("a", uid="v"), "default/a"),
+        ("Pod", pod_document("a", uid="u"), pod_document("a", creationTimestamp="x"), "default/a"),
+        ("Node", NODE, {**NODE, "spec": {"unschedulable": True}}, "n"),
+        ("PodDisruptionBudget", BUDGET, {**BUDGET, "status": {"disruptionsAllowed": 1}}, "x/web"),
+        ("PriorityClass", CLASS, {**CLASS, "value": 8}, "high"),
+        ("NodeMetrics", USAGE, {**USAGE, "usage": {"cpu": "2"}}, "n"),
+    ],
+)
+def test_an_object_that_occurs_twice_must_be_the_same(kind: str, item: Any, other: Any, name: str) -> None:
+    """Two answers of kubectl in one file may overlap; which of two that differ is true, nobody can tell."""
+    assert len(read(kind, item, item, {**item, "metadata": {**item["metadata"], "unread": 1}}).warnings) == 0
+    with pytest.raises(ValueError, match=f"^{kind} {name} occurs twice, and the two differ$"):
+        read(kind, item, other)
 
 
 def documents(*all_of_them: Any) -> Collection:
@@ -71,14 +87,56 @@ def test_an_empty_typed_list_tells_that_there_are_none() -> None:
         assert collection.snapshot(NOW).budgets == ()
 
 
-def test_of_doubles_the_last_counts():
+@pytest.mark.parametrize("rest", [{}, {"items": None, "metadata": {"continue": "more"}}])
+def test_a_typed_list_without_its_items_is_an_error(rest: dict[str, Any]) -> None:
+    """It would tell that there are no PDBs."""
+    with pytest.raises(ValueError, match="PodDisruptionBudgetList"):
+        documents({"kind": "PodDisruptionBudgetList", **rest})
+
+
+def test_equal_doubles_count_once() -> None:
     """A file of two overlapping lists does not make a node fuller than it is."""
-    collection = Collection()
-    for phase in ("Pending", "Running"):
-        collection.add("Node", b'{"metadata": {"name": "n1"}}')
-        collection.add("Pod", b'{"metadata": {"name": "a"}, "status": {"phase": "%s"}}' % phase.encode())
+    snapshot = read("Pod", pod_document("a"), pod_document("a"), pod_document("a", namespace="other"))
 
-    snapshot = collection.snapshot(NOW)
+    assert [str(pod) for pod in snapshot.pods] == ["default/a", "other/a"]
+    assert len(read("PodDisruptionBudget", BUDGET, BUDGET).budgets or ()) == 1
 
-    assert [pod.phase for pod in snapshot.pods] == ["Running"]
-    assert len(snapshot.nodes) == 1
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [
+        ("Node", "longhorn.io/v1beta2"),
+        ("PodDisruptionBudget", "example.com/v1"),
+        ("Pod", "metrics.k8s.io/v1"),
+        ("PodMetrics", "example.com/v1"),
+    ],
+)
+def test_a_kind_of_another_group_is_another_kind(kind: str, version: str) -> None:
+    """A storage system's nodes do not take the place of the cluster's, alone or in a list of their own."""
+    item = {"metadata": {"name": "n"}}
+
+    collection = documents(
+        {"kind": kind, "apiVersion": version, **item},
+        {"kind": f"{kind}List", "apiVersion": version, "items": [item, {"kind": kind, **item}]},
+    )
+
+    assert collection.seen == set()
+
+
+@pytest.mark.parametrize("version", [None, "v1", "policy/v1", "policy/v1beta1"])
+def test_a_pdb_may_come_in_any_version(version: str | None) -> None:
+    """Also without one, as in files written by hand, and under that of the list that holds it."""
+    item = {"kind": "PodDisruptionBudget", **BUDGET} | ({"apiVersion": version} if version else {})
+
+    for document in (item, {"kind": "List", "apiVersion": "v1", "items": [item]}):
+        assert len(documents(document).snapshot(NOW).budgets or ()) == 1
+
+
+def test_the_pages_of_a_list_may_follow_each_other() -> None:
+    """Saved one by one, they are complete if the last of them says so."""
+    first = {"kind": "NodeList", "items": [NODE], "metadata": {"continue": "more"}}
+    last = {"kind": "NodeList", "items": [{"metadata": {"name": "m"}}], "metadata": {"continue": ""}}
+
+    documents(first, last).check()
+    with pytest.raises(ValueError, match="the NodeList is not complete"):
+        documents(first).check()

@@ -65,24 +65,60 @@ def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
     assert snapshot.warnings[0].startswith("Pod without a name is malformed and ignored: ")
 
 
+def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
+    """It is neither ready nor open to new pods, and a warning says so; one without a name is left out."""
+    bad = {"metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "lots"}}}
+    snapshot = read("Node", bad, {"metadata": {"labels": {}}}, {"metadata": {"name": 5}})
+
+    (node,) = snapshot.nodes
+    assert (node.name, node.ready, node.unschedulable) == ("x", False, True)
+    assert "'lots' is no quantity" in node.problem
+    assert snapshot.warnings[0].startswith("Node x is malformed and left alone, and so are its pods: cpu: 'lots'")
+    assert snapshot.warnings[1].startswith("Node without a name is malformed and ignored: ")
+
+
 @pytest.mark.parametrize(
-    ("kind", "item"),
+    ("kind", "item", "known", "warning"),
     [
-        ("Node", {"metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "lots"}}}),
-        ("PodDisruptionBudget", {"metadata": {"name": "x"}, "spec": {"selector": {"matchLabels": {"a b": "c"}}}}),
-        ("PriorityClass", {"metadata": {"name": "x"}, "value": "high"}),
+        pytest.param(
+            "PriorityClass",
+            {"metadata": {"name": "x"}, "value": "high"},
+            {"x": -(2**31)},
+            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Expected `int`",
+            id="a class whose value is a text",
+        ),
+        pytest.param(
+            "PriorityClass",
+            {"metadata": {"name": "x"}},
+            {"x": -(2**31)},
+            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Object missing",
+            id="a class without a value",
+        ),
+        pytest.param(
+            "Namespace",
+            {"metadata": {"name": "x", "labels": {"a": 1}}},
+            {},
+            "Namespace x is malformed and its labels count as unknown: Expected `str`",
+            id="a namespace",
+        ),
+        pytest.param(
+            "PersistentVolumeClaim",
+            {"metadata": {"name": "x", "namespace": "shop"}, "spec": {"storageClassName": 1}},
+            {},
+            "PersistentVolumeClaim shop/x is malformed and its storage class counts as unknown: Expected `str | null`",
+            id="a claim",
+        ),
     ],
 )
-def test_other_malformed_objects_are_ignored_with_a_warning(kind: str, item: dict[str, Any]) -> None:
-    """A node that cannot be read takes no pods; a PDB that selects nothing protects nothing, as in the server."""
-    assert read(kind, item).warnings[0].startswith(f"{kind} x is malformed and ignored: ")
+def test_other_malformed_objects_mean_the_safest_that_they_may(
+    kind: str, item: Any, known: dict[str, Any], warning: str
+) -> None:
+    """A class protects every priority; unknown labels and storage classes protect by themselves."""
+    snapshot = read(kind, item)
 
-
-def test_the_namespace_of_what_is_ignored_is_named() -> None:
-    """As in `shop/x`."""
-    item = {"metadata": {"name": "x", "namespace": "shop"}, "spec": None}
-
-    assert read("PodDisruptionBudget", item).warnings[0].startswith("PodDisruptionBudget shop/x is")
+    maps = {"Namespace": "namespaces", "PriorityClass": "priority_classes", "PersistentVolumeClaim": "claims"}
+    assert getattr(snapshot, maps[kind]) == known
+    assert snapshot.warnings[0].startswith(warning)
 
 
 def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
@@ -92,11 +128,42 @@ def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
     assert folder.fold(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"items": 5}'])
-def test_what_is_no_list_at_all_is_an_error(content: bytes) -> None:
-    """It did not come from an API server."""
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"items": []}',
+        b'{"items": null}',
+        b'{"kind": "PodList"}',
+        b'{"kind": "PodList", "items": 5}',
+        b'{"kind": "PodList", "items": {}}',
+        b'{"kind": "PodList", "metadata": null, "items": []}',
+        b'{"kind": "PodList", "metadata": {"continue": "more"}, "items": null}',
+        b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": null}',
+        b'{"kind": "Pod", "metadata": {"name": "a"}}',
+        b'{"kind": "NodeList", "apiVersion": "v1", "items": []}',
+        b'{"kind": "PodList", "apiVersion": "example.com/v1", "items": []}',
+        b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500}',
+        b'{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "items": []}',
+    ],
+)
+def test_what_is_not_a_list_of_the_kind_is_an_error(content: bytes) -> None:
+    """It must not pass for a cluster without such objects."""
     with pytest.raises(ValueError):
         Collection().folder("Pod").fold(content)
+
+
+def test_pages_that_disagree_in_kind_are_an_error() -> None:
+    """Also where the second one is empty."""
+    folder = Collection().folder("Pod")
+    folder.fold(page([pod_document("a")], **{"continue": "more"}))
+
+    with pytest.raises(ValueError, match="PodList was asked for, and v1 NodeList came"):
+        folder.fold(page([], "Node"))
 
 
 def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
@@ -104,7 +171,7 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     folder = Collection().folder("Pod")
 
     folder.fold(
-        b'{"items": [{"metadata": {"name": "\xff"}},'
+        b'{"kind": "PodList", "items": [{"metadata": {"name": "\xff"}},'
         b'{"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
     )
 

@@ -8,6 +8,7 @@ import pytest
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner
 from tests.unit.wire.documents import pod_document, read, read_pod
 
+CRITICAL = "scheduler.alpha.kubernetes.io/critical-pod"
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NOT = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 MIRROR = "kubernetes.io/config.mirror"
@@ -66,25 +67,78 @@ def test_container_states_and_conditions() -> None:
     assert pod.ready
 
 
+FLAGS = ("evict_annotation", "prefer_no_eviction", "mirror", "static", "marked_critical")
+
+
 @pytest.mark.parametrize(
     ("annotations", "meaning"),
     [
         pytest.param({EVICT: "true"}, "evict_annotation", id="evict"),
-        pytest.param({EVICT: ""}, "evict_annotation", id="evict with any value"),
-        pytest.param({EVICT: "false"}, None, id="evict false counts as absent"),
+        pytest.param({EVICT: "TRUE"}, "evict_annotation", id="evict in any case of letters"),
         pytest.param({PREFER_NOT: ""}, "prefer_no_eviction", id="prefer no eviction, whatever the value"),
+        pytest.param({PREFER_NOT: None}, "prefer_no_eviction", id="also null"),
+        pytest.param({CRITICAL: ""}, "marked_critical", id="critical, whatever the value"),
+        pytest.param({CRITICAL: None}, "marked_critical", id="critical and null"),
         pytest.param({MIRROR: "hash"}, "mirror", id="a mirror pod"),
+        pytest.param({MIRROR: None}, "mirror", id="a mirror pod by an annotation that is null"),
         pytest.param({SOURCE: "file"}, "static", id="a static pod"),
+        pytest.param({SOURCE: None}, "static", id="a static pod by an annotation that is null"),
         pytest.param({SOURCE: "api"}, None, id="a pod from the API is not static"),
         pytest.param({"example.com/x": "y"}, None, id="others mean nothing"),
     ],
 )
-def test_annotations(annotations: dict[str, str], meaning: str | None) -> None:
-    """Each has one meaning."""
+def test_annotations(annotations: dict[str, str | None], meaning: str | None) -> None:
+    """Each has one meaning; Go reads null as an empty text, so that the annotation is there."""
     pod = read_pod(annotations=annotations)
 
-    flags = ("evict_annotation", "prefer_no_eviction", "mirror", "static")
-    assert [flag for flag in flags if getattr(pod, flag)] == ([meaning] if meaning else [])
+    assert [flag for flag in FLAGS if getattr(pod, flag)] == ([meaning] if meaning else [])
+    assert not pod.problem
+
+
+@pytest.mark.parametrize("value", ["false", "False", "0", "no", "No", "", "  ", None])
+def test_the_annotation_evict_may_say_no(value: str | None) -> None:
+    """Without a word about it."""
+    snapshot = read("Pod", pod_document(annotations={EVICT: value}))
+
+    assert not snapshot.pods[0].evict_annotation
+    assert snapshot.warnings == ()
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
+def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(value: str) -> None:
+    """It names the pod, and what would mean yes; a long value is cut."""
+    snapshot = read("Pod", pod_document("a", annotations={EVICT: value}))
+
+    assert not snapshot.pods[0].evict_annotation
+    (warning,) = snapshot.warnings
+    assert warning.startswith(f"Pod default/a: its annotation {EVICT} is ")
+    assert warning.endswith("which counts as no: only 'true' means yes")
+    assert "\n" not in warning
+    assert len(warning) < 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"ownerReferences": [{"name": "d", "uid": "u"}]}, "an owner has no kind", id="an owner, no kind"),
+        pytest.param({"ownerReferences": [{"kind": "", "name": "d"}]}, "an owner has no kind", id="a blank kind"),
+        pytest.param({"ownerReferences": ["DaemonSet"]}, "Expected `object`", id="an owner that is a text"),
+        pytest.param({"ownerReferences": [None]}, "Expected `object`", id="an owner that is null"),
+        pytest.param({"spec": {"priority": 1 << 40}}, "Expected `int`", id="a priority that does not fit"),
+        pytest.param({"spec": {"priority": "NaN"}}, "Expected `int | null`", id="a priority that is not a number"),
+        pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
+    ],
+)
+def test_what_may_hide_a_protection_makes_the_pod_one_that_stays(fields: dict[str, Any], problem: str) -> None:
+    """A pod that cannot be read in full is left alone."""
+    assert problem in read_pod(**fields).problem
+
+
+def test_the_priority_class_of_a_pod_is_read() -> None:
+    """Its number may be missing."""
+    spec = read_pod(spec={"priorityClassName": "system-node-critical"}).spec
+
+    assert (spec.priority_class, spec.priority) == ("system-node-critical", None)
 
 
 @pytest.mark.parametrize(
@@ -253,3 +307,23 @@ def test_replicas_share_their_spec_labels_and_owners() -> None:
 def test_times_without_a_zone_are_utc() -> None:
     """They can be compared with all others."""
     assert read_pod(creationTimestamp="2026-01-01T00:00:00").created == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "phase", "expected"),
+    [
+        (("request-evict-only", "eviction-in-progress"), "Running", True),
+        (("request-evict-only", "eviction-in-progress"), "Pending", True),
+        (("request-evict-only", "eviction-in-progress"), "Succeeded", False),
+        (("request-evict-only",), "Running", False),
+        (("eviction-in-progress",), "Running", False),
+        ((), "Running", False),
+    ],
+)
+def test_an_eviction_in_progress_is_told_by_two_annotations(
+    annotations: tuple[str, ...], phase: str, expected: bool
+) -> None:
+    """Their values do not matter, as in the descheduler; a pod that has ended is in nobody's way."""
+    named = {f"descheduler.alpha.kubernetes.io/{each}": "" for each in annotations}
+
+    assert read_pod(annotations=named, status={"phase": phase}).evacuating is expected

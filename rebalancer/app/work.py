@@ -1,0 +1,72 @@
+"""What a policy asks of a cycle, the plan that it makes of a cluster, and how a finished cycle is published."""
+
+import logging
+import time
+from dataclasses import dataclass
+
+from rebalancer.app import policies
+from rebalancer.app.options import Options, Outcome
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.cycle import ProfilePlan, run_cycle
+from rebalancer.engine.gate import DrySink
+from rebalancer.engine.ledger import Ledger
+from rebalancer.policy import LoadedPolicy, Policy
+from rebalancer.report.document import Circumstances, document
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a policy asks of every cycle.
+
+    Attributes:
+        policy: as it was read.
+        plans: its profiles made ready to run.
+        warnings: what the reader of the report should know of the policy.
+    """
+
+    policy: Policy
+    plans: tuple[ProfilePlan, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cycle that has come to its end.
+
+    Attributes:
+        ledger: what was asked and answered.
+        cluster: what it worked on, less what went.
+        circumstances: as reports name them.
+    """
+
+    ledger: Ledger
+    cluster: Cluster
+    circumstances: Circumstances
+
+
+def work_of(loaded: LoadedPolicy) -> Work:
+    """Make a policy ready to run."""
+    return Work(loaded.policy, policies.plans(loaded.policy), tuple(str(problem) for problem in loaded.warnings))
+
+
+def plan(cluster: Cluster, work: Work) -> Ledger:
+    """Return what a cycle would do, and do nothing."""
+    return run_cycle(cluster, work.plans, policies.limits(work.policy), DrySink(), time.perf_counter)
+
+
+def publish(finished: Finished, options: Options) -> Outcome:
+    """Return the report of a cycle, and the exit code of a run that consists of it."""
+    ledger = finished.ledger
+    if ledger.skipped:
+        _LOG.warning("nothing was done: %s", ledger.skipped)
+    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
+    has_spent = bool(ledger.evictions or ledger.unknown)
+    exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
+
+
+def has_failed(ledger: Ledger) -> bool:
+    """Say whether some part of a cycle failed."""
+    return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

@@ -1,0 +1,174 @@
+"""Documents read within bounds, so that none of them can exhaust memory or the stack of this process.
+
+The same bounds hold for policies, snapshot files, kubeconfigs and the pages of a list.  msgspec and `json` count their
+own depth; libyaml does not, and composing 100,000 levels ends the process.  So YAML is looked through first, event by
+event and without recursion.
+"""
+
+import gzip
+import io
+import math
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+import yaml
+
+T = TypeVar("T")
+
+#: Bytes of a cluster file, as they are and unpacked.
+LARGEST_FILE = 4 << 30
+#: Bytes of one answer of a server, unpacked.
+LARGEST_PAGE = 256 << 20
+#: Bytes of a policy or a kubeconfig, which people write.
+LARGEST_SETTINGS = 64 << 20
+#: Levels of a YAML document.
+DEEPEST = 64
+#: Nodes and characters that a YAML document may repeat by its aliases: a few lines can stand for billions.
+MOST_REPEATED = 1_000_000
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 20
+
+
+class Unreadable(ValueError):  # noqa: N818  said of a document
+    """A document is past a bound, or is not what it should be.
+
+    Attributes:
+        line: in the document, counted from 1; 0 where that is unknown.
+    """
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        self.line = line
+        super().__init__(message)
+
+
+def read_input(path: str, largest: int) -> bytes:
+    """Read a file, or standard input for `-`.
+
+    Raises:
+        OSError: it cannot be read.
+        Unreadable: it is larger than `largest` bytes, or standard input is closed.
+    """
+    if path != "-":
+        with Path(path).open("rb") as file:
+            return read_bounded(file, largest)
+    if sys.stdin is None or sys.stdin.closed:
+        raise Unreadable("standard input is closed")
+    return read_bounded(sys.stdin.buffer, largest)
+
+
+def read_bounded(stream: BinaryIO, largest: int) -> bytes:
+    """Read a stream to its end.
+
+    Raises:
+        Unreadable: it is larger than `largest` bytes.
+    """
+    chunks = []
+    size = 0
+    while chunk := stream.read(_CHUNK):
+        size += len(chunk)
+        check_size(size, largest)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def check_size(size: int, largest: int) -> None:
+    """Raise Unreadable for more bytes than are allowed."""
+    if size > largest:
+        raise Unreadable(f"it is larger than {_in_units(largest)}")
+
+
+def unpacked(content: bytes, largest: int) -> bytes:
+    """Return what gzip has packed, or the content itself where nothing is packed.
+
+    Raises:
+        Unreadable: it unpacks to more than `largest` bytes.
+        OSError, EOFError, zlib.error: it is damaged.
+    """
+    if not content.startswith(_GZIP_MAGIC):
+        return content
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        return read_bounded(file, largest)  # type: ignore[arg-type]  # it reads like any binary file
+
+
+def decode_json(content: bytes | msgspec.Raw, kind: type[T]) -> T:
+    """Decode JSON.
+
+    Raises:
+        Unreadable: it is not JSON, not of that shape, or nested too deep.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise Unreadable(in_words(error)) from error
+
+
+def in_words(error: Exception) -> str:
+    """Return what is wrong with a document that could not be decoded."""
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def check_yaml(events: Iterable[yaml.Event]) -> None:
+    """Look through the events of YAML before its nodes are composed.
+
+    Raises:
+        Unreadable: it is nested deeper than `DEEPEST`, contains itself, or repeats too much by aliases.
+        yaml.YAMLError: it is not YAML.
+    """
+    weights = _Weights()
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            weights.open(event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            weights.close()
+        elif isinstance(event, yaml.ScalarEvent):
+            weights.add(1 + len(event.value), event.anchor)
+        elif isinstance(event, yaml.AliasEvent):
+            weights.repeat(event)
+        elif isinstance(event, yaml.DocumentStartEvent):
+            weights = _Weights()
+
+
+class _Weights:
+    """How much each part of a document stands for: its nodes and characters, aliases written out."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str | None, float]] = []
+        self._anchored: dict[str, float] = {}
+        self._repeated = 0.0
+
+    def open(self, event: yaml.CollectionStartEvent) -> None:
+        if len(self._open) >= DEEPEST:
+            raise Unreadable(f"it is nested deeper than {DEEPEST} levels", _line(event))
+        if event.anchor:
+            self._anchored[event.anchor] = math.inf  # until it is closed: an alias in it would be without end
+        self._open.append((event.anchor, 1.0))
+
+    def close(self) -> None:
+        anchor, weight = self._open.pop()
+        self.add(weight, anchor)
+
+    def add(self, weight: float, anchor: str | None) -> None:
+        if anchor:
+            self._anchored[anchor] = weight
+        if self._open:
+            parent, so_far = self._open[-1]
+            self._open[-1] = (parent, so_far + weight)
+
+    def repeat(self, event: yaml.AliasEvent) -> None:
+        weight = self._anchored.get(event.anchor or "", 0.0)  # an unknown one is an error of YAML's own
+        self._repeated += weight
+        if self._repeated > MOST_REPEATED:
+            raise Unreadable("an alias contains itself, or aliases multiply", _line(event))
+        self.add(weight, None)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
+
+
+def _in_units(size: int) -> str:
+    return f"{size >> 30} GiB" if size >= 1 << 30 else f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"

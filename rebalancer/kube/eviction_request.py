@@ -1,0 +1,106 @@
+"""One pod's eviction: what is known of it between the first request and the verdict.
+
+    NOT_ASKED --no answer, or one that says nothing--> IN_DOUBT --granted, or the pod is seen gone--> DONE
+        |                                                 '--neither, and no time left--> IN_DOUBT (verdict: Unknown)
+        |--granted--> DONE
+        '--a definite no--> REFUSED
+
+A doubt is only ever settled by a grant or by the pod itself.  No other answer settles it, not even a definite no: that
+one is about the latest request, and an earlier one may have gone through, or still be on its way through the server.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from rebalancer.errors import ClusterError
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown, Verdict
+from rebalancer.kube.answers import Transient
+
+
+class State(Enum):
+    """What is known of an eviction."""
+
+    NOT_ASKED = "no request can have had an effect"
+    IN_DOUBT = "a request may have evicted the pod"
+    DONE = "the pod goes, by our request"
+    REFUSED = "the pod stays, or has gone without us"
+
+
+class Unclear(ClusterError):  # noqa: N818  named like the rest of the tree
+    """An answer that does not say what the server has done, and that no other try would better."""
+
+
+class EvictionRequest:
+    """See the module.
+
+    Args:
+        ask: asks for the eviction once and returns what a definite answer means; raises Transient if there is none
+            now, and Unclear if there will be none.
+        is_gone: looks at the pod and tells whether it is gone, replaced or terminating; False when that cannot be told.
+        is_gone_at_last: the same for the last time, so with more patience.
+
+    Attributes:
+        state: what is known.
+    """
+
+    def __init__(
+        self, ask: Callable[[], Verdict], is_gone: Callable[[], bool], is_gone_at_last: Callable[[], bool]
+    ) -> None:
+        self.state = State.NOT_ASKED
+        self._ask = ask
+        self._is_gone = is_gone
+        self._is_gone_at_last = is_gone_at_last
+
+    def attempt(self) -> Verdict:
+        """Ask once, unless a look at the pod settles an earlier doubt.
+
+        Raises:
+            Transient: another try may do better.
+            ClusterError: no other try would.
+        """
+        if self.state is State.IN_DOUBT and self._is_gone():
+            return self._done(GRANTED)
+        try:
+            verdict = self._ask()
+        except Transient as error:
+            if error.maybe_done:
+                self.state = State.IN_DOUBT
+            raise
+        except Unclear:
+            self.state = State.IN_DOUBT
+            raise
+        return self._heard(verdict)
+
+    def conclude(self, error: ClusterError) -> Verdict:
+        """Return what to make of a pod that is not asked for again, after the last look at it if there is a doubt.
+
+        Args:
+            error: why it is not.
+        """
+        if self.state is not State.IN_DOUBT:
+            self.state = State.REFUSED
+            return Failed(str(error))
+        if self._is_gone_at_last():
+            return self._done(GRANTED)
+        return Unknown(f"{error}; the pod may have been evicted all the same")
+
+    def _heard(self, verdict: Verdict) -> Verdict:
+        if verdict.granted:
+            return self._done(verdict)
+        if self.state is not State.IN_DOUBT:
+            self.state = State.REFUSED
+            return verdict
+        if verdict.gone:
+            return self._done(GRANTED)
+        raise Unclear(f"an earlier try had no clear answer, and this one was refused: {_words(verdict)}")
+
+    def _done(self, verdict: Verdict) -> Verdict:
+        self.state = State.DONE
+        return verdict
+
+
+def _words(verdict: Verdict) -> str:
+    match verdict:
+        case Refused(_, words) | Failed(words) | Unknown(words):
+            return words
+    return "granted"

@@ -1,0 +1,85 @@
+"""A look at one pod by name: is the pod that was asked for still there?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+import msgspec
+
+from rebalancer.errors import ClusterError
+from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
+from rebalancer.kube.client import Client
+from rebalancer.kube.patience import Deadline, Patience
+
+#: How long a look may take, and the last ones together; nothing else is asked for after the deadline or a signal.
+LOOK_SECONDS = 5.0
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str
+    deletion_timestamp: str | None = None
+
+
+class _Pod(msgspec.Struct):
+    kind: str
+    metadata: _Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class PodLook:
+    """Looks at a pod.
+
+    Attributes:
+        client: the API server.
+        path: of the pod.
+        uid: of the pod that was asked for; another one under its name means that it is gone.
+        patience: how the last looks follow each other.
+    """
+
+    client: Client
+    path: str
+    uid: str
+    patience: Patience
+
+    def is_gone(self) -> bool:
+        """Tell whether the pod is gone, replaced or terminating; False also where that cannot be told."""
+        return self._or_false(self._look)
+
+    def is_gone_at_last(self) -> bool:
+        """Tell the same after some seconds at most: a server may take its time with a request that it has taken."""
+        patience = replace(self.patience, seconds=LOOK_SECONDS)
+        return self._or_false(lambda: patience.tries()(self._demand_gone))
+
+    def _or_false(self, look: Callable[[], bool]) -> bool:
+        try:
+            return look()
+        except ClusterError:
+            return False
+
+    def _demand_gone(self) -> bool:
+        if not self._look():
+            raise Transient("the eviction is in doubt, and the pod is still there")
+        return True
+
+    def _look(self) -> bool:
+        answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.patience.clock))
+        if is_not_found(answer):
+            return True
+        if not answer.is_success:
+            raise error_of(answer, "GET", self.path)
+        return _is_leaving(answer.body, self.uid)
+
+
+def is_not_found(answer: Answer) -> bool:
+    """Tell whether the API server says that there is no such pod; a 404 of a proxy's says nothing."""
+    return answer.status == HTTPStatus.NOT_FOUND and bool(answer.explanation().kind)
+
+
+def _is_leaving(body: bytes, uid: str) -> bool:
+    try:
+        pod = msgspec.json.decode(body, type=_Pod)
+    except msgspec.DecodeError as error:
+        raise Rejected(f"the answer is not a pod: {error}") from error
+    if pod.kind != "Pod" or not pod.metadata.uid:
+        raise Rejected("the answer is not a pod")
+    return pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None

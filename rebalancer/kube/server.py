@@ -1,0 +1,61 @@
+"""The API server's address in a kubeconfig, and whether credentials may go there."""
+
+from dataclasses import replace
+
+from rebalancer.errors import NoCredentials
+from rebalancer.foreign.address import read_address, shown
+from rebalancer.kube.kubeconfig import Chosen, Document
+
+#: What in a kubeconfig's user makes the server know us.
+_CREDENTIALS = (
+    "token",
+    "tokenFile",
+    "username",
+    "password",
+    "exec",
+    "auth-provider",
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "client-key-data",
+)
+#: The name of our entry among a cluster's `extensions`, and its key.
+_EXTENSION = "rebalancer"
+_PERMISSION = "allowTokenOverHTTP"
+
+
+def addressed(chosen: Chosen) -> Chosen:
+    """Return the context with its server's address as it is to be used: no userinfo, no blanks.
+
+    Over plain http no credentials are sent, and no plugin is asked for any, unless the cluster's entry allows it:
+
+        extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]
+
+    Raises:
+        NoCredentials: the address cannot be used, or credentials would go over plain http.
+    """
+    server = str(chosen.cluster.get("server") or "")
+    place = f"{chosen.files}: the server of context {chosen.context!r}"
+    try:
+        address = read_address(server)
+    except ValueError:
+        raise NoCredentials(f"{place} is {shown(server)!r}, which is not an https:// address") from None
+    given = [key for key in _CREDENTIALS if chosen.user.get(key)]
+    if address.has_userinfo:
+        given.append("what the address has before its @")
+    if given and not address.is_encrypted and not _is_allowed(chosen.cluster):
+        raise NoCredentials(
+            f"{place} is {address.url}, and credentials ({given[0]}) are not sent over plain http: use https, "
+            f"or a user without credentials, or set {_PERMISSION} in the cluster's extension {_EXTENSION!r}"
+        )
+    return replace(chosen, cluster={**chosen.cluster, "server": address.url})
+
+
+def _is_allowed(cluster: Document) -> bool:
+    entries = cluster.get("extensions")
+    bodies = [
+        entry.get("extension")
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and entry.get("name") == _EXTENSION
+    ]
+    return any(isinstance(body, dict) and body.get(_PERMISSION) is True for body in bodies)

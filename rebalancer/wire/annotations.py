@@ -1,0 +1,62 @@
+"""The annotations that mean something here; the names are the descheduler's, the kubelet's and the scheduler's."""
+
+import msgspec
+
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+_YES = "true"
+#: What plainly means no, and needs no warning.
+_NO = ("false", "0", "no", "")
+_LONGEST_SHOWN = 40
+
+#: A text, null or not there.  Go reads null as an empty text, so an annotation that is null is there.
+_Text = str | msgspec.UnsetType | None
+
+
+class Annotations(msgspec.Struct, gc=False):
+    """Annotations of a pod."""
+
+    evict: str | None = msgspec.field(default=None, name=EVICT)
+    prefer_no_eviction: _Text = msgspec.field(
+        default=msgspec.UNSET, name="descheduler.alpha.kubernetes.io/prefer-no-eviction"
+    )
+    evict_only: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/request-evict-only")
+    in_progress: str | None = msgspec.field(default=None, name="descheduler.alpha.kubernetes.io/eviction-in-progress")
+    critical_pod: _Text = msgspec.field(default=msgspec.UNSET, name="scheduler.alpha.kubernetes.io/critical-pod")
+    config_mirror: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.mirror")
+    config_source: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.source")
+
+    @property
+    def evictable(self) -> bool:
+        """Whether the annotation `evict` says yes: `true`, in any case of letters."""
+        return self.evict is not None and self.evict.lower() == _YES
+
+    @property
+    def remark(self) -> str:
+        """What is odd about the annotation `evict`; empty if it plainly means yes or no."""
+        if self.evict is None or self.evictable or self.evict.strip().lower() in _NO:
+            return ""
+        return f"its annotation {EVICT} is {self.evict[:_LONGEST_SHOWN]!r}, which counts as no: only 'true' means yes"
+
+    @property
+    def avoids_eviction(self) -> bool:
+        """Whether the pod would rather stay, whatever the value."""
+        return self.prefer_no_eviction is not msgspec.UNSET
+
+    @property
+    def critical(self) -> bool:
+        """Whether the pod is marked as critical, whatever the value."""
+        return self.critical_pod is not msgspec.UNSET
+
+    @property
+    def mirror(self) -> bool:
+        """Whether the pod is the image of a static pod."""
+        return self.config_mirror is not msgspec.UNSET
+
+    @property
+    def static(self) -> bool:
+        """Whether the pod comes from anywhere but the API server."""
+        return self.config_source not in (msgspec.UNSET, "api")
+
+
+#: Their names.
+ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))

@@ -1,0 +1,41 @@
+"""What the tests need that a machine may lack: they are skipped there and say so, or fail where it is required.
+
+`REBALANCER_REQUIRE=prometheus,conformance` makes the lack of either an error before any test runs.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from tests import real_prometheus
+from tests.conformance import corpus
+from tests.conformance.summary import PROPERTY
+
+VARIABLE = "REBALANCER_REQUIRE"
+
+#: By name: why it is missing, in words; empty where it is there.
+_MISSING: Mapping[str, Callable[[], str]] = {"conformance": corpus.missing, "prometheus": real_prometheus.missing}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """End the run at its start where something required is missing."""
+    required = [each.strip() for each in os.environ.get(VARIABLE, "").split(",") if each.strip()]
+    for name in required:
+        if name not in _MISSING:
+            raise pytest.UsageError(f"{VARIABLE}: {name!r} is not known; it may name {', '.join(sorted(_MISSING))}")
+        if reason := _MISSING[name]():
+            raise pytest.UsageError(f"{VARIABLE} asks for {name}, but {reason}")
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Say at the end what was skipped, and why."""
+    skipped = [
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple) and PROPERTY not in dict(report.user_properties)
+    ]
+    for reason, count in sorted(Counter(skipped).items()):
+        terminalreporter.write_line(f"skipped: {count} test{'s' if count > 1 else ''}: {reason}")

@@ -1,0 +1,87 @@
+"""Random policies that are valid, over all strategies."""
+
+from random import Random
+from typing import Any
+
+Object = dict[str, Any]
+
+_USAGE = {"source": "KubernetesMetrics", "selection": "relief"}
+_STRATEGIES: tuple[tuple[str, str, tuple[Object, ...]], ...] = (
+    ("deschedule", "PodLifeTime", ({"maxPodLifeTimeSeconds": 200_000}, {"states": ["Pending", "Failed"]})),
+    ("deschedule", "RemoveFailedPods", ({"minPodLifetimeSeconds": 60}, {"reasons": ["Evicted"]})),
+    ("deschedule", "RemovePodsHavingTooManyRestarts", ({"podRestartThreshold": 5}, {"podRestartThreshold": 100})),
+    ("deschedule", "RemovePodsViolatingNodeTaints", ({}, {"includePreferNoSchedule": True})),
+    (
+        "deschedule",
+        "RemovePodsViolatingNodeAffinity",
+        (
+            {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]},
+            {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]},
+        ),
+    ),
+    ("deschedule", "RemovePodsViolatingInterPodAntiAffinity", ({},)),
+    ("balance", "RemoveDuplicates", ({}, {"excludeOwnerKinds": ["Job"]})),
+    (
+        "balance",
+        "RemovePodsViolatingTopologySpreadConstraint",
+        ({"constraints": ["DoNotSchedule", "ScheduleAnyway"]}, {"topologyBalanceNodeFit": False}),
+    ),
+    (
+        "balance",
+        "LowNodeUtilization",
+        (
+            {"thresholds": {"cpu": 20, "pods": 30}, "targetThresholds": {"cpu": 40, "pods": 50}},
+            {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": _USAGE},
+            {
+                "thresholds": {"cpu": 10},
+                "targetThresholds": {"cpu": 10},
+                "useDeviationThresholds": True,
+                "metricsUtilization": _USAGE,
+            },
+        ),
+    ),
+    (
+        "balance",
+        "HighNodeUtilization",
+        ({"thresholds": {"cpu": 40}}, {"thresholds": {"cpu": 40}, "metricsUtilization": _USAGE}),
+    ),
+)
+_EVICTOR: tuple[Object, ...] = (
+    {"nodeFit": True},
+    {"minReplicas": 3},
+    {"minPodAge": "48h"},
+    {"labelSelector": {"matchLabels": {"tier": "x"}}},
+    {"noEvictionPolicy": "Mandatory"},
+    {"priorityThreshold": {"value": 10}},
+    {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage", "DaemonSetPods", "FailedBarePods"]}},
+    {"podProtections": {"extraEnabled": ["PodsWithoutPDB"]}},
+)
+
+
+def policy(dice: Random) -> Object:
+    """Return a policy of one or two profiles, with limits or without."""
+    limits = {
+        f"maxNoOfPodsToEvict{each}": dice.randint(0, 6) for each in ("PerNode", "PerNamespace", "Total") if _maybe(dice)
+    }
+    return {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "metricsProviders": [{"source": "KubernetesMetrics"}],
+        **limits,
+        "profiles": [_profile(dice, f"profile{number}") for number in range(dice.choice((1, 1, 2)))],
+    }
+
+
+def _profile(dice: Random, name: str) -> Object:
+    chosen = dice.sample(_STRATEGIES, dice.randint(1, 4))
+    evictor = {key: value for each in dice.sample(_EVICTOR, dice.randint(0, 3)) for key, value in each.items()}
+    configs = [{"name": strategy, "args": dice.choice(args)} for _, strategy, args in chosen]
+    points = {
+        point: {"enabled": [strategy for where, strategy, _ in chosen if where == point]}
+        for point in ("deschedule", "balance")
+    }
+    return {"name": name, "pluginConfig": [{"name": "DefaultEvictor", "args": evictor}, *configs], "plugins": points}
+
+
+def _maybe(dice: Random) -> bool:
+    return dice.random() < 1 / 2

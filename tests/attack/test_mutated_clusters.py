@@ -1,0 +1,80 @@
+"""Random clusters and random policies: a dry run tells the truth, order is no matter, and limits and PDBs hold."""
+
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.attack.random_clusters import cluster
+from tests.attack.random_policies import policy
+from tests.attack.seeds import seeds
+from tests.fake_api_server import _covers
+
+
+@pytest.mark.parametrize("seed", seeds(100))
+def test_a_live_run_does_what_the_dry_run_said_and_no_more_than_it_may(rebalancer, server, seed):
+    """The same pods in the same order and the same refusals, within the limits and the PDBs."""
+    dice = Random(seed)
+    objects, rules = cluster(dice), policy(dice)
+    for each in objects:
+        server.add(json.loads(json.dumps(each)))  # the server counts its PDBs down
+
+    dry = rebalancer.run(server, rules, "--dry-run")
+    assert server.evicted == []
+    live = rebalancer.run(server, rules)
+
+    assert (dry.exit_code, live.exit_code) == (0, 0), [each.get("error") for each in dry.report["strategies"]]
+    assert server.evicted == live.evicted() == dry.evicted()
+    assert refusals(live) == refusals(dry)
+    assert len(server.sent("POST", "*/eviction")) == len(server.evicted)
+    assert not list(exceeded(objects, rules, server.evicted))
+
+
+def refusals(outcome):
+    """Who was refused what, by whom; the words may tell an age, which grows from run to run."""
+    return [{**each, "reason": ""} for each in outcome.report["refusals"]]
+
+
+def exceeded(objects, rules, evicted):
+    """Yield each limit and PDB that these evictions exceed, by rules told here once more."""
+    pods = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in of_kind(objects, "Pod")}
+    gone = [pods[name] for name in evicted]
+    no_limit = len(evicted)
+    if len(gone) > rules.get("maxNoOfPodsToEvictTotal", no_limit):
+        yield "total"
+    for node, count in Counter(pod["spec"]["nodeName"] for pod in gone).items():
+        if count > rules.get("maxNoOfPodsToEvictPerNode", no_limit):
+            yield node
+    for namespace, count in Counter(pod["metadata"]["namespace"] for pod in gone).items():
+        if count > rules.get("maxNoOfPodsToEvictPerNamespace", no_limit):
+            yield namespace
+    healthy = [pod for pod in gone if pod["status"]["containerStatuses"][0]["ready"]]
+    for pdb in of_kind(objects, "PodDisruptionBudget"):
+        if sum(_covers(pdb, pod) for pod in healthy) > pdb["status"]["disruptionsAllowed"]:
+            yield pdb["metadata"]["name"]
+
+
+def of_kind(objects, kind):
+    return [each for each in objects if each["kind"] == kind]
+
+
+@pytest.mark.parametrize("seed", seeds(100))
+def test_the_order_of_a_file_changes_nothing(rebalancer, tmp_path, seed):
+    """The same objects in another order give the same report, to the letter."""
+    dice = Random(seed)
+    objects, rules = cluster(dice), policy(dice)
+    path = tmp_path / "cluster.json"
+    reports = []
+    for _ in range(3):
+        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+        command = ("run", "--policy", rebalancer.policy(rules), "--snapshot", path, "--output", "json")
+        outcome = rebalancer(*command)
+        assert outcome.exit_code == 0, outcome.stdout
+        report = outcome.report
+        for each in report["strategies"]:
+            del each["seconds"]
+        reports.append(report)
+        dice.shuffle(objects)
+
+    assert reports[0] == reports[1] == reports[2]

@@ -1,0 +1,170 @@
+"""A protection that is spelled wrongly still protects: objects with wrong values, through reading and deciding.
+
+`REBALANCER_ATTACK` multiplies the number of attempts.
+"""
+
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.errors import UsageError
+from rebalancer.wire.collect import Collection, add_document
+from tests.attack.protected_objects import MISSING, PROTECTIONS, WRONG, Document, Protection, at, paths, pod, spoiled
+from tests.make import NOW, decide, evicted
+from tests.unit.engine.stand_ins import Greedy, Polite
+from tests.unit.wire.documents import page
+
+ATTEMPTS = 60 * int(os.environ.get("REBALANCER_ATTACK", "1"))
+attack = settings(max_examples=ATTEMPTS, derandomize=True, database=None)
+
+AMOUNTS = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+
+
+def node(name: str) -> Document:
+    conditions = [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-15T11:59:00Z"}]
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {"unschedulable": False, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": AMOUNTS,
+            "capacity": AMOUNTS,
+            "conditions": conditions,
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "nodeInfo": {"kubeletVersion": "v1.35.0"},
+        },
+    }
+
+
+def other_pod() -> Document:
+    """A replica that nothing protects, and that no PDB selects."""
+    return pod(name="other", uid="u-other", labels={"app": "other"})
+
+
+def live(objects: dict[str, list[Any]]) -> Cluster:
+    """Read the objects as pages of an API server."""
+    collection = Collection()
+    for kind, items in objects.items():
+        folder = collection.folder(kind)
+        assert folder.fold(page(items, kind)) == ""
+        collection.take(kind, folder)
+    return Cluster(collection.snapshot(NOW))
+
+
+def offline(objects: dict[str, list[Any]]) -> Cluster:
+    """Read the objects as a file's one list of objects, each with its kind."""
+    items = [
+        {"kind": kind, **each} if isinstance(each, dict) else each for kind, all_ in objects.items() for each in all_
+    ]
+    collection = Collection()
+    add_document(collection, json.dumps({"kind": "List", "items": items}).encode())
+    return Cluster(collection.snapshot(NOW))
+
+
+def everything(protection: Protection, changed: dict[str, Document]) -> dict[str, list[Any]]:
+    """The protecting objects, some of them changed, in a cluster in which the pod could go."""
+    objects: dict[str, list[Any]] = {kind: [each] for kind, each in {**protection.objects, **changed}.items()}
+    objects["Pod"].append(other_pod())
+    objects["Node"] = [node("n1"), node("n2")]
+    objects.setdefault("PodDisruptionBudget", [])
+    return objects
+
+
+def gone(on: Cluster, protection: Protection) -> list[str]:
+    """Names of the pods that go when everything is asked for; a run that ends with an error evicts nothing."""
+    try:
+        strategies = (Polite(),) if protection.asked_first else (Greedy(), Polite())
+        ledger = decide(on, *strategies, evictor=protection.evictor)
+    except UsageError:
+        return []
+    assert not any(run.error for run in ledger.runs)
+    return evicted(ledger)
+
+
+@pytest.mark.parametrize("name", PROTECTIONS)
+def test_a_sound_object_protects(name: str) -> None:
+    """The ground that the attack stands on."""
+    protection = PROTECTIONS[name]
+
+    for read in (live, offline):
+        assert "a" not in gone(read(everything(protection, {})), protection)
+
+
+def test_without_a_protection_the_pod_would_go() -> None:
+    """Else the attack would show nothing."""
+    protection = Protection({"Pod": pod()})
+
+    for read in (live, offline):
+        assert sorted(gone(read(everything(protection, {})), protection)) == ["a", "other"]
+
+
+@pytest.mark.parametrize("name", PROTECTIONS)
+@pytest.mark.parametrize("read", [live, offline])
+@attack
+@given(data=st.data())
+def test_a_protection_with_a_wrong_value_still_protects(name: str, read: Any, data: st.DataObject) -> None:
+    """Whatever stands where, up to two at a time: nothing raises, and the pod goes only if it well may."""
+    protection = PROTECTIONS[name]
+    changed: dict[str, Document] = {}
+    lifted = False
+    for _ in range(data.draw(st.sampled_from((1, 1, 2)))):
+        kind = data.draw(st.sampled_from(sorted(protection.objects)))
+        document = changed.get(kind, protection.objects[kind])
+        places = list(paths(document))
+        if not places:
+            continue
+        path, new = data.draw(st.sampled_from(places)), data.draw(st.sampled_from(WRONG))
+        note(f"{kind} {path}: {at(document, path)!r} -> {'(nothing)' if new is MISSING else repr(new)}")
+        lifted = lifted or protection.is_lifted(kind, path, new)
+        changed[kind] = spoiled(document, path, new)
+
+    names = gone(read(everything(protection, changed)), protection)
+
+    assert lifted or "a" not in names
+
+
+@attack
+@given(
+    kind=st.sampled_from(("Node", "Pod", "Namespace", "PodDisruptionBudget", "PriorityClass", "PersistentVolumeClaim")),
+    item=st.sampled_from([each for each in WRONG if each is not MISSING]),
+    part=st.sampled_from(("", "metadata", "spec", "status")),
+)
+def test_what_is_no_object_at_all_takes_no_protection_away(kind: str, item: Any, part: str) -> None:
+    """Beside a sound PDB or instead of one; a list of such things is read all the same."""
+    protection = PROTECTIONS["a pod under a PDB"]
+    objects = everything(protection, {})
+    objects.setdefault(kind, []).append({part: item} if part else item)
+
+    assert "a" not in gone(live(objects), protection)
+
+
+@attack
+@given(data=st.data())
+def test_a_node_with_a_wrong_value_takes_part_in_nothing(data: st.DataObject) -> None:
+    """It is either read in full, or neither source nor destination, and its pods stay."""
+    sound = node("n1")
+    path, new = data.draw(st.sampled_from(list(paths(sound)))), data.draw(st.sampled_from(WRONG))
+    note(f"{path}: {new!r}")
+    protection = Protection({"Pod": pod()})
+    objects = everything(protection, {}) | {"Node": [spoiled(sound, path, new), node("n2"), node("n3")]}
+
+    on = live(objects)
+    unread = [each for each in on.snapshot.nodes if each.problem]
+    names = gone(on, protection)
+
+    if unread or not has_node(on, "n1"):
+        assert not has_node(on, "n1", ready=True)
+    if unread:
+        assert "a" not in names
+        assert len(on.snapshot.warnings) == 1
+        assert not any(on.fits(each, one) for each in on.snapshot.pods for one in unread)
+
+
+def has_node(on: Cluster, name: str, *, ready: bool = False) -> bool:
+    nodes: tuple[Node, ...] = on.ready_nodes if ready else on.snapshot.nodes
+    return any(each.name == name for each in nodes)

@@ -1,0 +1,195 @@
+"""Whole runs against an API server that answers at random (see `whims`).
+
+150 of them, each from a seed of its own.  REBALANCER_ATTACK=10 runs ten times as many, and `make test` the 150.
+"""
+
+import json
+import logging
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebalancer.app.options import Options
+from rebalancer.app.run import run
+from rebalancer.errors import ClusterError, Interrupted
+from rebalancer.kube.patience import Patience
+from tests.attack.whims import ANNOTATIONS, Time, Whims
+from tests.fake_api_server import FakeApiServer
+from tests.functional.objects import node, pdb, pod, policy
+
+RUNS = 150 * int(os.environ.get("REBALANCER_ATTACK", "1"))
+CHUNKS = 10
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster, a policy for it, and a deadline."""
+
+    objects: list[Object]
+    limits: Mapping[str, int]
+    deadline: float
+
+    @property
+    def pods(self) -> list[Object]:
+        return [each for each in self.objects if each["kind"] == "Pod"]
+
+    def policy(self) -> Object:
+        old = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
+        restarts = ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1})
+        rules = policy(old, restarts, **self.limits)
+        again = {**rules["profiles"][0], "name": "again"}
+        return {**rules, "profiles": [*rules["profiles"], again]}
+
+
+def scene(choice: random.Random) -> Scene:
+    """Pods in two namespaces on three nodes, some of them protected, some in progress, some under a PDB."""
+    pods = [_pod(choice, number) for number in range(choice.randint(3, 9))]
+    apps = [(app, namespace) for app in ("web", "db") for namespace in ("one", "two") if choice.random() < 0.5]
+    budgets = [pdb(app, allowed=choice.choice((0, 1, 2, 2)), app=app, namespace=namespace) for app, namespace in apps]
+    names = ("maxNoOfPodsToEvictTotal", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
+    limits = {name: choice.choice((0, 1, 2, 3, 4, 6)) for name in names if choice.random() < 0.5}
+    deadline = choice.choice((5, 30, 120, 300))
+    return Scene([node("n1"), node("n2"), node("n3"), *pods, *budgets], limits, deadline)
+
+
+def _pod(choice: random.Random, number: int) -> Object:
+    made = pod(
+        f"p{number}",
+        choice.choice(("n1", "n2")),
+        namespace=choice.choice(("one", "two")),
+        owner=choice.choice(("web", "db", "cron")),
+        age=1000 - number,
+        restarts=choice.choice((0, 5)),
+    )
+    if choice.random() < 0.2:
+        made["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    if choice.random() < 0.1:
+        made["metadata"]["annotations"] = {
+            f"{ANNOTATIONS}/request-evict-only": "",
+            f"{ANNOTATIONS}/eviction-in-progress": "",
+        }
+    return made
+
+
+def is_protected(each: Object) -> bool:
+    return bool(each["spec"].get("volumes") or in_progress(each))
+
+
+def in_progress(each: Object) -> bool:
+    return bool(each["metadata"].get("annotations"))
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """A run warns of every try; thousands of them are no news."""
+    logger = logging.getLogger("rebalancer")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_whatever_the_server_answers(chunk: int, tmp_path: Path) -> None:
+    """No limit and no PDB is exceeded, no protected pod goes, nothing is late, and the report has all that went."""
+    for seed in range(chunk, RUNS, CHUNKS):
+        assert faults(seed, tmp_path) == [], f"seed {seed}"
+
+
+def faults(seed: int, folder: Path) -> list[str]:
+    """Run once and return what is wrong with it."""
+    choice = random.Random(seed)
+    there, time = scene(choice), Time()
+    with FakeApiServer(there.objects) as server:
+        # The signal is a real one; it comes while the program waits for the answer to an eviction.
+        whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
+        whims.begin()
+        report = _report(there, server, folder, Patience(clock=time.clock, sleep=time.sleep))
+        whims.finish()
+    return [*_beyond_limits(there, whims.went), *_misdeeds(there, whims, report)]
+
+
+def _report(there: Scene, server: FakeApiServer, folder: Path, patience: Patience) -> Object:
+    path = folder / "policy.yaml"
+    path.write_text(json.dumps(there.policy()))
+    kubeconfig = str(server.kubeconfig(folder))
+    options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline)
+    try:
+        return run(options, lambda *_: None, patience).report
+    except (ClusterError, Interrupted):
+        return {"evictions": [], "unknown": []}
+
+
+def _beyond_limits(there: Scene, went: Iterable[str]) -> Iterator[str]:
+    """Yield limits and PDBs that were exceeded; evictions still in progress from before count too."""
+    pods = {each["metadata"]["uid"]: each for each in there.pods}
+    counted = [pods[uid] for uid in {*went, *(uid for uid, each in pods.items() if in_progress(each))}]
+    per_node = Counter(each["spec"]["nodeName"] for each in counted)
+    per_namespace = Counter(each["metadata"]["namespace"] for each in counted)
+    running = Counter(each["metadata"]["namespace"] for each in pods.values() if in_progress(each))
+    nodes = Counter(each["spec"]["nodeName"] for each in pods.values() if in_progress(each))
+    counts = {
+        "maxNoOfPodsToEvictTotal": [(len(counted), sum(running.values()))],
+        "maxNoOfPodsToEvictPerNode": [(count, nodes[name]) for name, count in per_node.items()],
+        "maxNoOfPodsToEvictPerNamespace": [(count, running[name]) for name, count in per_namespace.items()],
+    }
+    for name, limit in there.limits.items():
+        # More may be in progress than this policy would have let go; then nothing else may.
+        if any(count > max(limit, before) for count, before in counts[name]):
+            yield f"{name} is {limit}, and {counts[name]} went"
+    for each in there.objects:
+        if each["kind"] == "PodDisruptionBudget":
+            selected = [one for one in counted if _covers(each, one)]
+            before = sum(1 for one in selected if in_progress(one))
+            if len(selected) > max(each["status"]["disruptionsAllowed"], before):
+                yield f"{len(selected)} pods of PDB {each['metadata']['name']}"
+
+
+def _covers(budget: Object, each: Object) -> bool:
+    labels = budget["spec"]["selector"]["matchLabels"]
+    same = budget["metadata"]["namespace"] == each["metadata"]["namespace"]
+    return same and labels["app"] == each["metadata"]["labels"]["app"]
+
+
+def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
+    reported = [each["uid"] for each in (*report["evictions"], *report["unknown"])]
+    protected = {each["metadata"]["uid"] for each in there.pods if is_protected(each)}
+    if missing := set(whims.went) - set(reported):
+        yield f"not in the report: {missing}"
+    if len(set(reported)) != len(reported):
+        yield f"more than once in the report: {reported}"
+    if asked := protected & set(whims.asked):
+        yield f"protected: {asked}"
+    if whims.late:
+        yield f"asked for after the end: {whims.late}"
+    if unasked := set(reported) - set(whims.asked):
+        yield f"never asked for: {unasked}"
+
+
+def test_the_attack_reaches_what_it_is_about(tmp_path: Path) -> None:
+    """Else it would prove nothing: pods go, doubts stay, limits are met, runs are interrupted and out of time."""
+    seen: Counter[str] = Counter()
+    for seed in range(0, RUNS, max(1, RUNS // 60)):
+        choice = random.Random(seed)
+        there, time = scene(choice), Time()
+        with FakeApiServer(there.objects) as server:
+            whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
+            whims.begin()
+            report = _report(there, server, tmp_path, Patience(clock=time.clock, sleep=time.sleep))
+        seen["evicted"] += len(report["evictions"])
+        seen["background"] += sum(each["background"] for each in report["evictions"])
+        seen["unknown"] += len(report["unknown"])
+        seen["refused"] += len(report.get("refusals", ()))
+        seen["interrupted"] += any("SIGTERM" in each for each in report.get("warnings", ()))
+        seen["late"] += any("deadline" in each for each in report.get("warnings", ()))
+
+    assert all(seen[each] for each in ("evicted", "background", "unknown", "refused", "interrupted", "late")), seen

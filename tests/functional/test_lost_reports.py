@@ -1,0 +1,166 @@
+"""A report that cannot be written loses nothing that was done."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a file that is always full")
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+def closed_pipe():
+    """Return the writing end of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+@needs_full
+@pytest.mark.parametrize("output", ["table", "yaml"])
+def test_a_live_run_on_a_full_disk(two, rebalancer, output):
+    """One line says which pods went; and since pods went, a Job must not do it again."""
+    with FULL.open("w") as full:
+        arguments = (*rebalancer.arguments(two, policy(OLD)), "--output", output)
+        outcome = finish(rebalancer.start(*arguments, stdout=full))
+
+    assert two.evicted == ["default/a", "default/b"]
+    assert outcome.exit_code == 0
+    assert outcome.stderr.splitlines()[-1] == (
+        "Error: the report cannot be written: No space left on device; evicted: default/a, default/b"
+    )
+
+
+def test_a_live_run_that_nobody_listens_to(two, rebalancer):
+    """A pipe whose reader is gone: the same."""
+    pipe = closed_pipe()
+    outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=pipe))
+    os.close(pipe)
+
+    assert outcome.exit_code == 0
+    assert outcome.stderr.endswith("Broken pipe; evicted: default/a, default/b\n")
+
+
+def test_a_live_run_whose_output_was_closed_at_start(two, rebalancer):
+    """`>&-` in a shell."""
+    arguments = rebalancer.arguments(two, policy(OLD))
+    outcome = finish(rebalancer.start(*arguments, preexec_fn=lambda: os.close(1)))
+
+    assert outcome.exit_code == 0
+    assert outcome.stderr.endswith("standard output is closed; evicted: default/a, default/b\n")
+
+
+@needs_full
+def test_where_nothing_was_evicted_a_lost_report_is_an_error(two, rebalancer):
+    """Exit code 1: whoever runs it again does no harm."""
+    two.forbid("create", "pods/eviction")
+    with FULL.open("w") as full:
+        outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=full))
+        dry = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--dry-run", stdout=full))
+
+    assert outcome.exit_code == dry.exit_code == 1
+    assert outcome.stderr.endswith("No space left on device; evicted: nothing\n")
+    assert dry.stderr.endswith("No space left on device\n")
+
+
+@needs_full
+def test_where_nothing_at_all_can_be_written_the_exit_code_still_tells(two, rebalancer):
+    """Standard error is full too."""
+    with FULL.open("w") as full:
+        outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=full, stderr=full))
+
+    assert outcome.exit_code == 0
+    assert two.evicted == ["default/a", "default/b"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii:strict", "latin-1"])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_character_that_the_encoding_lacks_is_written_as_ascii(two, rebalancer, encoding, output):
+    """A webhook's words in another script; the report is there, whole."""
+    two.fail("POST", "*/a/eviction", status=400, message='admission webhook "w" denied the request: 禁止…')
+    talking = replace(rebalancer, environment={"PYTHONIOENCODING": encoding})
+
+    process = talking.start(*talking.arguments(two, policy(OLD)), "--output", output)
+    outcome = finish(process)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "default/b" in outcome.stdout or '"name": "b"' in outcome.stdout
+    assert "\\u7981\\u6b62" in outcome.stdout
+
+
+def test_nobody_reads_a_dry_run_to_its_end(two, rebalancer):
+    """`| head`: whoever read it has seen enough, and needs no message."""
+    pipe = closed_pipe()
+    outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--dry-run", stdout=pipe))
+    os.close(pipe)
+
+    assert (outcome.exit_code, outcome.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", [("--policy", "-", "--snapshot", "x"), ("--policy", "demo", "--snapshot", "-")])
+def test_a_closed_standard_input_is_said(rebalancer, arguments):
+    """`<&-` in a shell: exit code 2 in a line, wherever standard input is asked for."""
+    outcome = finish(rebalancer.start("run", *arguments, preexec_fn=lambda: os.close(0)))
+
+    assert outcome.exit_code == 2
+    assert "standard input is closed" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_question_without_standard_input(two, rebalancer):
+    """Nobody can answer: the cluster has to be named."""
+    variables = {"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))}
+    at_home = replace(rebalancer, environment=variables)
+
+    outcome = finish(at_home.start("run", "--policy", at_home.policy(policy(OLD)), preexec_fn=lambda: os.close(0)))
+
+    assert outcome.exit_code == 2
+    assert "say so with --context" in outcome.stderr
+    assert two.requests == []
+
+
+EVIL = "x\x1b[31m\u202ehidden\x07\u200b"
+SHOWN = "x\\x1b[31m\\u202ehidden\\x07\\u200b"
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_what_a_server_says_reaches_no_terminal_unescaped(two, rebalancer, output):
+    """In the report and in logs at their most talkative, piped."""
+    two.fail("POST", "*/a/eviction", status=400, message=f'admission webhook "w" denied the request: {EVIL}')
+
+    arguments = (*rebalancer.arguments(two, policy(OLD)), "--output", output, "-v", "2")
+    outcome = finish(rebalancer.start(*arguments))
+
+    for text in (outcome.stdout, outcome.stderr):
+        assert set(text) - {"\n"} == {each for each in text if each.isprintable()}
+    assert SHOWN in outcome.stderr
+    if output == "table":
+        assert SHOWN in outcome.stdout
+    if output == "json":
+        (refused,) = json.loads(outcome.stdout)["refusals"]
+        assert EVIL in refused["reason"]
+
+
+def test_the_name_of_a_context_is_shown_escaped(two, rebalancer):
+    """In the question before a live run and in errors."""
+    path = two.kubeconfig(rebalancer.folder, context=EVIL)
+    at_home = replace(rebalancer, environment={"KUBECONFIG": str(path)})
+
+    outcome = at_home("run", "--policy", at_home.policy(policy(OLD)))
+
+    assert outcome.exit_code == 2
+    assert SHOWN in outcome.stderr
+    assert EVIL not in outcome.stderr

@@ -1,0 +1,273 @@
+"""What `rebalancer snapshot` writes, what it leaves in the cluster, and how the file comes about."""
+
+import json
+import re
+import signal
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from kubernetes import client as api
+
+from rebalancer.app.kept import kept, kept_fields
+from rebalancer.wire import annotations, metrics, objects, pods
+from tests.functional.objects import old_pods, two_nodes_with
+from tests.functional.program import finish
+from tests.functional.test_interruption import arrival
+
+CANARY = "canary of "
+MODELS = {
+    "Node": "V1Node",
+    "Pod": "V1Pod",
+    "PodDisruptionBudget": "V1PodDisruptionBudget",
+    "Namespace": "V1Namespace",
+    "PriorityClass": "V1PriorityClass",
+    "PersistentVolumeClaim": "V1PersistentVolumeClaim",
+}
+WIRES = {
+    "Node": objects.NodeWire,
+    "Pod": pods.PodWire,
+    "PodDisruptionBudget": objects.BudgetWire,
+    "Namespace": objects.NamespaceWire,
+    "PriorityClass": objects.PriorityClassWire,
+    "PersistentVolumeClaim": objects.ClaimWire,
+    "NodeMetrics": metrics.NodeMetricsWire,
+    "PodMetrics": metrics.PodMetricsWire,
+}
+_METADATA = {
+    "metadata.creationTimestamp",
+    "metadata.deletionTimestamp",
+    "metadata.labels.key",
+    "metadata.labels.key=",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+}
+_CONTAINER = {"image", "name", "ports.protocol", "resources.claims.name", "resources.claims.request", "restartPolicy"}
+_QUANTITIES = {f"resources.{group}.key{end}" for group in ("limits", "requests") for end in ("", "=")}
+#: Every text that may come through, by kind, and below `ANYTHING_BELOW`: rules of placement are made of labels.
+MAY_COME = {
+    "Node": {
+        "spec.taints.effect",
+        "spec.taints.key",
+        "spec.taints.value",
+        *(f"status.{group}.key{end}" for group in ("allocatable", "capacity") for end in ("", "=")),
+        "status.addresses.address",
+        "status.addresses.type",
+        *(f"status.conditions.{each}" for each in ("reason", "status", "type", "lastHeartbeatTime")),
+        "status.conditions.lastTransitionTime",
+        "status.nodeInfo.kubeletVersion",
+    },
+    "Pod": {
+        *(f"metadata.ownerReferences.{each}" for each in ("apiVersion", "kind", "name", "uid")),
+        *(f"spec.{group}.{each}" for group in ("containers", "initContainers") for each in _CONTAINER | _QUANTITIES),
+        "spec.nodeName",
+        "spec.nodeSelector.key",
+        "spec.nodeSelector.key=",
+        "spec.overhead.key",
+        "spec.overhead.key=",
+        "spec.priorityClassName",
+        "spec.resourceClaims.name",
+        "spec.resources.claims.name",
+        "spec.resources.claims.request",
+        *(f"spec.{each}" for each in _QUANTITIES),
+        "spec.schedulerName",
+        "spec.volumes.name",
+        "spec.volumes.persistentVolumeClaim.claimName",
+        *(f"status.conditions.{each}" for each in ("reason", "status", "type", "lastTransitionTime")),
+        *(
+            f"status.{group}Statuses.{each}"
+            for group in ("container", "ephemeralContainer", "initContainer")
+            for each in ("name", "state.terminated.reason", "state.waiting.reason")
+        ),
+        "status.phase",
+        "status.qosClass",
+        "status.reason",
+        "status.startTime",
+    },
+    "PodDisruptionBudget": {
+        "spec.minAvailable",
+        "spec.maxUnavailable",
+        "spec.selector.matchExpressions.key",
+        "spec.selector.matchExpressions.operator",
+        "spec.selector.matchExpressions.values",
+        "spec.selector.matchLabels.key",
+        "spec.selector.matchLabels.key=",
+        "spec.unhealthyPodEvictionPolicy",
+        "status.disruptedPods.key",
+        "status.disruptedPods.key=",
+    },
+    "Namespace": set(),
+    "PriorityClass": set(),
+    "PersistentVolumeClaim": {"spec.storageClassName"},
+}
+ANYTHING_BELOW = ("spec.affinity.", "spec.tolerations.", "spec.topologySpreadConstraints.")
+
+
+def every_field(model: str, path: str = "") -> Any:
+    """Return an object of the API with each of its fields filled, each text a canary that names its path."""
+    if several := re.fullmatch(r"[Ll]ist\[(.*)\]", model):
+        return [every_field(several[1], path)]
+    if named := re.fullmatch(r"[Dd]ict[\[(]str, (.*)[\])]", model):
+        return {f"{CANARY}{path}.key": every_field(named[1], f"{path}.key=")}
+    if model in ("str", "object", "datetime"):
+        return f"{CANARY}{path}"
+    if model in ("int", "float", "bool"):
+        return {"int": 1, "float": 1.5, "bool": True}[model]
+    kind = getattr(api, model)
+    return {
+        key: every_field(kind.openapi_types[name], f"{path}.{key}".removeprefix("."))
+        for name, key in kind.attribute_map.items()
+    }
+
+
+def canaries(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from canaries(key)
+            yield from canaries(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from canaries(each)
+    elif isinstance(value, str) and value.startswith(CANARY):
+        yield value.removeprefix(CANARY)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_of_all_texts_of_an_object_these_alone_come_through(kind):
+    """Every field of the kind is filled with a text of its own; the list of those that may leave is in this test."""
+    whole = every_field(MODELS[kind])
+
+    came = {each for each in canaries(kept(whole, kept_fields()[kind])) if not each.startswith(ANYTHING_BELOW)}
+
+    allowed = MAY_COME[kind] | _METADATA
+    assert came == allowed, (came - allowed, allowed - came)
+    assert len(set(canaries(whole))) > len(came)
+
+
+@pytest.mark.parametrize("shape", [["canary of x"], {"canary of x": "canary of x"}, "canary of x"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_what_has_the_wrong_shape_tells_nothing(kind, shape):
+    """A spec that is a list, or a name that is a map: emptied, and so still malformed."""
+    fields = kept_fields()[kind]
+
+    assert list(canaries(kept({"metadata": {"name": {"a": shape}}, "spec": [shape], "status": shape}, fields))) == []
+    assert list(canaries(kept(shape if isinstance(shape, str) else [shape], fields))) == []
+
+
+@pytest.mark.parametrize("kind", WIRES)
+def test_whatever_is_read_of_an_object_is_kept(kind):
+    """A field that a decision looks at and a snapshot lacks would make an offline run differ from a live one."""
+    lost = [path for path in read_paths(WIRES[kind]) if not is_kept(path, kept_fields()[kind])]
+
+    assert lost == []
+
+
+def read_paths(wire: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each field that a wire struct decodes."""
+    found = msgspec.inspect.type_info(wire) if isinstance(wire, type) else wire
+    if isinstance(found, msgspec.inspect.UnionType):
+        for each in found.types:
+            yield from read_paths(each, path)
+    elif isinstance(found, msgspec.inspect.ListType):
+        yield from read_paths(found.item_type, path)
+    elif isinstance(found, msgspec.inspect.StructType):
+        for each in found.fields:
+            yield from read_paths(each.type, (*path, each.encode_name))
+    elif not isinstance(found, msgspec.inspect.NoneType):
+        yield path
+
+
+def is_kept(path: tuple[str, ...], fields: Any) -> bool:
+    if "*" in fields or not path:
+        return True
+    return path[0] in fields and is_kept(path[1:], fields[path[0]])
+
+
+def test_annotations_that_mean_something_are_kept():
+    """And no others."""
+    told = dict.fromkeys(annotations.ANNOTATIONS, "yes")
+
+    whole = {"metadata": {"annotations": {**told, "kubectl.kubernetes.io/last-applied-configuration": "secret"}}}
+
+    assert kept(whole, kept_fields()["Pod"]) == {"metadata": {"annotations": told}}
+
+
+def write(server, rebalancer, file):
+    return rebalancer("snapshot", "--kubeconfig", server.kubeconfig(rebalancer.folder), "--output", file)
+
+
+def test_a_snapshot_is_for_its_owner_alone(server, rebalancer):
+    """Mode 0600, also where a file with another mode stood before; and nothing else is left in the folder."""
+    for each in two_nodes_with(*old_pods("a")):
+        server.add(each)
+    file = rebalancer.folder / "folder" / "cluster.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    file.chmod(0o644)
+
+    assert write(server, rebalancer, file).exit_code == 0
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_link_keeps_being_one(server, rebalancer):
+    """The file that it points to is replaced."""
+    for each in two_nodes_with():
+        server.add(each)
+    file, link = rebalancer.folder / "file.json", rebalancer.folder / "link.json"
+    link.symlink_to(file)
+
+    assert write(server, rebalancer, link).exit_code == 0
+
+    assert link.is_symlink()
+    assert json.loads(file.read_text())["kind"] == "List"
+
+
+def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
+    """Whole, and nothing beside it: SIGTERM while the last list is read ends the program with 143."""
+    for each in two_nodes_with():
+        server.add(each)
+    file = rebalancer.folder / "folder" / "cluster.json"
+    file.parent.mkdir()
+    file.write_text("the old one")
+    asked = arrival(server, "GET", "*/persistentvolumeclaims")
+    server.stall("GET", "*/persistentvolumeclaims")
+
+    kubeconfig = server.kubeconfig(rebalancer.folder)
+    process = rebalancer.start("snapshot", "--kubeconfig", kubeconfig, "--output", file)
+    asked.wait(30)
+    process.send_signal(signal.SIGTERM)
+
+    assert finish(process).exit_code == 143
+    assert file.read_text() == "the old one"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_snapshot_that_cannot_be_written_leaves_nothing(server, rebalancer):
+    """A folder that is not there: exit code 2, in a line."""
+    for each in two_nodes_with():
+        server.add(each)
+
+    outcome = write(server, rebalancer, rebalancer.folder / "nowhere" / "cluster.json")
+
+    assert outcome.exit_code == 2
+    assert "cannot be written: No such file" in outcome.stderr
+
+
+def test_what_is_no_file_is_not_replaced(server, rebalancer):
+    """/dev/stdout and the like are written to."""
+    for each in two_nodes_with():
+        server.add(each)
+
+    kubeconfig = server.kubeconfig(rebalancer.folder)
+    outcome = finish(rebalancer.start("snapshot", "--kubeconfig", kubeconfig, "--output", "/dev/stdout"))
+
+    assert outcome.exit_code == 0
+    written, _ = json.JSONDecoder().raw_decode(outcome.stdout)
+    assert datetime.fromisoformat(written["rebalancer"]["now"]) <= datetime.now(UTC)
+    assert {each["kind"]: each["apiVersion"] for each in written["items"]}["PodDisruptionBudgetList"] == "policy/v1"

@@ -1,0 +1,218 @@
+"""An eviction whose answer says nothing certain: what settles the doubt, and what does not."""
+
+import pytest
+
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
+from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.halt import Halt
+from tests.fake_http import Reply
+
+EVICTION, POD = "*/eviction", "*/pods/a"
+WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
+
+#: What a retry may say, and what of it would be believed without an earlier doubt.
+DEFINITE = {
+    "400": {"status": 400},
+    "403": {"status": 403},
+    "422": {"status": 422},
+    "a webhook": {"status": 400, "message": 'admission webhook "w" denied the request: no'},
+    "two PDBs": {"status": 500, "message": "This pod has more than one PodDisruptionBudget"},
+    "a PDB": {"status": 429, "body": {"kind": "Status", "details": {"causes": [{"reason": "DisruptionBudget"}]}}},
+    "a redirect": {"status": 301},
+}
+
+
+@pytest.fixture
+def evict(client, server, pod, time):
+    """Evict pod a, which the server has."""
+    server.add(pod("a", app="web"))
+    evictions = Evictions(client, patience=time.patience())
+    return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
+
+
+def methods(server):
+    return [request.method for request in server.requests]
+
+
+def lose(server, how, *, processed, times=1):
+    """Answer the next evictions in such a way, processed or not."""
+    if LOST[how] is None:
+        server.reset("POST", EVICTION, processed=processed, times=times)
+        return
+    reply = Reply(LOST[how], {"kind": "Status", "message": "etcdserver: request timed out"})
+
+    def act(request):
+        if processed:
+            server.process(request)
+        return reply
+
+    server.on("POST", EVICTION, act, times=times)
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_pod_that_is_gone_after_a_doubt_was_evicted(evict, server, how):
+    """An API server answers 500 or 503 after the write went through, when etcd is slow."""
+    lose(server, how, processed=True)
+
+    assert evict() == GRANTED
+    assert methods(server) == ["POST", "GET"]
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_pod_that_is_still_there_is_asked_for_again(evict, server, how):
+    """With its UID as a precondition, like the first time."""
+    lose(server, how, processed=False)
+
+    assert evict() == GRANTED
+    assert methods(server) == ["POST", "GET", "POST"]
+    assert server.requests[2].body == server.requests[0].body
+    assert server.evicted == ["default/a"]
+
+
+@pytest.mark.parametrize("there", [{"uid": "another"}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}])
+def test_another_uid_or_a_deletion_under_way_is_gone(evict, server, pod, there):
+    """The pod has a successor, or the kubelet is ending it."""
+    replaced = pod("a")
+    replaced["metadata"] |= there
+    server.on("POST", EVICTION, lambda _: server.add(replaced), times=1)
+    server.fail("POST", EVICTION, status=500)
+
+    assert evict() == GRANTED
+    assert methods(server) == ["POST", "GET"]
+
+
+@pytest.mark.parametrize("answer", DEFINITE.values(), ids=DEFINITE)
+def test_a_doubt_outlasts_what_the_retry_says(evict, server, answer):
+    """The no is about the second request; the first one may still be on its way."""
+    server.reset("POST", EVICTION)
+    server.fail("POST", EVICTION, **answer)
+
+    verdict = evict()
+
+    assert isinstance(verdict, Unknown)
+    assert verdict.error.endswith("; the pod may have been evicted all the same")
+    assert methods(server).count("POST") == 2
+
+
+@pytest.mark.parametrize("answer", DEFINITE.values(), ids=DEFINITE)
+def test_a_doubt_is_settled_by_the_pod_whatever_the_retry_says(evict, server, answer):
+    """The first request takes its time: the pod goes after the second one was refused."""
+    server.reset("POST", EVICTION)
+    server.fail("POST", EVICTION, **answer)
+    server.on("GET", POD, lambda _: server.remove_pod("default", "a"), when=lambda _: len(server.requests) > 3)
+
+    assert evict() == GRANTED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 404, "message": 'pods "a" not found'},
+        {"status": 409, "message": "the UID in the precondition (1) does not match"},
+        {"status": 403, "body": {"kind": "Status", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}},
+    ],
+    ids=["404", "another UID", "its namespace goes"],
+)
+def test_a_retry_that_finds_the_pod_gone_settles_the_doubt(evict, server, answer):
+    """Even without the permission to look at pods."""
+    server.reset("POST", EVICTION)
+    server.fail("POST", EVICTION, **answer)
+    server.forbid("get", "pods")
+
+    assert evict() == GRANTED
+
+
+def test_a_retry_may_be_taken_over(evict, server):
+    """Another controller moves the pod after all."""
+    server.reset("POST", EVICTION)
+    server.fail("POST", EVICTION, status=429, message="Eviction triggered evacuation")
+
+    assert evict() == Granted(background=True)
+
+
+def test_without_permission_to_look_the_doubt_stands(evict, server):
+    """The pod is still asked for again, and only a grant would settle it."""
+    server.forbid("get", "pods")
+    server.fail("POST", EVICTION, status=500, message="etcdserver: request timed out")
+
+    verdict = evict()
+
+    assert isinstance(verdict, Unknown)
+    assert "etcdserver: request timed out" in verdict.error
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["<html>", "{}", {"kind": "Pod", "metadata": {}}, {"kind": "Pod", "metadata": {"uid": ""}}, {"kind": "Status"}],
+)
+def test_a_look_at_something_else_settles_nothing(evict, server, body):
+    """A page of a proxy's is not the pod."""
+    server.fail("POST", EVICTION, status=500)
+    server.fail("GET", POD, status=200, body=body)
+
+    assert isinstance(evict(), Unknown)
+
+
+def test_a_404_of_a_proxys_settles_nothing(evict, server):
+    """It knows of no pods."""
+    server.fail("POST", EVICTION, status=500)
+    server.fail("GET", POD, status=404, body="404 page not found")
+
+    assert isinstance(evict(), Unknown)
+
+
+@pytest.mark.parametrize("status", [200, 201, 204, 301, 302])
+@pytest.mark.parametrize("body", ["<html>Log in</html>", {}, {"kind": "Status", "status": "Failure"}])
+def test_an_answer_that_is_not_about_the_eviction_is_a_doubt(evict, server, status, body):
+    """It is not asked for again: whoever answers so will go on answering so."""
+    server.fail("POST", EVICTION, status=status, body="" if status == 204 else body)
+
+    assert isinstance(evict(), Unknown)
+    assert methods(server).count("POST") == 1
+
+
+def test_a_webhook_that_could_not_be_called_is_no_doubt(evict, server):
+    """Admission comes before the write."""
+    message = 'Internal error occurred: failed calling webhook "guard.example.com": timeout'
+    server.fail("POST", EVICTION, status=500, message=message)
+
+    assert isinstance(evict(), Failed)
+    assert "GET" not in methods(server)
+
+
+@pytest.mark.parametrize("message", ['admission webhook "w" is slow', "denied the request", 'webhook "w" denied it'])
+def test_not_every_text_about_a_webhook_is_a_refusal(evict, server, message):
+    """Only the API server's own sentence is."""
+    server.fail("POST", EVICTION, status=500, message=message)
+
+    assert isinstance(evict(), Unknown)
+
+
+def test_a_definite_no_leaves_no_doubt(evict, server):
+    """A pod that is refused is not looked at."""
+    server.fail("POST", EVICTION, status=429, times=1)
+    server.fail("POST", EVICTION, status=400, message='admission webhook "w" denied the request: no')
+
+    assert evict() == Refused("Webhook", 'admission webhook "w" denied the request: no')
+    assert methods(server) == ["POST", "POST"]
+
+
+def test_the_last_look_is_the_last_request(client, server, pod, time):
+    """The deadline passes while the pod is in doubt: it is looked at, and not asked for again."""
+    server.add(pod("a"))
+    server.on("POST", EVICTION, lambda _: time.sleep(2))
+    server.fail("POST", EVICTION, status=504)
+    evictions = Evictions(client, patience=time.patience(), halt=Halt(1, time.clock))
+
+    assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Unknown)
+    assert methods(server)[:2] == ["POST", "GET"]
+    assert methods(server).count("POST") == 1
+
+
+def test_the_last_look_has_some_patience(evict, server, time):
+    """A server that has just come back may end the eviction a moment later."""
+    server.fail("POST", EVICTION, status=500)
+    server.on("GET", POD, lambda _: server.remove_pod("default", "a"), when=lambda _: time.now >= 1025)
+
+    assert evict() == GRANTED

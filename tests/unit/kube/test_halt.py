@@ -1,0 +1,131 @@
+"""Nothing is written after a signal or the deadline: one gate before every write."""
+
+import threading
+
+import pytest
+
+from rebalancer.errors import ClusterError
+from rebalancer.eviction.verdict import Failed, Unknown
+from rebalancer.kube.client import Client
+from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.patience import Deadline
+from rebalancer.kube.within import GivenUp, within
+from tests.fake_http import Reply
+
+EVICTION, PODS = "*/eviction", "/api/v1/pods"
+WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+ENDS = {"deadline": lambda halt, time: time.sleep(4), "signal": lambda halt, _: halt.signal("SIGTERM")}
+
+
+@pytest.fixture
+def halt(time):
+    return Halt(3, time.clock)
+
+
+@pytest.fixture
+def evict(client, server, pod, time, halt):
+    server.add(pod("a"))
+    patience = time.patience(stop=halt.signalled)
+    evictions = Evictions(client, patience=patience, halt=halt)
+    return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
+
+
+def test_a_halt_says_why(time, halt):
+    """A signal counts before the deadline, and the first one of several."""
+    assert halt.reason == ""
+    halt.check()
+    time.sleep(3)
+    assert halt.reason == "the deadline of 3 s after the snapshot has passed"
+    halt.signal("SIGTERM")
+    halt.signal("SIGINT")
+    assert halt.reason == "stopped by SIGTERM"
+    with pytest.raises(Halted, match="stopped by SIGTERM"):
+        halt.check()
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_fresh_credentials_do_not_outlast_the_end(evict, server, halt, time, end):
+    """A 401 comes late: the eviction is not asked for again with other credentials."""
+    server.on("POST", EVICTION, lambda _: end(halt, time), times=1)
+    server.fail("POST", EVICTION, status=401, times=1)
+
+    assert isinstance(evict(), Failed)
+    assert len(server.sent("POST", EVICTION)) == 1
+    assert server.evicted == []
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_second_try_does_not_outlast_the_end(evict, server, halt, time, end, status):
+    """Nor does the answer to the first one decide otherwise."""
+    server.on("POST", EVICTION, lambda _: end(halt, time), times=1)
+    server.fail("POST", EVICTION, status=status, times=1)
+
+    assert isinstance(evict(), Unknown if status == 500 else Failed)
+    assert len(server.sent("POST", EVICTION)) == 1
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_look_does_not_outlast_the_end(evict, server, halt, time, end):
+    """The time is up while the pod is looked at between two tries."""
+    server.fail("POST", EVICTION, status=500, times=1)
+    server.on("GET", "*/pods/a", lambda _: end(halt, time), times=1)
+
+    assert isinstance(evict(), Unknown)
+    assert len(server.sent("POST", EVICTION)) == 1
+
+
+def test_the_gate_is_asked_when_the_connection_stands(client, server):
+    """What happens while the connection is made still keeps the body back, and without a body nothing happens."""
+    asked = []
+
+    def gate():
+        asked.append(None)
+        if len(asked) == 2:
+            raise Halted("too late")
+
+    with pytest.raises(Halted):
+        client.post("/api/v1/namespaces/default/pods/a/eviction", b"{}", gate=gate)
+    assert server.requests == []
+
+
+def test_work_is_given_up_when_its_time_is_up():
+    """However long it goes on."""
+    done = threading.Event()
+
+    with pytest.raises(GivenUp):
+        within(0.01, lambda: done.wait(30))
+    done.set()
+
+
+def test_what_the_work_raises_is_raised():
+    """Nothing is lost between the two threads."""
+    assert within(30, lambda: 5) == 5
+    with pytest.raises(ClusterError, match="no"):
+        within(30, lambda: (_ for _ in ()).throw(ClusterError("no")))
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_answer_that_drips_ends_with_its_time(connection, dripping, time, part, method):
+    """Each byte comes within the time-out of a socket, and all of them together never."""
+    client = Client(connection, request_timeout=0.3, patience=time.patience(seconds=0.1))
+    dripping(part)
+    ask = {"GET": lambda: client.get(PODS, deadline=Deadline.after(0.3)), "POST": lambda: client.post(PODS, b"{}")}
+
+    with pytest.raises(ClusterError, match=r"timed out|in time"):
+        ask[method]()
+
+
+@pytest.fixture
+def dripping(server):
+    """Let the server answer byte by byte, in its headers or in its body, until the test ends."""
+    over = threading.Event()
+
+    def drip(part):
+        for method in ("GET", "POST"):
+            server.on(method, PODS, lambda _: Reply(200, {"kind": "PodList"}, dripping=part, over=over))
+
+    yield drip
+    over.set()

@@ -1,0 +1,83 @@
+"""When a request is tried again, and who may end that."""
+
+import random
+
+import pytest
+
+from rebalancer.errors import Unreachable
+from rebalancer.kube.answers import Answer, Transient
+
+DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
+
+
+def fail(**said):
+    """A function that never succeeds, and the list of its calls."""
+    calls = []
+
+    def once():
+        calls.append(None)
+        raise Transient("no", **said)
+
+    return once, calls
+
+
+@pytest.mark.parametrize("asked", [0.001, 1e-9])
+def test_no_wait_is_shorter_than_a_tenth_of_a_second(time, asked):
+    """Whatever the server says: it would be asked thousands of times."""
+    once, calls = fail(retry_after=asked)
+
+    with pytest.raises(Unreachable):
+        time.patience(seconds=2).tries()(once)
+    assert min(time.waits) >= 0.1
+    assert len(calls) < 20
+
+
+@pytest.mark.parametrize("said", [{}, {"retry_after": 0.3}, {"retry_after": 4}])
+def test_chance_decides_nothing(time, said):
+    """Jitter spreads the tries of many clients; how many there are does not hang on it."""
+    counts = set()
+    for seed in range(30):
+        once, calls = fail(**said)
+        with pytest.raises(Unreachable):
+            time.patience(jitter=random.Random(seed).uniform).tries()(once)
+        counts.add(len(calls))
+
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT", "Date": DATE}, 7),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 -0000", "Date": DATE}, 7),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:27:00 GMT", "Date": DATE}, None),
+        ({"Retry-After": DATE, "Date": DATE}, None),
+        ({"Retry-After": "Wed, 99 Oct 2015 07:27:00 GMT", "Date": DATE}, None),
+        ({"Retry-After": "-5"}, None),
+        ({"Retry-After": "1.5"}, None),
+        ({"Retry-After": "٣"}, None),
+        ({"Retry-After": ""}, None),
+        ({"Retry-After": "0"}, None),
+    ],
+)
+def test_a_wait_is_told_in_seconds_or_by_a_date(headers, expected):
+    """By the server's own clock; what lies in the past or is no number of seconds says nothing."""
+    assert Answer(429, headers, b"").retry_after() == expected
+
+
+@pytest.mark.parametrize("seconds", ["-1", "-1e300", "0", "0.0"])
+def test_a_negative_wait_in_a_status_says_nothing(seconds):
+    """It gave thousands of requests once."""
+    body = f'{{"kind": "Status", "details": {{"retryAfterSeconds": {seconds}}}}}'
+
+    assert Answer(429, {}, body.encode()).retry_after() is None
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1" + "0" * 400])
+def test_an_endless_wait_is_not_begun(time, text):
+    """It is longer than any patience."""
+    once, calls = fail(retry_after=Answer(429, {"Retry-After": text}, b"").retry_after())
+
+    with pytest.raises(Unreachable):
+        time.patience().tries()(once)
+    assert (len(calls), time.waits) == (1, [])
