@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e outcome schema example chart image pins clean
+.PHONY: help demo test attack mutants lint bench e2e outcome fidelity schema example chart image pins clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,10 @@ e2e: $(READY) ## run the tests against a real control plane (builds it first; ne
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
 	@$(VENV)/bin/python tests/outcome/outcome.py $(OPTIONS)
+
+fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minutes or so (needs what e2e needs)
+	@$(VENV)/bin/python tests/e2e/binaries.py
+	@$(VENV)/bin/python tests/fidelity/fidelity.py $(OPTIONS)
 
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json

@@ -7,7 +7,7 @@ import socket
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -33,9 +33,13 @@ class ControlPlane:
         kubeconfig: For the program under test; its requests are of user "program" (group system:masters).
         api: The tests' own client, of user "admin".
         server: The API server's URL.
+
+    Args:
+        binaries: Where the executables are.
+        scheduler_options: More of kube-scheduler's options.
     """
 
-    def __init__(self, binaries: Path) -> None:
+    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = free_ports()
@@ -45,7 +49,7 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
         self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
         components = self.kubeconfig_for("components", keys.tokens["components"])
-        self._commands = Commands(binaries, keys, ports, components)
+        self._commands = Commands(binaries, keys, ports, components, scheduler_options)
 
     def __enter__(self) -> Self:
         """Start; what was started is stopped when that fails."""
