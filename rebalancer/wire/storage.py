@@ -10,6 +10,8 @@ from rebalancer.wire.parts import NodeSelectorWire, Quantities, node_term, selec
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+#: The annotations of a claim that mean something here.
+ANNOTATIONS = (_SELECTED_NODE, _BIND_COMPLETED)
 
 
 class Metadata(msgspec.Struct, rename="camel"):
