@@ -42,7 +42,7 @@ _KINDS = {
         status.allocatable.*  status.capacity.*  status.addresses.type  status.addresses.address
         status.conditions.type  status.conditions.status  status.conditions.reason
         status.conditions.lastHeartbeatTime  status.conditions.lastTransitionTime
-        status.nodeInfo.kubeletVersion  status.images.names  status.images.sizeBytes
+        status.nodeInfo.kubeletVersion  status.images.names.*  status.images.sizeBytes
     """,
     "PodDisruptionBudget": """
         spec.selector.*  spec.minAvailable  spec.maxUnavailable  spec.unhealthyPodEvictionPolicy
@@ -53,7 +53,7 @@ _KINDS = {
     "PriorityClass": "value globalDefault",
     "PersistentVolumeClaim": """
         metadata.annotations
-        spec.storageClassName  spec.volumeName  spec.accessModes  spec.resources.requests.*  spec.selector.*
+        spec.storageClassName  spec.volumeName  spec.accessModes.*  spec.resources.requests.*  spec.selector.*
         spec.volumeMode  spec.volumeAttributesClassName
     """,
     "NodeMetrics": "timestamp window usage.*",

@@ -51,6 +51,7 @@ _QUANTITIES = {f"resources.{group}.key{end}" for group in ("limits", "requests")
 #: Every text that may come through, by kind, and below `ANYTHING_BELOW`: rules of placement are made of labels.
 MAY_COME = {
     "Node": {
+        "status.images.names",
         "spec.taints.effect",
         "spec.taints.key",
         "spec.taints.value",
