@@ -146,7 +146,7 @@ def test_doubts_are_counted_where_there_are_any() -> None:
 def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None:
     """In a terminal and piped alike: separators of lines, marks of direction, what has no width."""
     evil = "a\x1b]0;title\x07\u2028\u202eb\u2066\u200b"
-    run = {"profile": evil, "strategy": "S", "evicted": 1, "refused": 1, "seconds": 0.1, "error": evil}
+    run = {**report()["strategies"][0], "profile": evil, "strategy": "S", "error": evil}
     eviction = {**report()["evictions"][0], "name": evil, "node": evil, "reason": evil, "owner": None}
     failure = {**refusal(2), "error": evil}
     document = report(
