@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer import metrics as module
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.eviction.verdict import GRANTED, Failed, Refused
+from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown
 from rebalancer.metrics import Metrics
 from tests.functional.probing import samples
 from tests.make import pod
@@ -69,7 +69,7 @@ def test_a_protection_is_a_refusal_and_no_eviction():
 def test_an_eviction_without_an_answer_is_unknown():
     """Apart from failures."""
     metrics = Metrics(dry_run=False)
-    metrics.observe(entry(Failed("lost", unknown=True)))
+    metrics.observe(entry(Unknown("lost")))
 
     labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
     assert found(metrics)[f"rebalancer_evictions_total{{{labels}}}"] == 1
