@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from rebalancer.api import (
+    Cause,
     Cluster,
+    Code,
     Deschedule,
     Evict,
     Field,
@@ -49,7 +51,7 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
         """Evict the pods that match, node by node, the oldest first."""
         for node in cluster.nodes:
             found = [
-                (pod, f"does not tolerate taint {taint} of {node.name}")
+                (pod, Cause(Code.TAINT_NOT_TOLERATED, {"taint": str(taint), "node": node.name}))
                 for pod in cluster.active_pods_on(node)
                 if self.args.selects(pod) and (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
             ]

@@ -17,6 +17,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.patience import Patience
 from rebalancer.report.document import Circumstances
+from rebalancer.report.words import text
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,12 +107,12 @@ def warn_of_no_limits(options: Options, work: Work) -> None:
 
 
 def _log_verdict(entry: Entry) -> None:
-    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {entry.because})"
+    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {text(entry.because)})"
     match entry.verdict:
         case Granted():
             _LOG.info("evicted %s", what)
-        case Refused(by, reason):
-            _LOG.debug("refused by %s (%s): %s", by, reason, what)
+        case Refused(cause):
+            _LOG.debug("refused by %s (%s): %s", cause.code.value, text(cause), what)
         case Unknown(error):
             _LOG.warning("perhaps evicted: %s: %s", what, error)
         case Failed(error):

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import rebalancer
-from rebalancer.api import Strategy
 from rebalancer.args.arguments import Plugin
 from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan
@@ -14,6 +13,7 @@ from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_inpu
 from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
+from rebalancer.strategy import Strategy
 
 _PACKAGE = Path(rebalancer.__file__).parent
 

@@ -15,9 +15,11 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.gate import Sink
 from rebalancer.errors import StrategyError
+from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.kube.answers import verb_and_resource
 from rebalancer.metrics import Metrics
+from rebalancer.report.words import text
 
 #: The code of a request that got no answer.
 _NO_CODE = "none"
@@ -121,7 +123,7 @@ class _TracedSink:
         self._sink = sink
         self._tracing = tracing
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
-        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": because, "operation": "evict"}
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
+        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
         with self._tracing.span("EvictPod", **named):
             return self._sink.evict(pod, profile, strategy, because)

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rebalancer.cluster.pod import Owner, Pod
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 
 _PARTS = 4
 
@@ -39,9 +40,8 @@ class OwnerShares:
         owner = _owner(pod)
         if owner is None or self._lost[owner] < most_lost(self._had[owner]):
             return None
-        name = f"{owner[1].kind} {owner[1].name}"
-        lost = f"has lost {self._lost[owner]} of {self._had[owner]} pods in this cycle"
-        return Refused("OwnerShare", f"{name} {lost}, and without a PDB a quarter is the most")
+        of = {"kind": owner[1].kind, "name": owner[1].name}
+        return refused(Code.OWNER_SHARE, owner=of, lost=self._lost[owner], pods=self._had[owner])
 
     def spend(self, pod: Pod, count: int = 1) -> None:
         """Count a granted pod; with -1 take that back."""

@@ -4,14 +4,17 @@ import pytest
 
 from rebalancer import metrics as module
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.verdict import GRANTED, Failed, Unknown, refused
 from rebalancer.metrics import Metrics
 from tests.functional.probing import samples
 from tests.make import pod
 
 
 def entry(verdict, name="p", namespace="ns", node="n"):
-    return Entry("profile", "Strategy", pod(name, node, namespace=namespace), "because", verdict)
+    return Entry(
+        "profile", "Strategy", pod(name, node, namespace=namespace), cause(Code.CUSTOM, message="because"), verdict
+    )
 
 
 def found(metrics):
@@ -28,10 +31,10 @@ def evicted(result, namespace="ns", node="n"):
     [
         (GRANTED, "success"),
         (Failed("no answer"), "error"),
-        (Refused("PDB", "no"), "error"),
-        (Refused("TotalLimit", "3"), "maximum number of evicted pods per a descheduling cycle reached"),
-        (Refused("NodeLimit", "3"), "maximum number of evicted pods per node reached"),
-        (Refused("NamespaceLimit", "3"), "maximum number of evicted pods per namespace reached"),
+        (refused(Code("PDB")), "error"),
+        (refused(Code("TotalLimit")), "maximum number of evicted pods per a descheduling cycle reached"),
+        (refused(Code("NodeLimit")), "maximum number of evicted pods per node reached"),
+        (refused(Code("NamespaceLimit")), "maximum number of evicted pods per namespace reached"),
     ],
 )
 def test_results_in_the_words_of_the_descheduler(verdict, result):
@@ -53,7 +56,7 @@ def test_a_protection_is_a_refusal_and_no_eviction():
     metrics = Metrics(dry_run=False)
     ledger = Ledger(observe=metrics.observe)
     for _ in range(3):
-        ledger.record(entry(Refused("DaemonSetPods", "it is one")))
+        ledger.record(entry(refused(Code("DaemonSetPods"))))
     ledger.close_run("profile", "Strategy", 0.1, None)
     metrics.ledger_closed(ledger)
 
