@@ -148,7 +148,7 @@ def test_a_token_renewed_in_the_middle_of_the_run(three, rebalancer):
     three.on("POST", eviction_of("a"), renew, times=1)
     rules = rebalancer.policy(policy(OLD, **TWO))
 
-    outcome = rebalancer("run", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
+    outcome = rebalancer("run", "--yes", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
 
     assert three.evicted == outcome.evicted() == ["default/a", "default/b"]
     assert len(three.events) == 2
