@@ -63,7 +63,9 @@ def cycle(
     interruption.then(halt.signal)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     ledger, problem = _evict(work, sink, events, left, telemetry)
-    extra = (*_no_limits(work), ledger.stopped, problem)
+    for notice in sink.closures.notices():
+        _LOG.warning("%s", notice)
+    extra = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem)
     extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
     warnings = (*work.warnings, *filter(None, extra))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))

@@ -31,8 +31,8 @@ class Refused:
 
     Attributes:
         by: the first cause: a protection's name, NodeFit, NamespaceLabelSelector, MinReplicas, TotalLimit,
-            NodeLimit, NamespaceLimit, PDB, OwnerShare, Webhook, InProgress or Gone; of a strategy's own rules
-            NoDestination, NoUsage and YoungerThanWindow.
+            NodeLimit, NamespaceLimit, PDB, OwnerShare, Webhook, InProgress, Gone, NoPermission or Closed; of a
+            strategy's own rules NoDestination, NoUsage and YoungerThanWindow.
         reason: the cause in words, with its numbers.
     """
 
