@@ -72,7 +72,8 @@ def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or SIGTERM came before anything was evicted.
+    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or
+    SIGTERM came (in a pod: before anything was evicted).
     """
 
 
@@ -137,7 +138,7 @@ def run(
             **options,
         )
 
-        person = Question(os.environ, yes=yes)
+        person = Question(yes=yes)
 
         def delivered(outcome: Outcome) -> int:
             return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rebalancer.app.consent import Consent, Person, Unseen
 from rebalancer.app.exports import export
@@ -9,6 +10,7 @@ from rebalancer.app.interruption import Interruption
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.options import Options, Outcome
+from rebalancer.app.place import in_pod
 from rebalancer.app.serve import served
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.traces import traced
@@ -28,6 +30,24 @@ def run_live(
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
+    outcome = _run(options, work, person, interruption, patience)
+    return replace(outcome, exit_code=_exit_code(outcome, interruption))
+
+
+def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
+    """Return the exit code of a run; after a signal the signal's, so that a shell does not go on to its next command.
+
+    In a pod a run that has evicted, or may have, keeps its own: a Job would start it again with fresh limits.
+    """
+    has_spent = outcome.report["evictions"] or outcome.report["unknown"]
+    if not interruption.exit_code or (in_pod() and has_spent):
+        return outcome.exit_code
+    return interruption.exit_code
+
+
+def _run(
+    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None
+) -> Outcome:
     with attended(options) as telemetry:
         cluster = connect(options, telemetry, patience)
         if not options.dry_run and person.must_be_asked(cluster.description):

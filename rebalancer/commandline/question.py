@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 import click
 
+from rebalancer.app.place import in_pod
 from rebalancer.errors import UsageError
 from rebalancer.foreign.printable import printable, printable_lines
 from rebalancer.report.layout import listed
@@ -20,12 +21,11 @@ class Question:
     """Asks the person at the terminal (a `rebalancer.app.consent.Person`).
 
     Args:
-        yes: whether the answer was given on the command line.
-        environ: tells of a pod by KUBERNETES_SERVICE_HOST; in a pod nobody is asked.
+        yes: whether the answer was given on the command line; in a pod nobody is asked either.
     """
 
-    def __init__(self, environ: Mapping[str, str], *, yes: bool) -> None:
-        self._is_needless = yes or bool(environ.get("KUBERNETES_SERVICE_HOST"))
+    def __init__(self, *, yes: bool) -> None:
+        self._is_needless = yes or in_pod()
         self._where = ""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
