@@ -72,7 +72,8 @@ def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or SIGTERM came before anything was evicted.
+    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or
+    SIGTERM came (in a pod: before anything was evicted).
     """
 
 
@@ -100,6 +101,12 @@ def main() -> None:
 )
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@click.option(
+    "--max-evictions",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="No more in one cycle, whatever the policy allows.",
+)
 @service_flags
 @verbosity_option
 @speaking_plainly
@@ -122,8 +129,8 @@ def run(
     with Interruption() as interruption:
         from rebalancer.app.options import Options, Outcome  # noqa: PLC0415
         from rebalancer.app.run import run, run_on  # noqa: PLC0415
+        from rebalancer.commandline.question import Question  # noqa: PLC0415
 
-        chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
         asked = Options(
             policy=policy,
             deadline=_seconds("--deadline", deadline),
@@ -131,17 +138,15 @@ def run(
             **options,
         )
 
-        def confirm(cluster: dict[str, str | None], in_cluster: bool) -> None:
-            if not (chosen or in_cluster):
-                _confirm(cluster)
+        person = Question(yes=yes)
 
         def delivered(outcome: Outcome) -> int:
             return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0)
 
         if asked.interval:
-            run_on(asked, confirm, delivered, interruption)
+            run_on(asked, person, delivered, interruption)
             return
-        sys.exit(delivered(run(asked, confirm, interruption)))
+        sys.exit(delivered(run(asked, person, interruption)))
 
 
 @main.command()
@@ -224,19 +229,6 @@ def _seconds(option: str, text: str) -> float:
         return parse_duration(text).total_seconds()
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
-
-
-def _confirm(cluster: dict[str, str | None]) -> None:
-    server = str(cluster["server"])
-    where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
-    if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
-        raise UsageError(f"this run would evict pods from {where}: say so with --context, --kubeconfig or --yes")
-    try:
-        agreed = click.confirm(f"Evict pods from {where}?", err=True)
-    except click.Abort:
-        agreed = False
-    if not agreed:
-        raise UsageError("nothing was done")
 
 
 def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool) -> int:

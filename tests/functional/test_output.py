@@ -173,7 +173,7 @@ def test_what_the_reference_ignores_is_a_warning_and_an_error_if_strict(two, reb
 
 def test_an_unknown_policy_file(two, rebalancer):
     """Exit code 2, with the presets."""
-    outcome = rebalancer("run", "--policy", "nothing", "--kubeconfig", two.kubeconfig(rebalancer.folder))
+    outcome = rebalancer("run", "--yes", "--policy", "nothing", "--kubeconfig", two.kubeconfig(rebalancer.folder))
 
     assert outcome.exit_code == 2
     assert "demo" in outcome.stderr
