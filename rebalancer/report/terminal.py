@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
-from rebalancer.report.headline import calls, count, summary
+from rebalancer.report.headline import calls, count, failures, summary
 from rebalancer.report.layout import hanging, listed
 
 Report = Mapping[str, Any]
@@ -63,8 +63,9 @@ def _pod(row: Row) -> str:
 
 
 def _print_head(report: Report, console: Console) -> None:
+    failed = bool(failures(report))
     for number, call in enumerate(calls(report)):
-        _rows(console, [("!",)], [call], style=_BAD if number == 0 and call.startswith("FAILED") else _WARN)
+        _rows(console, [("!",)], [call], style=_BAD if number == 0 and failed else _WARN)
     cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
     title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
