@@ -12,6 +12,10 @@ from typing import Any, ParamSpec
 import click
 
 from rebalancer import __version__
+from rebalancer.commandline import extras
+from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
+from rebalancer.commandline.group import Spelled
+from rebalancer.commandline.options import context_option, kubeconfig_option, policy_option, verbosity_option
 from rebalancer.errors import Interrupted, RebalancerError, UsageError
 from rebalancer.foreign.printable import printable, printable_lines
 from rebalancer.logs import set_up
@@ -22,34 +26,6 @@ P = ParamSpec("P")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 #: Characters in a line: a value of a document that is repeated may have millions.
 _LONGEST_COMPLAINT = 1_000
-
-
-class _Verbosity(click.IntRange):
-    """A number that may also be written as in `-v=2`, as the reference's own command line takes it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(number, param, ctx)
-
-
-policy_option = click.option(
-    "--policy-config-file",
-    "--policy",
-    "policy",
-    required=True,
-    metavar="FILE|PRESET",
-    help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
-)
-kubeconfig_option = click.option(
-    "--kubeconfig",
-    "--client-connection-kubeconfig",
-    metavar="FILE",
-    help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
-)
-context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig; else its current one.")
-verbosity_option = click.option(
-    "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."
-)
 
 
 def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
@@ -66,7 +42,7 @@ def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
     return wrapper
 
 
-@click.group(context_settings=_CONTEXT)
+@click.group(cls=Spelled, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="rebalancer")
 def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
@@ -85,6 +61,7 @@ def main() -> None:
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
+    "-o",
     "--output",
     type=click.Choice(["table", "json", "yaml"]),
     help="The report; default: table, with --log-format json an object a line.",
@@ -108,6 +85,7 @@ def main() -> None:
     help="No more in one cycle, whatever the policy allows.",
 )
 @service_flags
+@descheduler_flags
 @verbosity_option
 @speaking_plainly
 def run(
@@ -123,6 +101,7 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     set_up(verbosity, as_json=log_format == "json")
+    tell_of_accepted(click.get_current_context())
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
     shape = output or ("lines" if log_format == "json" else "table")
@@ -169,7 +148,7 @@ def validate(policy: str, *, lenient: bool) -> None:
 @main.command()
 @kubeconfig_option
 @context_option
-@click.option("--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
+@click.option("-o", "--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
 @speaking_plainly
 def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
@@ -220,6 +199,10 @@ def schema() -> None:
     from rebalancer.app.policies import schema  # noqa: PLC0415
 
     click.echo(json.dumps(schema(), indent=2))
+
+
+for _command in (extras.version, extras.help_, extras.completion):
+    main.add_command(_command)
 
 
 def _seconds(option: str, text: str) -> float:
