@@ -1,5 +1,6 @@
 """The API server goes away in the middle of a run, and comes back."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,8 @@ from tests.e2e.program import Program, everything_in
 from tests.e2e.waiting import wait_for
 
 REPLICAS = 60
-RESTARTS = 20
+#: How often the API server is started again while pods are evicted; 20 unless given.
+RESTARTS = int(os.environ.get("REBALANCER_E2E_RESTARTS", "20"))
 LIMIT = 50
 RECOVERY_DEADLINE = 180  # seconds
 
