@@ -148,7 +148,7 @@ def validate(policy: str, *, lenient: bool) -> None:
 @main.command()
 @kubeconfig_option
 @context_option
-@click.option("-o", "--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
+@click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
 @speaking_plainly
 def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
@@ -165,7 +165,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: 
         counts, warnings = capture(kubeconfig, context, path)
     for warning in warnings:
         _complain(f"Warning: {warning}")
-    click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
+    click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
 
 
 @main.command()

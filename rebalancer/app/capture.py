@@ -1,6 +1,7 @@
 """Writes a live cluster to a file that `--snapshot` reads."""
 
 import gzip
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -47,7 +48,7 @@ def _encoded(item: Any) -> msgspec.Raw:
 
 
 def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
-    """Write nodes, pods and what else policies may need to a file, gzipped if its name ends in `.gz`.
+    """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
 
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
 
@@ -111,6 +112,10 @@ def _version(kind: str) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     try:
+        if str(path) == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+            return
         write_whole(path, gzip.compress(content) if path.suffix == ".gz" else content)
     except OSError as error:
         raise UsageError(f"snapshot {path} cannot be written: {error.strerror}") from error

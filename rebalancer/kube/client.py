@@ -1,6 +1,5 @@
 """Requests to the API server: sent with its credentials, answered or explained, retried by meaning."""
 
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
+from urllib3.exceptions import HTTPError
 
-from rebalancer.errors import ClusterError, NoCredentials, Unreachable
+from rebalancer.errors import NoCredentials
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
+from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
+from rebalancer.kube.no_answer import no_answer
 from rebalancer.kube.patience import Deadline, Patience
 from rebalancer.kube.within import GivenUp, within
 
@@ -202,7 +202,7 @@ class Client:
             message = f"no answer from {self._server()}: timed out"
             raise Transient(message, maybe_done=True) from None
         except HTTPError as error:
-            raise self._no_answer(error) from error
+            raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error
         except Unreadable as error:
             unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
             # Whoever asked for a change does not know by now whether it was made.
@@ -238,28 +238,9 @@ class Client:
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
         return b"".join(chunks)
 
-    def _no_answer(self, error: HTTPError) -> ClusterError:
-        cause = error.args[0] if error.args else None
-        if isinstance(error, SSLError) and isinstance(cause, ssl.SSLCertVerificationError):
-            return Unreachable(
-                f"the certificate of {self._server()} is not trusted: {cut(cause.verify_message)}. "
-                "Check certificate-authority in the kubeconfig, or tls-server-name."
-            )
-        sent = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError)
-        # TLS breaks off without a farewell when a server dies; any other error of TLS is one of settings.
-        connected = sent and not (isinstance(error, SSLError) and not isinstance(cause, ssl.SSLEOFError))
-        return Transient(f"no answer from {self._server()}: {_in_words(error)}", connected=connected, maybe_done=sent)
-
     def _server(self) -> str:
         context = f" (context {self._connection.context})" if self._connection.context else ""
         return f"the API server {self._connection.server}{context}"
-
-
-def _in_words(error: HTTPError) -> str:
-    """Return what went wrong without urllib3's object names."""
-    chain = (*error.args, error.__cause__, error.__context__)
-    cause = next((each for each in chain if isinstance(each, OSError)), None)
-    return cut((cause.strerror if cause else None) or str(cause or error))
 
 
 def path_of(*segments: str) -> str:

@@ -106,5 +106,8 @@ def connect(
         name = found.only(context).context
         return Connection(partial(credentials.from_files, kubeconfig, name, environ), context=name, in_cluster=False)
     if context or not environ.get("KUBERNETES_SERVICE_HOST"):
+        missing = files.missing(environ)
+        if missing:
+            raise NoCredentials(f"no cluster to work on: KUBECONFIG names {missing}, which does not exist")
         raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
     return Connection(partial(credentials.from_pod, environ, service_account), context=None, in_cluster=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 
 import urllib3
 from kubernetes.client import ApiClient, Configuration
@@ -20,6 +21,9 @@ from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
 from rebalancer.kube.server import addressed
+
+#: What the `kubernetes` package understands.
+_AUTH_PROVIDERS = ("gcp", "oidc")
 
 USER_AGENT = f"rebalancer/{__version__}"
 
@@ -74,6 +78,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str])
         raise NoCredentials("the kubeconfig is gone")
     chosen = found.only(context)
     chosen = addressed(chosen)
+    _demand_known(chosen)
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"), _complaints() as said:
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
@@ -109,15 +114,45 @@ def _access(configuration: Configuration, impersonation: Mapping[str, str]) -> A
         return Access(configuration, pool, endpoint_of(configuration), impersonation)
 
 
+def _demand_known(chosen: files.Chosen) -> None:
+    """Raise what would only show as a refused request: a way to credentials that is not there.
+
+    Raises:
+        NoCredentials: the auth-provider is not one that is understood, or the exec plugin is not installed.
+    """
+    user = f"{chosen.files}: the user of context {chosen.context!r}"
+    provider = chosen.user.get("auth-provider")
+    if isinstance(provider, dict) and provider.get("name") not in _AUTH_PROVIDERS:
+        raise NoCredentials(
+            f"{user} has the auth-provider {provider.get('name')!r}, which is not supported (kubectl has dropped these "
+            "too): use an exec plugin or a token"
+        )
+    plugin = chosen.user.get("exec")
+    if isinstance(plugin, dict) and plugin.get("command") and _is_missing(plugin):
+        raise NoCredentials(
+            f"{user} needs the exec plugin {plugin['command']}, which is not installed or not on PATH.{_hint(plugin)}"
+        )
+
+
+def _is_missing(plugin: files.Document) -> bool:
+    given = plugin.get("env")
+    variables = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    path = next((str(each.get("value")) for each in variables if each.get("name") == "PATH"), None)
+    return which(str(plugin["command"]), path=path) is None
+
+
+def _hint(plugin: files.Document) -> str:
+    return f" {cut(str(plugin['installHint']))}" if plugin.get("installHint") else ""
+
+
 def _demand_plugin_answer(chosen: files.Chosen, configuration: Configuration, said: list[str]) -> None:
     """Raise what the package only logs: an exec plugin that gave nothing."""
     plugin = chosen.user.get("exec")
     if not isinstance(plugin, dict) or configuration.api_key or configuration.cert_file:
         return
-    hint = f" {cut(str(plugin['installHint']))}" if plugin.get("installHint") else ""
     raise NoCredentials(
         f"{chosen.files}: the exec plugin {plugin.get('command')} of context {chosen.context!r} "
-        f"gave no credentials: {cut('; '.join(said)) or 'no explanation'}.{hint}"
+        f"gave no credentials: {cut('; '.join(said)) or 'no explanation'}.{_hint(plugin)}"
     )
 
 

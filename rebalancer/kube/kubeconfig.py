@@ -99,6 +99,13 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
     return read([path for path in _usual_places(environ) if path.exists()])
 
 
+def missing(environ: Mapping[str, str]) -> str:
+    """Return the files that KUBECONFIG names and that are not there, in words; empty if there is none."""
+    if not environ.get("KUBECONFIG"):
+        return ""
+    return " and ".join(str(path) for path in _usual_places(environ) if not path.exists())
+
+
 def _usual_places(environ: Mapping[str, str]) -> list[Path]:
     listed = environ.get("KUBECONFIG", "")
     if listed:

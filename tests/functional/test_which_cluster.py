@@ -1,10 +1,12 @@
 """Which cluster a run means, and what is said when there is none."""
 
 import socket
+from dataclasses import replace
 
 import pytest
 
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -40,6 +42,34 @@ def test_no_cluster_at_all(rebalancer, command):
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     for word in ("no cluster", "--kubeconfig", "KUBECONFIG"):
         assert word in outcome.stderr
+
+
+def test_kubeconfig_in_the_environment_that_is_not_there(rebalancer):
+    """The variable and the file are named."""
+    path = rebalancer.folder / "gone"
+    lost = replace(rebalancer, environment={"KUBECONFIG": str(path)})
+
+    outcome = lost("run", "--policy", lost.policy(LIMITED))
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert outcome.stderr == f"Error: no cluster to work on: KUBECONFIG names {path}, which does not exist\n"
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy"])
+def test_a_proxy_that_is_not_there(two, rebalancer, variable):
+    """The variable that sets it is named."""
+    with socket.socket() as taken:  # bound and not listening: connections are refused
+        taken.bind(("127.0.0.1", 0))
+        proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        quiet = {"no_proxy": "", "NO_PROXY": ""}
+        behind = replace(rebalancer, environment={**quiet, variable: proxy})
+
+        outcome = finish(behind.start(*behind.arguments(two, LIMITED)))
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    words = f"the proxy {proxy} ({variable}) does not let us through: "
+    assert words in outcome.stderr.splitlines()[-1]
+    assert two.requests == []
 
 
 def test_a_context_that_is_not_there(two, rebalancer):

@@ -161,8 +161,15 @@ def test_a_plugin_that_fails_explains_itself(client_as, tmp_path, plugin, caplog
 
 def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
     """The cure stands in the kubeconfig itself."""
-    with pytest.raises(NoCredentials, match=r"No such file or directory.* Ask Ops\.$"):
+    with pytest.raises(NoCredentials, match=r"exec plugin no-such-plugin-anywhere, which is not .* Ask Ops\.$"):
         client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
+
+
+@pytest.mark.parametrize("name", ["azure", None])
+def test_an_auth_provider_that_nobody_knows_is_named(client_as, name):
+    """It would only show as a refused request."""
+    with pytest.raises(NoCredentials, match=f"has the auth-provider {name!r}, which is not supported"):
+        client_as({"auth-provider": {"name": name, "config": {}}})
 
 
 def test_a_plugin_that_fails_on_a_401_ends_the_read(server, client_as, tmp_path, plugin):

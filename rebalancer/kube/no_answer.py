@@ -1,0 +1,39 @@
+"""What it means that a request got no answer, in words that name the part that is not there."""
+
+import ssl
+
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
+
+from rebalancer.errors import ClusterError, Unreachable
+from rebalancer.kube.answers import Transient, cut
+from rebalancer.kube.proxies import named
+
+
+def no_answer(error: HTTPError, server: str, proxy: str) -> ClusterError:
+    """Return the error that the connection's own error means.
+
+    Args:
+        error: what the connection says.
+        server: the API server, in words.
+        proxy: the address of the proxy on the way; empty for none.
+    """
+    cause = error.args[0] if error.args else None
+    if isinstance(error, SSLError) and isinstance(cause, ssl.SSLCertVerificationError):
+        return Unreachable(
+            f"the certificate of {server} is not trusted: {cut(cause.verify_message)}. "
+            "Check certificate-authority in the kubeconfig, or tls-server-name."
+        )
+    sent = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError)
+    # TLS breaks off without a farewell when a server dies; any other error of TLS is one of settings.
+    connected = sent and not (isinstance(error, SSLError) and not isinstance(cause, ssl.SSLEOFError))
+    words = _in_words(error)
+    if proxy and isinstance(error, ProxyError):
+        words = f"{named(proxy)} does not let us through: {words}"
+    return Transient(f"no answer from {server}: {words}", connected=connected, maybe_done=sent)
+
+
+def _in_words(error: HTTPError) -> str:
+    """Return what went wrong without urllib3's object names."""
+    chain = (*error.args, error.__cause__, error.__context__)
+    cause = next((each for each in chain if isinstance(each, OSError)), None)
+    return cut((cause.strerror if cause else None) or str(cause or error))
