@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -16,7 +16,13 @@ from rebalancer import __version__
 from rebalancer.errors import Interrupted, RebalancerError, UsageError
 from rebalancer.foreign.printable import printable, printable_lines
 
+if TYPE_CHECKING:
+    from rebalancer.report.show import Color
+
 P = ParamSpec("P")
+
+OUTPUTS = ("table", "wide", "json", "yaml")
+COLORS = ("auto", "always", "never")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 #: Characters in a line: a value of a document that is repeated may have millions.
@@ -83,9 +89,8 @@ def main() -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
-@click.option(
-    "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True, help="The report."
-)
+@click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True, help="The report; wide: all.")
+@click.option("--color", type=click.Choice(COLORS), default="auto", show_default=True, help="auto: on a terminal.")
 @click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
 @click.option(
     "--descheduling-interval", default="0", show_default=True, metavar="DURATION", help="0 runs one cycle and ends."
@@ -103,6 +108,7 @@ def run(
     descheduling_interval: str,
     deadline: str,
     verbosity: int,
+    color: "Color",
     *,
     yes: bool,
     **options: Any,
@@ -123,7 +129,7 @@ def run(
             lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
             interruption,
         )
-        sys.exit(_deliver(outcome.report, output, outcome.exit_code, everything=verbosity > 0))
+        sys.exit(_deliver(outcome.report, output, outcome.exit_code, everything=verbosity > 0, color=color))
 
 
 @main.command()
@@ -230,11 +236,11 @@ def _confirm(cluster: dict[str, str | None]) -> None:
         raise UsageError("nothing was done")
 
 
-def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool) -> int:
+def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
     """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
     from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
 
-    trouble = deliver(report, output, sys.stdout, everything=everything)
+    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
     if not trouble:
         return exit_code
     _complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)

@@ -1,6 +1,6 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -9,6 +9,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
+from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import GRANTED, IN_PROGRESS, Refused, Verdict
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import TOTAL_LIMIT, LimitCounter, Limits
@@ -167,6 +168,14 @@ class StrategyGate:
     def warn(self, text: str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""
         self._gate.ledger.warn(f"{self._profile}/{self._strategy}: {text}")
+
+    def count(self, counts: Mapping[str, int], **figures: float) -> None:
+        """Add to what the strategy has counted."""
+        self.observe(Observation(counts, figures))
+
+    def observe(self, observation: Observation) -> None:
+        """Add to what the strategy has looked at."""
+        self._gate.ledger.look(observation)
 
     def __call__(self, pod: Pod, because: str) -> Verdict:
         """Ask for the eviction of a pod."""

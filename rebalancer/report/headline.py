@@ -44,5 +44,15 @@ def calls(report: Report) -> Iterator[str]:
     yield from report["overview"]["alarms"]
 
 
+def other_warnings(report: Report) -> list[str]:
+    """Return the warnings, but for those that are called out at the top."""
+    return [warning for warning in report["warnings"] if warning not in report["overview"]["alarms"]]
+
+
+def looked_at(run: Mapping[str, Any]) -> str:
+    """Return what a strategy looked at, or why it failed."""
+    return f"FAILED: {run['error']}" if run["error"] else str(run["summary"])
+
+
 def _strategies(number: int) -> str:
     return f"{number} {'strategy' if number == 1 else 'strategies'}"

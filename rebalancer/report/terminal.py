@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
-from rebalancer.report.headline import calls, count, summary
+from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary
 from rebalancer.report.layout import hanging, listed
 
 Report = Mapping[str, Any]
@@ -63,12 +63,14 @@ def _pod(row: Row) -> str:
 
 
 def _print_head(report: Report, console: Console) -> None:
-    for number, call in enumerate(calls(report)):
-        _rows(console, [("!",)], [call], style=_BAD if number == 0 and call.startswith("FAILED") else _WARN)
+    if failed := failures(report):
+        _rows(console, [()], [failed], style=_BAD)
     cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
     title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
     _rows(console, [(title,)], [f"at {report['now']} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    for alarm in report["overview"]["alarms"]:
+        _rows(console, [("!",)], [alarm], style=_WARN)
     if report["skipped"]:
         _rows(console, [("Nothing was done:",)], [report["skipped"]], style=_WARN)
         return
@@ -83,8 +85,7 @@ def _print_strategies(runs: Sequence[Row], console: Console) -> None:
     names = [
         (run["strategy"], f"{run['evicted']:>{width}} evicted", f"{run['refused']:>{width}} refused") for run in runs
     ]
-    texts = [f"failed: {run['error']}" if run["error"] else run["summary"] for run in runs]
-    _rows(console, names, texts, style=[_BAD if run["error"] else "" for run in runs])
+    _rows(console, names, [looked_at(run) for run in runs], style=[_BAD if run["error"] else "" for run in runs])
 
 
 def _print_evictions(report: Report, console: Console, *, everything: bool) -> None:
@@ -145,8 +146,9 @@ def _print_trouble(report: Report, console: Console) -> None:
         *(("Unknown:", each, each["reason"]) for each in report.get("unknown", ())),
         *(("Failed:", each, each["error"]) for each in report["failures"]),
     ]
-    if trouble or report["warnings"]:
+    warnings = other_warnings(report)
+    if trouble or warnings:
         console.print()
     rows = [(word, _pod(each), each["node"]) for word, each, _ in trouble]
     _rows(console, rows, [text for _, _, text in trouble], style=_BAD)
-    _rows(console, [("Warning:",)] * len(report["warnings"]), report["warnings"], style=_WARN)
+    _rows(console, [("Warning:",)] * len(warnings), warnings, style=_WARN)
