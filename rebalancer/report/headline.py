@@ -33,6 +33,8 @@ def summary(report: Report) -> str:
         return f"No strategy could look at the cluster; nothing {'would be' if report['dryRun'] else 'was'} evicted"
     verb = "would be evicted" if report["dryRun"] else "evicted"
     parts = [f"{count(len(report['evictions']), 'pod')} {verb}", f"{len(report['refusals'])} refused"]
+    if failed := sum(1 for run in runs if run["error"]):
+        parts.append(f"{_strategies(failed)} failed")
     parts += [f"{len(report[key])} {word}" for key, word in _TROUBLE if report.get(key)]
     return f"{', '.join(parts)}; {nodes['considered']} of {nodes['total']} nodes considered"
 

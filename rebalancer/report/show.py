@@ -33,6 +33,7 @@ def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False
         print_terminal(safe, _console(text, stream, color), everything=everything)
     else:
         print_table(safe, _console(text, stream, color, _PLAIN_WIDTH), everything=everything)
+    text = StringIO(_drawn_in(text.getvalue(), getattr(stream, "encoding", None)))
     stream.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
@@ -48,6 +49,15 @@ def _console(text: IO[str], stream: IO[str], color: Color, width: int | None = N
         force_terminal=colored,
         color_system="standard" if colored else None,
     )
+
+
+def _drawn_in(text: str, encoding: str | None) -> str:
+    """Return a text with bars of characters that an encoding has."""
+    try:
+        "█·".encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate({ord("█"): "#", ord("·"): "."})
+    return text
 
 
 def _wanted() -> bool:

@@ -28,7 +28,11 @@ _COUNTED = {
     "doubled": "owners with several replicas on a node",
 }
 _NOUNS = {"pods": "pod", "failed": "failed pod"}
-_ONE = {"spread constraints": "spread constraint", "pods too many in their domains": "pod too many in its domain"}
+_ONE = {
+    "constraints": "spread constraint",
+    "crowded": "pod too many in its domain",
+    "doubled": "owner with several replicas on a node",
+}
 
 _OBSTACLES = {
     NONE_OVER: "nothing has to move",
@@ -45,12 +49,18 @@ def summary(run: StrategyRun, snapshot: Snapshot) -> str:
     if not observed.counts:
         return ""
     if "nodes" in observed.counts:
-        return _of_nodes(observed)
+        return _of_nodes(observed) + (
+            "" if observed.obstacle or _asked(run) else "; no pod of these came into question"
+        )
     absent = _absent(run.namespaces, snapshot)
     if absent and not observed.counts.get("pods", observed.counts.get("failed", 0)):
         return absent
     told = ", ".join(_counted(name, number, observed.figures) for name, number in observed.counts.items())
     return f"{told}; {absent}" if absent else told
+
+
+def _asked(run: StrategyRun) -> bool:
+    return bool(run.evicted or run.unknown or run.refused)
 
 
 def duration(seconds: float) -> str:
@@ -65,7 +75,7 @@ def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
     shown = {key: duration(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
     words = _COUNTED.get(name, "" if name in _NOUNS else name).format(**shown)
     noun = _plural(number, _NOUNS[name]) if name in _NOUNS else str(number)
-    return f"{noun} {_ONE.get(words, words) if number == 1 else words}".rstrip()
+    return f"{noun} {_ONE.get(name, words) if number == 1 else words}".rstrip()
 
 
 def _plural(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from rebalancer.report.document import CLOCKS
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
 from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary
 from rebalancer.report.layout import hanging, listed
+from rebalancer.report.node_lines import print_nodes
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -30,6 +31,9 @@ def print_terminal(report: Report, console: Console, *, everything: bool = False
     """
     _print_head(report, console)
     _print_strategies(report["strategies"], console)
+    for run in report["strategies"]:
+        if run["nodes"] and run["thresholds"]:
+            print_nodes(report, run, console)
     _print_evictions(report, console, everything=everything)
     _print_refusals(report["refusals"], console, everything=everything)
     _print_trouble(report, console)
@@ -101,8 +105,8 @@ def _print_evictions(report: Report, console: Console, *, everything: bool) -> N
 def _print_group(strategy: StrategyGroup, console: Console, *, in_full: bool) -> None:
     _say(console, f"{strategy.strategy}: {count(strategy.count, 'pod')}", _STRONG)
     if not in_full:
-        totals = [(str(len(each.pods)), each.namespace, each.owner or "no owner") for each in strategy.owners]
-        _rows(console, totals, [f"from {_nodes_of(each)}" for each in strategy.owners], 2)
+        totals = [(f"{len(each.pods):>5}", each.namespace, each.owner or "no owner") for each in strategy.owners]
+        _rows(console, totals, [f"from {_nodes_of(each)}" for each in strategy.owners])
         return
     for owner in strategy.owners:
         _say(console, f"  {owner.namespace}, {owner.owner or 'no owner'}: {count(len(owner.pods), 'pod')}")
@@ -127,7 +131,7 @@ def _print_refusals(refusals: Sequence[Row], console: Console, *, everything: bo
     causes: dict[tuple[str, str], list[Row]] = {}
     for each in refusals:
         causes.setdefault((each["strategy"], each["by"]), []).append(each)
-    names = [(str(len(pods)), by, strategy) for (strategy, by), pods in causes.items()]
+    names = [(f"{len(pods):>5}", by, strategy) for (strategy, by), pods in causes.items()]
     _rows(console, names, [_example(pods) for pods in causes.values()])
 
 
@@ -143,7 +147,7 @@ def _example(pods: Sequence[Row]) -> str:
 
 def _print_trouble(report: Report, console: Console) -> None:
     trouble = [
-        *(("Unknown:", each, each["reason"]) for each in report.get("unknown", ())),
+        *(("Unknown:", each, each["error"]) for each in report["unknown"]),
         *(("Failed:", each, each["error"]) for each in report["failures"]),
     ]
     warnings = other_warnings(report)

@@ -52,7 +52,7 @@ def test_what_a_person_wants_comes_first() -> None:
     pieces = [
         "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction",
         "Dry run on cluster.json",
-        "2 pods would be evicted, 1 refused, 1 unknown, 1 failed",
+        "2 pods would be evicted, 1 refused, 1 strategy failed, 1 unknown, 1 failed",
         "2 of 3 nodes considered",
         "Greedy",
         "default/a",
