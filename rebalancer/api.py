@@ -24,13 +24,13 @@ from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.by_usage import ByUsage
 from rebalancer.balancing.relocation import Relocation
 from rebalancer.balancing.sources import usage_by
-from rebalancer.balancing.usage import Usage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Condition, ContainerStatus, Pod
 from rebalancer.cluster.states import POD_STATES
 from rebalancer.cluster.taints import Taint, untolerated
 from rebalancer.errors import StrategyError
+from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused
@@ -38,7 +38,7 @@ from rebalancer.scheduling.anti_affinity import AntiAffinityIndex
 from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes
 from rebalancer.scheduling.node_affinity import Preferences, unmet
 from rebalancer.scheduling.spread import Domains, Topology
-from rebalancer.strategy import Balance, Deschedule, Strategy
+from rebalancer.strategy import Balance, Deschedule
 
 __all__ = [
     "POD_STATES",
@@ -47,7 +47,9 @@ __all__ = [
     "Balance",
     "Bounds",
     "ByUsage",
+    "Cause",
     "Cluster",
+    "Code",
     "Condition",
     "ContainerStatus",
     "Count",
@@ -68,12 +70,10 @@ __all__ = [
     "Preferences",
     "Refused",
     "Relocation",
-    "Strategy",
     "StrategyError",
     "Taint",
     "Thresholds",
     "Topology",
-    "Usage",
     "UtilizationArgs",
     "cheapest_first",
     "field_validator",

@@ -3,7 +3,6 @@
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -15,6 +14,8 @@ import click
 from rebalancer import __version__
 from rebalancer.errors import Interrupted, RebalancerError, UsageError
 from rebalancer.foreign.printable import printable, printable_lines
+from rebalancer.logs import set_up
+from rebalancer.service_flags import service_flags
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color
@@ -27,7 +28,6 @@ COLORS = ("auto", "always", "never")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 #: Characters in a line: a value of a document that is repeated may have millions.
 _LONGEST_COMPLAINT = 1_000
-_LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 class _Verbosity(click.IntRange):
@@ -89,8 +89,15 @@ def main() -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
-@click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True, help="The report; wide: all.")
+@click.option(
+    "--output",
+    type=click.Choice(OUTPUTS),
+    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
+)
 @click.option("--color", type=click.Choice(COLORS), default="auto", show_default=True, help="auto: on a terminal.")
+@click.option(
+    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
+)
 @click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
 @click.option(
     "--descheduling-interval", default="0", show_default=True, metavar="DURATION", help="0 runs one cycle and ends."
@@ -100,11 +107,13 @@ def main() -> None:
 )
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@service_flags
 @verbosity_option
 @speaking_plainly
 def run(
     policy: str,
-    output: str,
+    output: str | None,
+    log_format: str,
     descheduling_interval: str,
     deadline: str,
     verbosity: int,
@@ -114,22 +123,33 @@ def run(
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    _log(verbosity)
+    set_up(verbosity, as_json=log_format == "json")
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
+    shape = output or ("lines" if log_format == "json" else "table")
     with Interruption() as interruption:
-        from rebalancer.app.options import Options  # noqa: PLC0415
-        from rebalancer.app.run import run  # noqa: PLC0415
+        from rebalancer.app.options import Options, Outcome  # noqa: PLC0415
+        from rebalancer.app.run import run, run_on  # noqa: PLC0415
 
-        if _seconds("--descheduling-interval", descheduling_interval):
-            raise UsageError("--descheduling-interval: only 0 works so far; run the program from a CronJob")
         chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
-        outcome = run(
-            Options(policy=policy, deadline=_seconds("--deadline", deadline), **options),
-            lambda cluster, in_cluster: None if chosen or in_cluster else _confirm(cluster),
-            interruption,
+        asked = Options(
+            policy=policy,
+            deadline=_seconds("--deadline", deadline),
+            interval=_seconds("--descheduling-interval", descheduling_interval),
+            **options,
         )
-        sys.exit(_deliver(outcome.report, output, outcome.exit_code, everything=verbosity > 0, color=color))
+
+        def confirm(cluster: dict[str, str | None], in_cluster: bool) -> None:
+            if not (chosen or in_cluster):
+                _confirm(cluster)
+
+        def delivered(outcome: Outcome) -> int:
+            return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
+
+        if asked.interval:
+            run_on(asked, confirm, delivered, interruption)
+            return
+        sys.exit(delivered(run(asked, confirm, interruption)))
 
 
 @main.command()
@@ -160,7 +180,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: 
 
     Only what a decision may look at is in it, and only its owner may read it.
     """
-    _log(verbosity)
+    set_up(verbosity, as_json=False)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415
 
     with Interruption():
@@ -203,15 +223,6 @@ def schema() -> None:
     from rebalancer.app.policies import schema  # noqa: PLC0415
 
     click.echo(json.dumps(schema(), indent=2))
-
-
-def _log(verbosity: int) -> None:
-    from rebalancer.report.logs import SafeFormatter  # noqa: PLC0415
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(SafeFormatter("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(handlers=[handler], force=True)
-    logging.getLogger("rebalancer").setLevel(_LOG_LEVELS[min(verbosity, len(_LOG_LEVELS) - 1)])
 
 
 def _seconds(option: str, text: str) -> float:

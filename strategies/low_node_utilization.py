@@ -45,7 +45,6 @@ from rebalancer.api import (
     Pod,
     Relocation,
     Thresholds,
-    Usage,
     UtilizationArgs,
     model_validator,
     usage_by,
@@ -97,11 +96,8 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         if args.relief:
             ByUsage(args, cluster, evict, self._wanted).relieve(bounds, limit)
         else:
-            usage = self._usage(cluster, evict)
+            usage = usage_by(args, cluster, evict)
             Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)
-
-    def _usage(self, cluster: Cluster, evict: Evict) -> Usage:
-        return usage_by(self.args, cluster, evict)
 
     def _wanted(self, pod: Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude

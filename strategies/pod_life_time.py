@@ -13,7 +13,9 @@ from typing import ClassVar
 
 from rebalancer.api import (
     POD_STATES,
+    Cause,
     Cluster,
+    Code,
     Condition,
     Count,
     Deschedule,
@@ -107,7 +109,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, the oldest of the cluster first."""
         pods = [pod for pod in cluster.pods() if self.args.selects(pod)]
-        found = [(pod, because) for pod in pods if (because := self._why(pod, cluster.now))]
+        found = [(pod, because) for pod in pods if (because := self._why(pod, cluster.now)) is not None]
         self._count(evict, len(pods), len(found))
         listed = [(pod, because) for pod, because in found if evict.evictable(pod, because)]
         for pod, because in sorted(listed, key=lambda each: each[0].age_order):
@@ -121,26 +123,29 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
         else:
             evict.count({"pods": pods, "older": found}, age=age)
 
-    def _why(self, pod: Pod, now: datetime) -> str:
-        """Return what the pod matches in words; empty if some criterion does not hold."""
+    def _why(self, pod: Pod, now: datetime) -> Cause | None:
+        """Return what the pod matches; None if some criterion does not hold."""
         args = self.args
-        reasons = []
+        figures: dict[str, object] = {}
         if args.max_pod_life_time_seconds is not None:
             age = int(pod.age(now).total_seconds())
             if age <= args.max_pod_life_time_seconds:
-                return ""
-            reasons.append(f"age {age} s > {args.max_pod_life_time_seconds} s")
-        for wanted, present, word in (
-            (args.states, set(self._states(pod)), "state"),
-            (args.exit_codes, set(self._exit_codes(pod)), "exit code"),
+                return None
+            figures |= {"age_seconds": age, "maximum_seconds": args.max_pod_life_time_seconds}
+        for wanted, present, name in (
+            (args.states, set(self._states(pod)), "states"),
+            (args.exit_codes, set(self._exit_codes(pod)), "exit_codes"),
         ):
             if wanted and present.isdisjoint(wanted):
-                return ""
-            reasons += [f"{word} {each}" for each in wanted if each in present]
-        matched = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
-        if (args.conditions and not matched) or not args.owner_kinds.selects(pod):
-            return ""
-        return ", ".join(reasons + [f"condition {each.type}={each.status} {each.reason}".rstrip() for each in matched])
+                return None
+            if matched := [each for each in wanted if each in present]:
+                figures[name] = matched
+        standing = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
+        if (args.conditions and not standing) or not args.owner_kinds.selects(pod):
+            return None
+        if standing:
+            figures["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
+        return Cause(Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else Code.TOO_OLD, figures)
 
     def _states(self, pod: Pod) -> Iterator[str]:
         yield from (pod.phase, pod.reason)

@@ -19,7 +19,9 @@ from typing import ClassVar
 from rebalancer.api import (
     Args,
     Balance,
+    Cause,
     Cluster,
+    Code,
     EligibleNodes,
     Evict,
     Field,
@@ -67,10 +69,9 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
                 continue
             most = -(-replicas.total // nodes)
             for node, pods in replicas.duplicates.items():
-                because = (
-                    f"{len(pods) + 1} of {replicas.total} replicas of {group[0]}/{group[2]} on {node}, "
-                    f"at most {most} ({nodes} nodes take them)"
-                )
+                figures = {"on_node": len(pods) + 1, "replicas": replicas.total, "most": most, "nodes": nodes}
+                whose = {"namespace": group[0], "owner": {"kind": group[1], "name": group[2]}}
+                because = Cause(Code.DUPLICATE, {**whose, "node": node, **figures})
                 _evict_all(pods[most - 1 :], because, cluster, evict)
 
     def _groups(self, cluster: Cluster, evict: Evict) -> list[tuple[Group, Replicas]]:
@@ -129,9 +130,9 @@ def _number_of_nodes(eligible: EligibleNodes, replicas: Replicas) -> int:
     return len(next(iter(sets))) if len(sets) == 1 else len(frozenset[str]().union(*sets))
 
 
-def _evict_all(pods: Iterable[Pod], because: str, cluster: Cluster, evict: Evict) -> None:
+def _evict_all(pods: Iterable[Pod], because: Cause, cluster: Cluster, evict: Evict) -> None:
     for pod in pods:
         # A pod with two owners may be gone with the first of them.
         verdict = evict(pod, because) if cluster.contains(pod) else None
-        if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+        if isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT:
             return

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from rebalancer.api import (
+    Cause,
     Cluster,
+    Code,
     ContainerStatus,
     Count,
     Deschedule,
@@ -67,8 +69,7 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
         statuses = self._statuses(pod)
         return {pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)} - {""}
 
-    def _because(self, pod: Pod, cluster: Cluster) -> str:
+    def _because(self, pod: Pod, cluster: Cluster) -> Cause:
         age = int(pod.age(cluster.now).total_seconds())
-        return ", ".join(
-            ["failed", *sorted(self._reasons(pod)), f"age {age} s >= {self.args.min_pod_lifetime_seconds} s"]
-        )
+        ages = {"age_seconds": age, "minimum_seconds": self.args.min_pod_lifetime_seconds}
+        return Cause(Code.FAILED, {"reasons": sorted(self._reasons(pod)), **ages})

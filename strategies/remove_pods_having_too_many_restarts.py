@@ -8,7 +8,7 @@ pods with the most restarts go first.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rebalancer.api import Cluster, Deschedule, Evict, Field, Int, Names, Pod, PodArgs, field_validator
+from rebalancer.api import Cause, Cluster, Code, Deschedule, Evict, Field, Int, Names, Pod, PodArgs, field_validator
 
 STATES = frozenset({"Running", "CrashLoopBackOff"})
 
@@ -57,7 +57,7 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
             listed = [
                 (restarts, pod, because)
                 for restarts, pod in sorted(found, key=lambda each: (-each[0], each[1].age_order))
-                if evict.evictable(pod, because := f"{restarts} restarts >= {threshold}")
+                if evict.evictable(pod, because := _too_many(restarts, threshold))
             ]
             for _, pod, because in listed:
                 evict(pod, because)
@@ -70,3 +70,7 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
         statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
         present = {pod.phase, *(status.waiting for status in statuses)}
         return not self.args.states or not present.isdisjoint(self.args.states)
+
+
+def _too_many(restarts: int, threshold: int) -> Cause:
+    return Cause(Code.TOO_MANY_RESTARTS, {"restarts": restarts, "threshold": threshold})

@@ -17,7 +17,9 @@ from functools import partial
 from typing import ClassVar
 
 from rebalancer.api import (
+    Cause,
     Cluster,
+    Code,
     Deschedule,
     EligibleNodes,
     Evict,
@@ -70,7 +72,7 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
             else:
                 evict.warn(f"nodeAffinityType {kind!r} is unknown and skipped; there are {REQUIRED} and {PREFERRED}")
 
-    def _evict(self, cluster: Cluster, evict: Evict, why: Callable[[Pod, Node], str]) -> None:
+    def _evict(self, cluster: Cluster, evict: Evict, why: Callable[[Pod, Node], Cause | None]) -> None:
         for node in cluster.nodes:
             found = [
                 (pod, because)
@@ -82,17 +84,20 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
                 evict(pod, because)
 
 
-def _requires_another(others: OtherNodes, pod: Pod, node: Node) -> str:
+def _requires_another(others: OtherNodes, pod: Pod, node: Node) -> Cause | None:
     missing = unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
     better = missing and others.first_for(pod)
-    return f"{missing} required, {node.name} does not match, {better} would take it" if better else ""
+    if not better:
+        return None
+    return Cause(Code.NODE_AFFINITY_VIOLATED, {"required": missing, "node": node.name, "better": better})
 
 
 def _prefers_another(
     eligible: EligibleNodes, others: OtherNodes, preferences: Preferences, pod: Pod, node: Node
-) -> str:
+) -> Cause | None:
     weight = preferences.weight(pod.spec, node)
     best, other = preferences.best(pod.spec)
     if best <= weight or not (eligible.fits(pod, node) or others.any_for(pod)):
-        return ""
-    return f"preferred affinity weighs {weight} on {node.name}, {best} on {other.name}"
+        return None
+    figures = {"node": node.name, "weight": weight, "better": other.name, "better_weight": best}
+    return Cause(Code.PREFERRED_ELSEWHERE, figures)

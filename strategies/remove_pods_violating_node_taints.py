@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from rebalancer.api import (
+    Cause,
     Cluster,
+    Code,
     Deschedule,
     Evict,
     Field,
@@ -50,7 +52,7 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
         for node in cluster.nodes:
             pods = [pod for pod in cluster.active_pods_on(node) if self.args.selects(pod)]
             found = [
-                (pod, f"does not tolerate taint {taint} of {node.name}")
+                (pod, Cause(Code.TAINT_NOT_TOLERATED, {"taint": str(taint), "node": node.name}))
                 for pod in pods
                 if (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
             ]

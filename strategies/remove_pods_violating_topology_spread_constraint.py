@@ -24,7 +24,9 @@ from typing import ClassVar, Literal
 
 from rebalancer.api import (
     Balance,
+    Cause,
     Cluster,
+    Code,
     Domains,
     EligibleNodes,
     Evict,
@@ -38,7 +40,7 @@ from rebalancer.api import (
 )
 
 Kind = Literal["DoNotSchedule", "ScheduleAnyway"]
-_STUCK = Refused("NodeFit", "fits no node of a domain below the average")
+_STUCK = Refused(Cause(Code.NODE_FIT, {"domains": "BelowAverage"}))
 
 
 class RemovePodsViolatingTopologySpreadConstraintArgs(PodArgs):
@@ -65,7 +67,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Choose for all constraints of all namespaces, then evict in the order of choice."""
         topology = Topology(cluster)
-        chosen: dict[Pod, str] = {}
+        chosen: dict[Pod, Cause] = {}
         for pods in self._pods_by_namespace(cluster, evict):
             for domains in topology.of_pods(pods, self.args.constraints):
                 evict.count({"constraints": 1})
@@ -90,7 +92,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
         evict.count({"pods": sum(map(len, found.values())), "constraints": 0})
         for _, pods in sorted(found.items()):
             declared = any(each.when_unsatisfiable in self.args.constraints for pod in pods for each in pod.spec.spread)
-            counted = [pod for pod in pods if evict.passes_filter(pod)] if declared else []
+            counted = [pod for pod in pods if not evict.filter_refusal(pod)] if declared else []
             if counted:
                 yield counted
 
@@ -101,7 +103,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             evict.warn(f"namespace {namespace}: {wanted}, there are {domains.available}")
 
 
-def _choose(cluster: Cluster, domains: Domains) -> Iterator[tuple[Pod, str, bool]]:
+def _choose(cluster: Cluster, domains: Domains) -> Iterator[tuple[Pod, Cause, bool]]:
     """Yield the pods that should move, why, and whether they fit where they should go."""
     spread, planned = domains.spread, domains.moves()
     if not planned:
@@ -110,9 +112,13 @@ def _choose(cluster: Cluster, domains: Domains) -> Iterator[tuple[Pod, str, bool
     leaving = {move.source: _in_order(domains.sorted[move.source].pods, others) for move in planned}
     for move in planned:
         source, target = domains.sorted[move.source], domains.sorted[move.target]
-        sizes = f"{source.value} has {len(source.pods)}, {target.value} {len(target.pods)}"
+        sizes = [{"domain": each.value, "pods": len(each.pods)} for each in (source, target)]
+        because = Cause(
+            Code.UNEVEN_SPREAD,
+            {"topology_key": spread.topology_key, "from": sizes[0], "to": sizes[1], "max_skew": spread.max_skew},
+        )
         for pod, fits in islice(leaving[move.source], move.number):
-            yield pod, f"{spread.topology_key}: {sizes}, maxSkew {spread.max_skew}", fits
+            yield pod, because, fits
 
 
 def _in_order(pods: Sequence[Pod], others: OtherNodes) -> Iterator[tuple[Pod, bool]]:

@@ -40,6 +40,7 @@ from urllib.parse import unquote
 
 from rebalancer.kube.answers import verb_and_resource
 from tests.fake_http import HttpServer, Reply, Request
+from tests.fake_leases import PATH, FakeLeases
 
 Object = dict[str, Any]
 
@@ -89,6 +90,7 @@ class FakeApiServer:
         self.requests: list[Request] = []
         self.events: list[Object] = []
         self.evicted: list[str] = []
+        self.leases = FakeLeases()
         self._objects: dict[str, list[Object]] = {path: [] for path in _ALWAYS_SERVED}
         self._kinds = dict(_ALWAYS_SERVED)
         self._lists: dict[int, list[Object]] = {}
@@ -219,7 +221,7 @@ class FakeApiServer:
         """Refuse a verb on a resource (`pods/eviction`, `poddisruptionbudgets.policy`) as RBAC does."""
         message = f'pods is forbidden: User "me" cannot {verb} resource "{resource}"'
         reply = Reply(403, _status(403, message, reason="Forbidden"))
-        for method in ("GET", "POST"):
+        for method in ("GET", "POST", "PUT"):
             self.on(
                 method,
                 "*",
@@ -247,6 +249,8 @@ class FakeApiServer:
 
     def _serve(self, request: Request) -> Reply:
         with self._lock:
+            if PATH.fullmatch(request.path):
+                return self.leases.serve(request)
             if request.method == "POST":
                 return self._post(request)
             if request.path in self._objects:

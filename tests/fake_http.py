@@ -108,6 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
+    def do_PUT(self) -> None:
+        self._answer()
+
     def _answer(self) -> None:
         split = urlsplit(self.path)
         length = int(self.headers.get("Content-Length", "0"))

@@ -16,6 +16,9 @@ from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.verdict import refused as refusal
 from rebalancer.guards.limits import Limits
 
 NOW = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
@@ -148,3 +151,8 @@ def evicted(ledger: Ledger) -> list[str]:
 def refused(ledger: Ledger) -> dict[str, str]:
     """By name of the pod: the first cause of its refusal."""
     return {entry.pod.name: entry.verdict.by for entry in ledger.refusals}
+
+
+def says_no(code: str, message: str) -> Refused:
+    """A refusal in the words of a server."""
+    return refusal(Code(code), message=message)

@@ -19,11 +19,15 @@ class Interruption:
 
     SIGHUP counts as SIGTERM.  Where it was ignored as the program began, as under `nohup`, it stays ignored.
 
+    Attributes:
+        signal: the name of the last signal that came; empty for none.
+
     Raises:
         Interrupted: a signal came, and nothing was said about what to do then.
     """
 
     def __init__(self) -> None:
+        self.signal = ""
         self._act: Callable[[str], None] | None = None
         self._before: dict[signal.Signals, _Handler] = {}
 
@@ -47,6 +51,7 @@ class Interruption:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         received = signal.Signals(number)
+        self.signal = received.name
         if self._act:
             self._act(received.name)
             return

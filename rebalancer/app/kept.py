@@ -8,6 +8,7 @@ labels, selectors, quantities, and rules of placement, which are made of labels.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from rebalancer.wire import storage
 from rebalancer.wire.annotations import ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
@@ -26,7 +27,9 @@ _POD = """
     spec.terminationGracePeriodSeconds  spec.nodeSelector.*  spec.affinity.*  spec.tolerations.*
     spec.topologySpreadConstraints.*  spec.resources.*  spec.overhead.*  spec.resourceClaims.name
     spec.volumes.name  spec.volumes.hostPath  spec.volumes.emptyDir
-    spec.volumes.persistentVolumeClaim.claimName
+    spec.volumes.persistentVolumeClaim.claimName  spec.volumes.ephemeral  spec.volumes.image.reference
+    spec.volumes.gcePersistentDisk  spec.volumes.awsElasticBlockStore  spec.volumes.iscsi  spec.volumes.rbd
+    spec.schedulingGates.name  spec.preemptionPolicy  status.nominatedNodeName
     status.phase  status.reason  status.qosClass  status.startTime
     status.conditions.type  status.conditions.status  status.conditions.reason
     status.conditions.lastTransitionTime
@@ -39,7 +42,7 @@ _KINDS = {
         status.allocatable.*  status.capacity.*  status.addresses.type  status.addresses.address
         status.conditions.type  status.conditions.status  status.conditions.reason
         status.conditions.lastHeartbeatTime  status.conditions.lastTransitionTime
-        status.nodeInfo.kubeletVersion
+        status.nodeInfo.kubeletVersion  status.images.names.*  status.images.sizeBytes
     """,
     "PodDisruptionBudget": """
         spec.selector.*  spec.minAvailable  spec.maxUnavailable  spec.unhealthyPodEvictionPolicy
@@ -48,7 +51,11 @@ _KINDS = {
     """,
     "Namespace": "",
     "PriorityClass": "value globalDefault",
-    "PersistentVolumeClaim": "spec.storageClassName",
+    "PersistentVolumeClaim": """
+        metadata.annotations
+        spec.storageClassName  spec.volumeName  spec.accessModes.*  spec.resources.requests.*  spec.selector.*
+        spec.volumeMode  spec.volumeAttributesClassName
+    """,
     "NodeMetrics": "timestamp window usage.*",
     "PodMetrics": "timestamp window containers.name containers.usage.*",
 }
@@ -65,6 +72,7 @@ def kept_fields() -> Mapping[str, Tree]:
     ]
     pods = _tree([*_METADATA.split(), *_POD.split(), *containers, *statuses])
     pods["metadata"]["annotations"] = {name: {} for name in ANNOTATIONS}
+    trees["PersistentVolumeClaim"]["metadata"]["annotations"] = {name: {} for name in storage.ANNOTATIONS}
     return {"Pod": pods, **trees}
 
 

@@ -14,14 +14,16 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import ClusterError, CycleStopped, Unreachable
-from rebalancer.eviction.verdict import IN_PROGRESS, Failed, Granted, Refused, Unknown, Verdict
-from rebalancer.kube.client import Client
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
+from rebalancer.kube.client import Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.report.words import text
 from rebalancer.wire.collect import Collection
 from rebalancer.wire.folder import Folder
 
@@ -44,8 +46,8 @@ _EVENTS_SECONDS = 25.0
 #: How long a wait may go on after it is told to end.
 _BLINK_SECONDS = 0.1
 
-_LIMITS = {"TotalLimit": "total", "NodeLimit": "node", "NamespaceLimit": "namespace"}
-_TOLD = ("PDB", "Webhook", "Gone", IN_PROGRESS)
+_LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
+_TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +70,30 @@ class LiveCluster:
         return {"context": self.connection.context, "server": self.connection.server}
 
 
-def open_cluster(kubeconfig: str | None, context: str | None, patience: Patience | None = None) -> LiveCluster:
+def open_cluster(
+    kubeconfig: str | None,
+    context: str | None,
+    patience: Patience | None = None,
+    observe: Observe = lambda _method, _path, _status: None,
+) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
         patience: how reads are tried again, and by which clock.
+        observe: told of every request.
 
     Raises:
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
     patience = patience or Patience()
-    return LiveCluster(connection, Client(connection, patience=patience), patience)
+    return LiveCluster(connection, Client(connection, patience=patience, observe=observe), patience)
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
-    """Read nodes, pods and these kinds; `now` is the time before the first request.
+    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
 
     Args:
         live: the API server.
@@ -154,7 +162,7 @@ class LiveSink:
             halt=halt,
         )
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
         """Evict a pod.
 
         Raises:
@@ -163,7 +171,7 @@ class LiveSink:
         if reason := self._halt.reason:
             raise CycleStopped(reason)
         verdict = self._evictions.evict(
-            pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=because
+            pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=text(because)
         )
         self.is_denied = self.is_denied or not verdict.granted
         return verdict
@@ -193,14 +201,13 @@ class EventLog:
         """Write the Event of a ledger entry, if it is worth one."""
         match entry.verdict:
             case Granted():
-                self._publish(entry, "Normal", entry.strategy, note_of(entry.pod.node, entry.because))
+                self._publish(entry, "Normal", entry.strategy, _note(entry))
             case Unknown(error):
-                self._publish(entry, "Warning", "EvictionUnknown", note_of(entry.pod.node, entry.because, error))
-            case Refused(by, reason) if self._failures and (by in _LIMITS or by in _TOLD):
-                error = f"{_LIMITS[by]} eviction limit exceeded ({reason})" if by in _LIMITS else reason
-                self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
+                self._publish(entry, "Warning", "EvictionUnknown", _note(entry, error))
+            case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):
+                self._publish(entry, "Warning", "EvictionFailed", _note(entry, _failure(cause)))
             case Failed(error) if self._failures:
-                self._publish(entry, "Warning", "EvictionFailed", note_of(entry.pod.node, entry.because, error))
+                self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
 
     def close(self) -> str:
         """Deliver what waits, not for long once the run is told to end; return a warning if some were not delivered."""
@@ -210,3 +217,13 @@ class EventLog:
     def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:
         pod = entry.pod
         self._events.publish(pod.namespace, pod.name, pod.uid, type_=type_, reason=reason, note=note)
+
+
+def _note(entry: Entry, error: str = "") -> str:
+    return note_of(entry.pod.node, text(entry.because), error)
+
+
+def _failure(cause: Cause) -> str:
+    """Return what keeps a pod, in the descheduler's words where a limit does."""
+    limit = _LIMITS.get(cause.code)
+    return f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)

@@ -1,23 +1,20 @@
-"""A live run: connect once, a cycle as often as one is wanted, and publish each."""
+"""A live run: one cycle, attended by telemetry, in turn with other runs."""
 
-import logging
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from rebalancer.app import live, policies
+from rebalancer.app.exports import export
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.live_usage import live_usage
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.options import Confirm, Options, Outcome
-from rebalancer.app.work import Finished, Work, plan, publish
-from rebalancer.cluster.cluster import Cluster, Measure
-from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.cycle import run_cycle
-from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
-from rebalancer.kube.halt import Halt, Permit, always
+from rebalancer.app.serve import served
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.app.traces import traced
+from rebalancer.app.turns import in_turn
+from rebalancer.app.work import Finished, Work, publish
+from rebalancer.kube.halt import Permit
 from rebalancer.kube.patience import Patience
-from rebalancer.report.document import Circumstances
-
-_LOG = logging.getLogger(__name__)
 
 
 def run_live(
@@ -25,111 +22,47 @@ def run_live(
 ) -> Outcome:
     """Run one cycle on a live cluster.
 
-    Args:
-        options: what to do.
-        work: what the policy asks for.
-        confirm: asked before the first eviction.
-        interruption: entered; told what a signal means once there is something to finish.
-        patience: how requests are tried again, and by which clock.
-
     Raises:
-        UsageError: the run was declined.
+        UsageError: the run was declined, or an option cannot be used.
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
-    cluster = connect(options, confirm, patience)
-    _warn_of_no_limits(options, work)
-    return publish(cycle(cluster, options, work, interruption), options)
+    with attended(options) as telemetry:
+        cluster = connect(options, confirm, telemetry, patience)
+        warn_of_no_limits(options, work)
+
+        def act(permit: Permit) -> Finished:
+            return cycle(cluster, options, work, interruption, telemetry, permit)
+
+        return attempt(cluster, options, telemetry, lambda: in_turn(cluster, options, act))
 
 
-def connect(options: Options, confirm: Confirm, patience: Patience | None = None) -> live.LiveCluster:
-    """Find the API server, and ask before a live run.
+@contextmanager
+def attended(options: Options) -> Iterator[Telemetry]:
+    """Serve health and metrics and send traces as long as this is entered, if the options or the place ask for it.
 
     Raises:
-        NoCredentials: there is no way to one.
-        UsageError: the run was declined.
+        UsageError: the port cannot be had, or the certificate cannot be used.
     """
-    cluster = live.open_cluster(options.kubeconfig, options.context, patience)
-    if not options.dry_run:
-        confirm(cluster.description, cluster.connection.in_cluster)
-    return cluster
+    with traced(options.tracing) as tracing:
+        telemetry = Telemetry(options, tracing)
+        with served(options.serving, telemetry):
+            yield telemetry
 
 
-def cycle(
-    cluster: live.LiveCluster,
-    options: Options,
-    work: Work,
-    interruption: Interruption,
-    permit: Permit = always,
-) -> Finished:
-    """Read the cluster as it is now, and evict what the policy wants gone; a dry run only plans.
-
-    Args:
-        cluster: the way to the API server.
-        options: dry run or not, and the deadline.
-        work: what the policy asks for.
-        interruption: once evictions may begin, a signal stops these and nothing else.
-        permit: asked before every eviction, a second try too.
+def attempt(cluster: LiveCluster, options: Options, telemetry: Telemetry, act: Callable[[], Finished]) -> Outcome:
+    """Carry a cycle out, count what it came to, and publish it.
 
     Raises:
-        ClusterError: the cluster cannot be read.
+        ClusterError: it could not be carried out.
         Interrupted: a signal came before anything was evicted.
     """
-    halt = Halt(options.deadline, cluster.patience.clock, permit)
-    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
-    snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
-    measure = live_usage(work.policy, cluster, halt.deadline)
-    left = Cluster(snapshot, work.policy.node_selector, measure)
-    if options.dry_run:
-        return Finished(plan(left, work), left, Circumstances(True, cluster.description, "wall", work.warnings))
-    interruption.then(halt.signal)
-    events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    ledger, problem = _evict(work, sink, events, left)
-    extra = (*_no_limits(work), ledger.stopped, problem)
-    extra += (_unforeseen(ledger, snapshot, work, measure),) if sink.is_denied else ()
-    warnings = (*work.warnings, *filter(None, extra))
-    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
-
-
-def _evict(work: Work, sink: live.LiveSink, events: live.EventLog, left: Cluster) -> tuple[Ledger, str]:
-    """Run the strategies; return the ledger, and a warning if Events were not delivered."""
-
-    def observe(entry: Entry) -> None:
-        _log_verdict(entry)
-        events.observe(entry)
-
-    ledger = run_cycle(left, work.plans, policies.limits(work.policy), sink, time.perf_counter, observe)
-    return ledger, events.close()
-
-
-def _log_verdict(entry: Entry) -> None:
-    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {entry.because})"
-    match entry.verdict:
-        case Granted():
-            _LOG.info("evicted %s", what)
-        case Refused(by, reason):
-            _LOG.debug("refused by %s (%s): %s", by, reason, what)
-        case Unknown(error):
-            _LOG.warning("perhaps evicted: %s: %s", what, error)
-        case Failed(error):
-            _LOG.warning("not evicted: %s: %s", what, error)
-
-
-def _warn_of_no_limits(options: Options, work: Work) -> None:
-    """Warn of a live run that nothing limits at once, since afterwards is too late."""
-    if not options.dry_run:
-        for warning in _no_limits(work):
-            _LOG.warning("%s", warning)
-
-
-def _no_limits(work: Work) -> tuple[str, ...]:
-    if policies.limits(work.policy):
-        return ()
-    return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
-
-
-def _unforeseen(ledger: Ledger, snapshot: Snapshot, work: Work, measure: Measure) -> str:
-    """Name the pods that went in the place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in plan(Cluster(snapshot, work.policy.node_selector, measure), work).evictions}
-    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
-    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
+    try:
+        with telemetry.cycle():
+            finished = act()
+            telemetry.finished(finished)
+        outcome = publish(finished, options)
+        telemetry.metrics.report_made(outcome.report)
+        return outcome
+    finally:
+        export(options.export, telemetry.metrics, cluster.description)

@@ -1,13 +1,75 @@
 """What a run is asked to do, and what it comes to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """Health and metrics over HTTP; names as on the command line.
+
+    Attributes:
+        secure_port: None for 10258 inside a pod and 0 elsewhere; 0 serves nothing.
+        tls_cipher_suites: separated by commas; empty for the usual ones.
+    """
+
+    secure_port: int | None = None
+    bind_address: str = "0.0.0.0"  # noqa: S104  the descheduler's default: the kubelet asks from outside the pod
+    disable_metrics: bool = False
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    tls_min_version: str = ""
+    tls_cipher_suites: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOptions:
+    """Taking turns with other runs; names as on the command line, durations in seconds.
+
+    Attributes:
+        leader_elect: whether a loop holds the Lease from cycle to cycle.
+        lease_duration: None, as the two after it, for what suits the kind of run.
+        no_lease: whether to evict without it.
+        lease_wait: how long a run waits for another to end.
+    """
+
+    leader_elect: bool = False
+    lease_duration: float | None = None
+    renew_deadline: float | None = None
+    retry_period: float | None = None
+    resource_name: str = "rebalancer"
+    resource_namespace: str = "kube-system"
+    no_lease: bool = False
+    lease_wait: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """Where metrics go beside being served; empty for nowhere."""
+
+    metrics_textfile: str = ""
+    pushgateway: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TracingOptions:
+    """Traces over OTLP; names as on the command line.  Without an endpoint the usual variables decide."""
+
+    collector_endpoint: str = ""
+    transport_ca_cert: str = ""
+    service_name: str = "descheduler"
+    trace_namespace: str = ""
+    sample_rate: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is asked to do; names as on the command line."""
+    """What a run is asked to do; names as on the command line, durations in seconds.
+
+    Attributes:
+        interval: from start to start of cycles; 0 for one cycle.
+    """
 
     policy: str
     kubeconfig: str | None = None
@@ -18,6 +80,11 @@ class Options:
     strict: bool = False
     deadline: float = 300.0
     fail_on_error: bool = False
+    interval: float = 0.0
+    serving: ServingOptions = field(default_factory=ServingOptions)
+    lease: LeaseOptions = field(default_factory=LeaseOptions)
+    export: ExportOptions = field(default_factory=ExportOptions)
+    tracing: TracingOptions = field(default_factory=TracingOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +97,6 @@ class Outcome:
 
 #: Asked before the first eviction of a live run, with the description of the cluster; raises to decline.
 Confirm = Callable[[dict[str, str | None], bool], None]
+
+#: Takes the outcome of each cycle.
+Deliver = Callable[[Outcome], object]

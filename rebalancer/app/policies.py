@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import rebalancer
-from rebalancer.api import Strategy
 from rebalancer.args.arguments import Plugin
 from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan
@@ -14,6 +13,7 @@ from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_inpu
 from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
+from rebalancer.strategy import Strategy
 
 _PACKAGE = Path(rebalancer.__file__).parent
 
@@ -41,7 +41,16 @@ def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
         PolicyError: it has problems.
         UsageError: there is no such file and no such preset.
     """
-    return load_policy(_policy_text(name), known_plugins(), source=name, strict=strict)
+    return parse_policy(policy_text(name), name, strict=strict)
+
+
+def parse_policy(text: str, name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy from its text; `name` is what messages call it.
+
+    Raises:
+        PolicyError: it has problems.
+    """
+    return load_policy(text, known_plugins(), source=name, strict=strict)
 
 
 def schema() -> dict[str, Any]:
@@ -49,7 +58,12 @@ def schema() -> dict[str, Any]:
     return policy_schema(known_plugins())
 
 
-def _policy_text(name: str) -> str:
+def policy_text(name: str) -> str:
+    """Return the text of a policy by its file's path, `-` for standard input, or a preset's name.
+
+    Raises:
+        UsageError: there is no such file and no such preset.
+    """
     try:
         if name in presets() and not Path(name).exists():
             return (preset_directory() / f"{name}.yaml").read_text()

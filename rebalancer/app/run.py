@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import Confirm, Options, Outcome
+from rebalancer.app.options import Confirm, Deliver, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
 from rebalancer.cluster.cluster import Cluster
@@ -16,6 +16,25 @@ from rebalancer.snapshot_file import read_snapshot_file
 
 if TYPE_CHECKING:
     from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
+
+
+def run_on(options: Options, confirm: Confirm, deliver: Deliver, interruption: Interruption) -> None:
+    """Run cycles until a signal comes.
+
+    Args:
+        options: what to do, and how often.
+        confirm: asked before the first eviction.
+        deliver: takes the outcome of each cycle.
+        interruption: entered; a signal ends the loop.
+
+    Raises:
+        UsageError: options or policy cannot be used.
+        ClusterError: there is no way to a cluster.
+    """
+    _agree(options)
+    from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+    run_loop(options, confirm, deliver, interruption)
 
 
 def run(options: Options, confirm: Confirm, interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
@@ -35,7 +54,7 @@ def run(options: Options, confirm: Confirm, interruption: Interruption, patience
     work = work_of(policies.read_policy(options.policy, strict=options.strict))
     if options.snapshot is not None:
         return publish(_plan_offline(options, options.snapshot, work), options)
-    from rebalancer.app.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
+    from rebalancer.app.live_run import run_live  # noqa: PLC0415  as above
 
     return run_live(options, work, confirm, interruption, patience)
 
@@ -46,6 +65,10 @@ def _agree(options: Options) -> None:
         raise UsageError("--now goes with --snapshot: a live cluster has its own time")
     if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
         raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+    if options.snapshot is not None and options.interval:
+        raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
 
 def _plan_offline(options: Options, path: str, work: Work) -> Finished:

@@ -2,14 +2,15 @@
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.engine.cycle import ProfilePlan, run_cycle
+from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
-from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 
@@ -51,9 +52,15 @@ def work_of(loaded: LoadedPolicy) -> Work:
     return Work(loaded.policy, policies.plans(loaded.policy), tuple(str(problem) for problem in loaded.warnings))
 
 
-def plan(cluster: Cluster, work: Work) -> Ledger:
+def plan(
+    cluster: Cluster,
+    work: Work,
+    observe: Callable[[Entry], None] = lambda _: None,
+    around: Around = nothing_around,
+) -> Ledger:
     """Return what a cycle would do, and do nothing."""
-    return run_cycle(cluster, work.plans, policies.limits(work.policy), DrySink(), time.perf_counter)
+    limits = policies.limits(work.policy)
+    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

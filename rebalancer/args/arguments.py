@@ -17,6 +17,7 @@ from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 
 _QUOTED = 40  # characters of a bad value that a message repeats
+_INTEGERS = range(-(2**63), 2**63)
 _SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
@@ -26,7 +27,9 @@ def _number(value: object) -> object:
     if isinstance(value, str):
         raise ValueError(f"a number is expected, not the text {value[:_QUOTED]!r}{_as_number(value)}")  # noqa: TRY004
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        value = int(value)
+    if isinstance(value, int) and value not in _INTEGERS:
+        raise ValueError(f"{value} is out of range: a whole number has 64 bits")
     return value
 
 
@@ -41,7 +44,7 @@ def _as_number(text: str) -> str:
     return ""
 
 
-Int = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_number)]
+Int = Annotated[int, BeforeValidator(_number)]
 """A whole number of 64 bits; `5.0` is one, `5.5` and `"5"` are not."""
 
 Count = Annotated[int, Field(ge=0), BeforeValidator(_number)]

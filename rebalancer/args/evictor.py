@@ -7,14 +7,15 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from rebalancer.args.arguments import Args, Count, Duration, Int, Names, Part, Plugin, Selector
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
+from rebalancer.eviction.causes import Code
 
-LOCAL_STORAGE = "PodsWithLocalStorage"
-SYSTEM_CRITICAL = "SystemCriticalPods"
-FAILED_BARE = "FailedBarePods"
-DAEMON_SET = "DaemonSetPods"
-PVC = "PodsWithPVC"
-WITHOUT_PDB = "PodsWithoutPDB"
-RESOURCE_CLAIMS = "PodsWithResourceClaims"
+LOCAL_STORAGE = Code.LOCAL_STORAGE.value
+SYSTEM_CRITICAL = Code.SYSTEM_CRITICAL_PODS.value
+FAILED_BARE = Code.FAILED_BARE_PODS.value
+DAEMON_SET = Code.DAEMON_SET_PODS.value
+PVC = Code.PVC.value
+WITHOUT_PDB = Code.WITHOUT_PDB.value
+RESOURCE_CLAIMS = Code.RESOURCE_CLAIMS.value
 
 #: Protections that are on unless `defaultDisabled` lists them.
 DEFAULT_PROTECTIONS = (LOCAL_STORAGE, SYSTEM_CRITICAL, FAILED_BARE, DAEMON_SET)

@@ -11,6 +11,7 @@ from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
+from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import EvictionClass, eviction_class
 from rebalancer.eviction.verdict import Refused
@@ -78,7 +79,7 @@ class Selection:
         """Return why a pod is no candidate: too young for the window, just come, or of unknown usage or none."""
         return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
 
-    def groups(self, source: NodeUtilization, because: str | None) -> Iterator[list[Candidate]]:
+    def groups(self, source: NodeUtilization, because: Cause | None) -> Iterator[list[Candidate]]:
         """Yield the candidates of a node class by class, each the oldest first.
 
         Args:
@@ -93,9 +94,9 @@ class Selection:
         usage = self._usage.of_pod(pod)
         return Candidate(pod, usage, source.points(usage))
 
-    def _movable(self, source: NodeUtilization, because: str | None) -> Iterator[Pod]:
+    def _movable(self, source: NodeUtilization, because: Cause | None) -> Iterator[Pod]:
         for pod in self._cluster.active_pods_on(source.node):
-            if self.wanted(pod) and self._evict.passes_filter(pod, because):
+            if self.wanted(pod) and not self._evict.filter_refusal(pod, because):
                 refusal = self.immovable_reason(pod)
                 if refusal is None:
                     yield pod

@@ -14,16 +14,18 @@ by name.
 
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
+from rebalancer.balancing.figures import arrival
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.wording import arrival, passed_text
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.fit import tally
+from rebalancer.scheduling.fit import obstacles
 from rebalancer.scheduling.forecast import Forecast
 
 _DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
@@ -94,15 +96,15 @@ class Destinations:
         # Where would the scheduler put it, and which of these nodes would that harm?
         likely = self.forecast.likely(pod)
         harms = {node.name: self._harm(pod, node, usage) for node in likely}
-        harmful = [name for name, harm in harms.items() if harm]
+        harmful = [(name, harm) for name, harm in harms.items() if harm]
         # All must do, or, where nobody knows which of many it takes, half of them.
         if harmful and (self.forecast.exact or 2 * len(harmful) > len(likely)):
-            reason = f"no destination: the scheduler would likely choose {harmful[0]}, {harms[harmful[0]]}"
-            return Refused("NoDestination", reason)
+            name, harm = harmful[0]
+            return refused(Code.NO_DESTINATION, likely=name, harm=harm.as_figures())
         return [node for node in likely if not harms[node.name]] or (first,)
 
-    def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> str:
-        """Place a pod on a node, in the present scope, and tell how full that node becomes.
+    def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
+        """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
 
         Args:
             pod: the pod that would go.
@@ -148,20 +150,20 @@ class Destinations:
 
     def _refuse(self, pod: Pod, usage: Resources) -> Refused:
         causes = (self._why_not(pod, each, usage) for each in self._destinations.values())
-        return Refused("NoDestination", f"no destination: of {len(self._destinations)} nodes {tally(causes)}")
+        return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
 
-    def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> str:
+    def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> Cause | None:
         reason = self._eligible.why_not(pod, destination.node)
-        return reason or passed_text(destination.passed(usage, self._ceilings))
+        return reason or _above_ceiling(destination.passed(usage, self._ceilings))
 
-    def _harm(self, pod: Pod, node: Node, usage: Resources) -> str:
+    def _harm(self, pod: Pod, node: Node, usage: Resources) -> Cause | None:
         if node.name == pod.node:
-            return "where it is"
+            return cause(Code.OWN_NODE)
         utilization = self._known.get(node.name)
         if utilization is None:
-            return "whose usage is unknown"
+            return cause(Code.UNKNOWN_USAGE)
         passed = utilization.passed(usage, self._ceilings)
-        return "" if passed and self._fills_more_than_it_passes(utilization, usage) else passed_text(passed)
+        return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):
@@ -181,3 +183,7 @@ class Destinations:
         free = self._cluster.free(node)
         shares = [free(name) / node.allocatable[name] for name in (CPU, MEMORY) if node.allocatable.get(name)]
         return (round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS), node.name, node)
+
+
+def _above_ceiling(passed: tuple[str, float] | None) -> Cause | None:
+    return cause(Code.ABOVE_CEILING, resource=passed[0], ceiling=passed[1]) if passed else None

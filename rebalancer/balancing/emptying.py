@@ -5,23 +5,34 @@ DaemonSets, mirror and static pods and those that are terminating keep no node b
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.figures import underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.wording import not_above
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.verdict import Refused, refused
 
-_TOTAL_LIMIT = "TotalLimit"
 
-#: By pod, the node it is expected on, and that node in words.
-_Plan = Mapping[Pod, tuple[Node, str]]
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a pod is expected: the node, how full that becomes, and what other nodes are as likely."""
+
+    node: Node
+    arrival: Mapping[str, Any]
+    destination: Destination
+
+
+_Plan = Mapping[Pod, _Place]
 
 
 class Emptying:
@@ -60,15 +71,17 @@ class Emptying:
         """
         busy = [(source, pods) for source in sources if (pods := self._movable(source))]
         for source, pods in sorted(busy, key=lambda each: (len(each[1]), _fullness(each[0]), each[0].node.name)):
-            reason = f"{source.node.name} at {not_above(source, self._thresholds)}"
-            kept = self._empty(pods, reason)
+            reason = underutilized(source, self._thresholds)
+            kept = self._empty(pods, source, reason)
             if kept:
                 pod, refusal = kept
                 self._evict.refuse(pod, reason, _keeps(source, refusal))
-                if refusal.by == _TOTAL_LIMIT:  # nor is there enough left for the nodes that follow, with as many pods
+                if (
+                    refusal.cause.code is Code.TOTAL_LIMIT
+                ):  # nor is there enough left for the nodes that follow, with as many pods
                     return
 
-    def _empty(self, pods: Sequence[Pod], reason: str) -> tuple[Pod, Refused] | None:
+    def _empty(self, pods: Sequence[Pod], source: NodeUtilization, reason: Cause) -> tuple[Pod, Refused] | None:
         """Evict these pods and return None, or return which of them stays and why, and leave them all alone."""
         if kept := self._immovable(pods) or self._evict.first_refusal(pods):
             return kept
@@ -77,18 +90,20 @@ class Emptying:
             plan = self._plan(pods)
             if isinstance(plan, tuple):
                 return plan
-            gone = self._evict_all(pods, plan, reason)
+            gone = self._evict_all(pods, plan, source, reason)
             if len(gone) == len(pods):
                 attempt.keep()
                 return None
         for pod in gone:
-            self._cluster.place(pod, plan[pod][0])
+            self._cluster.place(pod, plan[pod].node)
         return None
 
-    def _evict_all(self, pods: Sequence[Pod], plan: _Plan, reason: str) -> list[Pod]:
+    def _evict_all(self, pods: Sequence[Pod], plan: _Plan, source: NodeUtilization, reason: Cause) -> list[Pod]:
         gone: list[Pod] = []
         for pod in pods:
-            if not self._evict(pod, f"{reason}; goes to {plan[pod][1]}").gone:
+            place, points = plan[pod], source.points(self._usage.of_pod(pod))
+            why = with_pod_gone(reason, points).with_figures(lands_on=place.arrival)
+            if not self._evict(pod, why, place.destination).gone:
                 # Only the server can say no after all: then the node is not emptied, and the rest had better stay.
                 break
             gone.append(pod)
@@ -100,21 +115,23 @@ class Emptying:
     def _immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         for number, pod in enumerate(pods):
             if not self._selection.wanted(pod):
-                return pod, Refused("NotSelected", "the strategy's arguments leave it alone")
+                return pod, refused(Code.NOT_SELECTED)
             if refusal := self._selection.immovable_reason(pod):
                 return pod, refusal
             if number and not self._usage.pods_known:
-                return pod, Refused("NoUsage", "this source does not measure pods, so at most one leaves a node")
+                return pod, refused(Code.NO_USAGE, pods_measured=False)
         return None
 
     def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
         """Expect each pod somewhere, the largest first since they are hardest to place, or tell which cannot go."""
-        plan: dict[Pod, tuple[Node, str]] = {}
+        plan: dict[Pod, _Place] = {}
         for pod in sorted(pods, key=self._largest_first):
             likely = self._destinations.likely(pod, self._usage.of_pod(pod))
             if isinstance(likely, Refused):
                 return pod, likely
-            plan[pod] = (likely[0], self._destinations.expect(pod, likely[0], self._thresholds))
+            first = likely[0]
+            destination = Destination.among(first.name, (node.name for node in likely))
+            plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
 
     def _largest_first(self, pod: Pod) -> tuple[object, ...]:
@@ -133,4 +150,4 @@ def _stays_behind(pod: Pod) -> bool:
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:
-    return Refused(refusal.by, f"{refusal.reason}; it keeps {source.node.name}, which is emptied whole or not at all")
+    return Refused(refusal.cause.with_figures(keeps_node=source.node.name))

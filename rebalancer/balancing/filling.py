@@ -56,10 +56,11 @@ _DECIMALS = 9  # what differs by less is equal, but for the noise of floating po
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A pod that may go, what that brings, in points, and the node to expect it on."""
+    """A pod that may go, what that brings, in points, the nodes it may land on, and the one to expect it on."""
 
     gain: float
     candidate: Candidate
+    likely: Sequence[Node]
     destination: Node
 
 
@@ -130,7 +131,7 @@ class Filling:
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and tell whether its node may lose no more."""
-        verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination)
+        verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination, offer.likely)
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
         self._wanting.look_at(landed_on)
@@ -167,7 +168,7 @@ class Filling:
         loss = donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
         expected = min(gains) if len(self._low.names) <= _FEW else max(gains)
-        return _Offer(gain, candidate, likely[gains.index(expected)])
+        return _Offer(gain, candidate, likely, likely[gains.index(expected)])
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
         """Return what a pod brings on one node: points filled, and a part of what nodes come nearer to be chosen."""

@@ -16,7 +16,8 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources, add
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 
 #: No window is shorter than this for the question which pods it shows.
 _SHORTEST = timedelta(minutes=5)
@@ -88,7 +89,7 @@ class MeasuredUsage:
         if not self._measured.window or not self._young(pod):
             return None
         age, window = self._age(pod).total_seconds(), self._youth.total_seconds()
-        return Refused("YoungerThanWindow", f"{age:.0f} s old, and figures sum up {window:.0f} s")
+        return refused(Code.YOUNGER_THAN_WINDOW, age_seconds=age, window_seconds=window)
 
     def unknown(self, pod: Pod) -> Refused | None:
         """Return a refusal if the source measures pods, but not this one, or found that it uses nothing."""
@@ -97,8 +98,8 @@ class MeasuredUsage:
         amounts = self._usage(pod)
         missing = [name for name in self._names if name != PODS and name not in (amounts or {})]
         if amounts is None or missing:
-            return Refused("NoUsage", f"its usage of {', '.join(missing or self._known)} is unknown")
-        return None if any(amounts.values()) else Refused("NoUsage", "it uses nothing")
+            return refused(Code.NO_USAGE, resources=[*(missing or self._known)])
+        return None if any(amounts.values()) else refused(Code.NO_USAGE, used=0)
 
     def _as_source(self, node: NodeUtilization) -> NodeUtilization:
         # A terminating pod is on its way: it is not present any more.

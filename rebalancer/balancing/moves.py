@@ -1,16 +1,17 @@
 """Single moves of relief and filling: ask for the eviction of a pod that has a destination, and expect it there."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.figures import why_relieved, with_pod_gone
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.wording import relieved_by, why_relieved
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, Verdict
 
@@ -27,7 +28,7 @@ class Purpose:
     targets: Percentages
     filling: bool = False
 
-    def reason(self, source: NodeUtilization) -> str:
+    def reason(self, source: NodeUtilization) -> Cause:
         """Return why pods should leave this node now."""
         return why_relieved(source, self.targets, filling=self.filling)
 
@@ -72,7 +73,12 @@ class Moves:
         return self._selection.groups(source, None if purpose.filling else purpose.reason(source))
 
     def move(
-        self, candidate: Candidate, source: NodeUtilization, purpose: Purpose, destination: Node | None = None
+        self,
+        candidate: Candidate,
+        source: NodeUtilization,
+        purpose: Purpose,
+        expected: Node | None = None,
+        likely: Sequence[Node] | None = None,
     ) -> Verdict:
         """Ask for the eviction of a candidate that has a destination, and expect it there if it goes.
 
@@ -80,40 +86,51 @@ class Moves:
             candidate: the pod that would go.
             source: its node.
             purpose: why.
-            destination: which of its likely nodes to expect it on; by default the first.
+            expected: which of its likely nodes to expect it on; by default the first.
+            likely: those nodes; asked for here unless given.
 
         Raises:
             CycleOver: see `Evict`.
         """
         pod, reason = candidate.pod, purpose.reason(source)
         recorded = None if purpose.filling else reason
-        if not self._evict.passes_pre_eviction_filter(pod, recorded):
-            return Refused("NodeFit", reason)
-        likely = (destination,) if destination else self._destinations.likely(pod, candidate.usage)
-        if isinstance(likely, Refused):
+        if refusal := self._evict.pre_eviction_refusal(pod, recorded):
+            return refusal
+        found = likely or self._destinations.likely(pod, candidate.usage)
+        if isinstance(found, Refused):
             if recorded is not None:
-                self._evict.refuse(pod, recorded, likely)
-            return likely
-        return self._carry_out(candidate, source, source.above(purpose.targets), reason, likely[0])
+                self._evict.refuse(pod, recorded, found)
+            return found
+        expected = expected or found[0]
+        destination = Destination.among(expected.name, (node.name for node in found))
+        return self._carry_out(candidate, source, purpose, expected, destination)
 
     def _carry_out(
-        self, candidate: Candidate, source: NodeUtilization, excess: Excess, reason: str, destination: Node
+        self,
+        candidate: Candidate,
+        source: NodeUtilization,
+        purpose: Purpose,
+        expected: Node,
+        destination: Destination,
     ) -> Verdict:
-        left = excess.left(candidate.points) if self.pods_known else None
+        excess, reason = source.above(purpose.targets), purpose.reason(source)
+        if self.pods_known:
+            relieved = excess.total - excess.left(candidate.points)
+            reason = with_pod_gone(reason, candidate.points).with_figures(relieved=relieved)
         # The pod is expected there while it is asked for; if it stays after all, that is taken back.
         with self._cluster.scope() as attempt:
-            arrival = self._destinations.expect(candidate.pod, destination, tuple(excess.points))
-            verdict = self._evict(candidate.pod, f"{reason}; {relieved_by(excess, left)} to {arrival}")
+            arrival = self._destinations.expect(candidate.pod, expected, tuple(excess.points))
+            verdict = self._evict(candidate.pod, reason.with_figures(lands_on=arrival), destination)
             if verdict.leaving:
                 self._evicted[source.node.name] += 1
                 attempt.keep()
         return verdict
 
-    def warn(self, text: str) -> None:
+    def warn(self, what: Cause) -> None:
         """Tell the reader of the report."""
-        self._evict.warn(text)
+        self._evict.warn(what)
 
 
 def node_is_spent(verdict: Verdict) -> bool:
     """Tell whether no more may leave the node."""
-    return isinstance(verdict, Refused) and verdict.by == "NodeLimit"
+    return isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT

@@ -16,6 +16,7 @@ from rebalancer.balancing.candidates import Candidate, choose
 from rebalancer.balancing.excess import Excess
 from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.eviction.causes import Code, cause
 
 _NAMED = 5  # nodes that stay over and are warned of by name
 
@@ -46,9 +47,9 @@ class Relief:
         """Tell which nodes stay above their targets, as far as that is known."""
         over = furthest_first(sources, self._purpose.targets) if self._moves.pods_known else []
         for source in over[:_NAMED]:
-            self._moves.warn(f"{self._purpose.reason(source)}, and nothing more may go that helps")
+            self._moves.warn(cause(Code.STAYS_OVER, **self._purpose.reason(source).figures))
         if len(over) > _NAMED:
-            self._moves.warn(f"{len(over) - _NAMED} more nodes stay over, and nothing more may go that helps")
+            self._moves.warn(cause(Code.MORE_STAY_OVER, nodes=len(over) - _NAMED))
 
     def _relieve(self, source: NodeUtilization) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more."""

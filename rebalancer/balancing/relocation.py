@@ -4,18 +4,19 @@ from collections.abc import Callable
 from functools import partial
 
 from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.figures import above_caps, underutilized, with_pod_gone
 from rebalancer.balancing.room import Room
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import Weighing, told
-from rebalancer.balancing.wording import above_caps, not_above
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
+from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.order import cheapest_first
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.verdict import Refused, refused
 
 
 class Relocation:
@@ -64,7 +65,7 @@ class Relocation:
                 return
             room = Room(under, high)
             for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
-                self._drain(source, room, weighing, partial(_too_full, source, high))
+                self._drain(source, room, weighing, partial(above_caps, source, high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
         """Take the pods off underutilized nodes, the emptiest first, while the others have room.
@@ -91,54 +92,49 @@ class Relocation:
                 return
             room = Room(destinations, {})
             for source in sorted(under, key=lambda each: (each.total, each.node.name)):
-                self._drain(source, room, weighing, partial(_nearly_idle, source, thresholds))
+                self._drain(source, room, weighing, partial(underutilized, source, thresholds))
 
-    def _drain(self, source: NodeUtilization, room: Room, weighing: Weighing, because: Callable[[], str]) -> None:
-        """Evict pods of a node, the cheapest first; `because` tells why yet another should go, empty if none needs to.
+    def _drain(
+        self, source: NodeUtilization, room: Room, weighing: Weighing, because: Callable[[], Cause | None]
+    ) -> None:
+        """Evict pods of a node, the cheapest first; `because` tells why yet another should go, None if none needs to.
 
         What the node uses falls as pods go; where they will run nobody knows, so the room of all destinations shrinks.
         """
         evicted = 0
         for pod in self._candidates(source, room, because()):
             reason = because()
-            if not reason or room.spent or evicted == self._limit:
+            if reason is None or room.spent or evicted == self._limit:
                 return
             amounts = self._amounts(pod, room, reason)
             if amounts is None:
                 continue
-            verdict = self._evict(pod, reason)
-            if isinstance(verdict, Refused) and verdict.by == "NodeLimit":
+            verdict = self._evict(pod, with_pod_gone(reason, source.points(amounts)) if amounts else reason)
+            if isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT:
                 return
             if verdict.leaving:
                 evicted += 1
                 room.take(amounts)
                 weighing.arrive(amounts)
 
-    def _candidates(self, source: NodeUtilization, room: Room, reason: str) -> list[Pod]:
-        if not reason or room.spent:
+    def _candidates(self, source: NodeUtilization, room: Room, reason: Cause | None) -> list[Pod]:
+        if reason is None or room.spent:
             return []
         pods = self._cluster.active_pods_on(source.node)
-        return cheapest_first([pod for pod in pods if self._wanted(pod) and self._evict.passes_filter(pod, reason)])
+        return cheapest_first(
+            [pod for pod in pods if self._wanted(pod) and not self._evict.filter_refusal(pod, reason)]
+        )
 
-    def _amounts(self, pod: Pod, room: Room, reason: str) -> Resources | None:
+    def _amounts(self, pod: Pod, room: Room, reason: Cause) -> Resources | None:
         """Return what the pod takes along (nothing if that is unknown of all pods), None if it cannot go."""
         if not room.tolerated_by(pod):
-            self._evict.refuse(pod, reason, Refused("NoDestination", "tolerates the taints of no destination"))
+            self._evict.refuse(pod, reason, refused(Code.NO_DESTINATION, tolerated=False))
             return None
-        if not self._evict.passes_pre_eviction_filter(pod, reason):
+        if self._evict.pre_eviction_refusal(pod, reason):
             return None
         if self._usage.of_pod is None:
             return {}
         amounts = self._usage.of_pod(pod)
         if amounts is None:
-            self._evict.refuse(pod, reason, Refused("NoUsage", "its usage is unknown"))
+            self._evict.refuse(pod, reason, refused(Code.NO_USAGE))
         return amounts
-
-
-def _too_full(source: NodeUtilization, high: Percentages) -> str:
-    excess = above_caps(source, high)
-    return f"{source.node.name} at {excess}" if excess else ""
-
-
-def _nearly_idle(source: NodeUtilization, thresholds: Percentages) -> str:
-    return f"{source.node.name} at {not_above(source, thresholds)}"

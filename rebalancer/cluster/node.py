@@ -10,6 +10,13 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 
 
+class NodeImage(msgspec.Struct, frozen=True, gc=False):
+    """An image on a node: its names, and its size in bytes."""
+
+    names: tuple[str, ...]
+    size: int
+
+
 class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A node at the time of the snapshot.
 
@@ -19,6 +26,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         addresses: address by type, like InternalIP.
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where that does not say.
+        images: as the kubelet reports them, the largest fifty as a rule.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -32,4 +40,5 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     addresses: Mapping[str, str] = {}
     seen: datetime | None = None
     kubelet_version: str = ""
+    images: tuple[NodeImage, ...] = ()
     problem: str = ""

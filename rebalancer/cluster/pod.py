@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from rebalancer.cluster.placement import PLAIN, Placement
+from rebalancer.cluster.placement import PodAffinityTerm as PodAffinityTerm  # noqa: PLC0414  known by this place too
 from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.selectors import Labels, LabelSelector, NodeSelectorTerm, any_term_matches
 from rebalancer.cluster.taints import Toleration
@@ -28,17 +30,6 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str = ""
     controller: bool = False
-
-
-class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
-    """A required anti-affinity term: no selected pod in the same topology domain."""
-
-    topology_key: str
-    selector: LabelSelector | None
-    namespaces: tuple[str, ...] = ()
-    namespace_selector: LabelSelector | None = None
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
 
 
 class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +67,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
         priority_class: spec.priorityClassName.
         qos: quality of service derived from the containers.
         problem: why this spec cannot be trusted; empty if it can.
+        placement: what else the scheduler reads.
     """
 
     requests: Resources
@@ -94,6 +86,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     priority_class: str = ""
     qos: str = "BestEffort"
     problem: str = ""
+    placement: Placement = PLAIN
 
     def selects_node(self, labels: Labels, name: str) -> bool:
         """Tell whether node selector and required node affinity match a node."""
@@ -124,6 +117,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     """A pod at the time of the snapshot.  Two pods are equal only if they are the same object.
 
     Attributes:
+        claims: PersistentVolumeClaims that its volumes name.
+        own_claims: those of its generic ephemeral volumes, which end with it.
+        nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
         static: it comes from anywhere but the API server.
         evict_annotation: annotated as one that may go whatever protects it.
         marked_critical: annotated as critical.
@@ -151,6 +147,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     init_containers: tuple[ContainerStatus, ...] = ()
     ephemeral_containers: tuple[ContainerStatus, ...] = ()
     claims: tuple[str, ...] = ()
+    own_claims: tuple[str, ...] = ()
+    nominated_node: str = ""
     mirror: bool = False
     static: bool = False
     evict_annotation: bool = False

@@ -6,6 +6,7 @@ from statistics import median_low
 
 import msgspec
 
+from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
@@ -24,6 +25,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         namespaces: labels by namespace.
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
+        companions: what the scheduler reads beside nodes and pods.
     """
 
     now: datetime
@@ -35,6 +37,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[tuple[str, str], str | None] | None = None
     node_metrics: tuple[NodeMetrics, ...] | None = None
     pod_metrics: tuple[PodMetrics, ...] | None = None
+    companions: Companions = NOTHING_READ
     warnings: tuple[str, ...] = ()
 
     def at(self, now: datetime) -> "Snapshot":

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,15 @@ class ProfilePlan:
     balance: tuple[Strategy[Any], ...] = ()
 
 
+#: Entered for as long as a strategy runs, with the names of its profile and of itself.
+Around = Callable[[str, str], AbstractContextManager[object]]
+
+
+def nothing_around(_profile: str, _strategy: str) -> AbstractContextManager[object]:
+    """Let a strategy run by itself."""
+    return nullcontext()
+
+
 def run_cycle(
     cluster: Cluster,
     profiles: Iterable[ProfilePlan],
@@ -36,6 +46,7 @@ def run_cycle(
     sink: Sink,
     timer: Callable[[], float],
     observe: Callable[[Entry], None] = lambda _: None,
+    around: Around = nothing_around,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -49,6 +60,7 @@ def run_cycle(
         sink: where granted evictions go.
         timer: seconds, for the duration of each strategy.
         observe: called with every ledger entry as it is recorded.
+        around: what goes on around each strategy.
 
     Raises:
         UsageError: an evictor's arguments do not go with the cluster.
@@ -63,7 +75,8 @@ def run_cycle(
     steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy in steps:
         start = timer()
-        error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
+        with around(profile.name, strategy.name):
+            error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
     return ledger
 

@@ -9,10 +9,12 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
+from rebalancer.eviction.causes import Cause, Code, as_cause, cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.verdict import GRANTED, IN_PROGRESS, Refused, Verdict
+from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
 from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import TOTAL_LIMIT, LimitCounter, Limits
+from rebalancer.guards.limits import LimitCounter, Limits
 from rebalancer.guards.owner_shares import OwnerShares
 from rebalancer.guards.pdbs import DisruptionBudgets
 from rebalancer.guards.rest import Rest
@@ -21,7 +23,7 @@ from rebalancer.guards.rest import Rest
 class Sink(Protocol):
     """Where granted evictions go; the only difference between a dry run and a live one."""
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
         """Carry out an eviction and return what became of it.
 
         Raises:
@@ -33,7 +35,7 @@ class Sink(Protocol):
 class DrySink:
     """Grants all and does nothing."""
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:  # noqa: ARG002  the interface
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:  # noqa: ARG002  the interface
         """Grant the eviction."""
         return GRANTED
 
@@ -51,7 +53,15 @@ class Gate:
         self._spend_in_progress()
 
     def ask(
-        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: str, *, owner_limit: bool = False
+        self,
+        evictor: Evictor,
+        profile: str,
+        strategy: str,
+        pod: Pod,
+        because: Cause,
+        destination: Destination | None = None,
+        *,
+        owner_limit: bool = False,
     ) -> Verdict:
         """Decide on one pod, carry it out, and record the verdict.
 
@@ -61,6 +71,7 @@ class Gate:
             strategy: who asks.
             pod: the pod in question.
             because: why it should go.
+            destination: where its replacement will likely run, None if nobody looked.
             owner_limit: whether an owner without a PDB keeps most of its pods.
         """
         refusal = self._refusal(evictor, pod, owner_limit=owner_limit)
@@ -69,8 +80,8 @@ class Gate:
             self._spend(pod)
         if verdict.gone:
             self._take_out(pod)
-        self.ledger.record(Entry(profile, strategy, pod, because, verdict))
-        if isinstance(verdict, Refused) and verdict.by == TOTAL_LIMIT:
+        self.ledger.record(Entry(profile, strategy, pod, because, verdict, destination))
+        if isinstance(verdict, Refused) and verdict.cause.code is Code.TOTAL_LIMIT:
             raise CycleOver
         return verdict
 
@@ -88,7 +99,7 @@ class Gate:
 
     def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool = False) -> Refused | None:
         if not self.cluster.contains(pod):
-            return Refused("Gone", "already evicted in this cycle, or gone")
+            return refused(Code.GONE)
         return (
             evictor.protection(pod)
             or _in_progress(pod)
@@ -115,8 +126,7 @@ class Gate:
         for pod in pods:
             self._spend(pod)
         if pods:
-            names = ", ".join(sorted(str(pod) for pod in pods))
-            self.ledger.warn(f"evictions still in progress, which count against the limits of this cycle: {names}")
+            self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
 
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):
@@ -124,7 +134,7 @@ class Gate:
 
 
 def _in_progress(pod: Pod) -> Refused | None:
-    return Refused(IN_PROGRESS, "another controller is already moving it") if pod.evacuating else None
+    return refused(Code.IN_PROGRESS) if pod.evacuating else None
 
 
 class StrategyGate:
@@ -137,17 +147,17 @@ class StrategyGate:
         self._strategy = strategy
         self._owner_limit = owner_limit
 
-    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether no protection covers the pod; record a no if `because` is given."""
-        return self._passes(pod, because, self._evictor.protection(pod) or self._evictor.too_few_replicas(pod))
+    def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
+        """Return what protects the pod; record it if `because` is given."""
+        return self._recorded(pod, because, self._evictor.protection(pod) or self._evictor.too_few_replicas(pod))
 
-    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether the pod has somewhere to go; record a no if `because` is given."""
-        return self._passes(pod, because, self._evictor.without_destination(pod))
+    def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
+        """Return why the pod has nowhere to go; record it if `because` is given."""
+        return self._recorded(pod, because, self._evictor.without_destination(pod))
 
-    def evictable(self, pod: Pod, because: str | None = None) -> bool:
+    def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Tell whether the pod passes both filters; record a no if `because` is given."""
-        return self._passes(pod, because, self._evictor.refusal(pod))
+        return self._recorded(pod, because, self._evictor.refusal(pod)) is None
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why."""
@@ -161,13 +171,13 @@ class StrategyGate:
         """Return a gate that also limits what owners without a PDB lose."""
         return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, owner_limit=True)
 
-    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
+    def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays by a rule of the strategy's own."""
-        self._gate.ledger.record(Entry(self._profile, self._strategy, pod, because, refusal))
+        self._gate.ledger.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
 
-    def warn(self, text: str) -> None:
+    def warn(self, what: Cause | str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""
-        self._gate.ledger.warn(f"{self._profile}/{self._strategy}: {text}")
+        self._gate.ledger.warn(as_cause(what), f"{self._profile}/{self._strategy}")
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
         """Add to what the strategy has counted."""
@@ -177,15 +187,16 @@ class StrategyGate:
         """Add to what the strategy has looked at."""
         self._gate.ledger.look(observation)
 
-    def __call__(self, pod: Pod, because: str) -> Verdict:
+    def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod."""
-        return self._gate.ask(self._evictor, self._profile, self._strategy, pod, because, owner_limit=self._owner_limit)
+        who = (self._evictor, self._profile, self._strategy)
+        return self._gate.ask(*who, pod, as_cause(because), destination, owner_limit=self._owner_limit)
 
     def stop(self, reason: str) -> None:
         """Let no further strategy run."""
         self._gate.ledger.stopped = reason
 
-    def _passes(self, pod: Pod, because: str | None, refusal: Refused | None) -> bool:
+    def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:
             self.refuse(pod, because, refusal)
-        return refusal is None
+        return refusal

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.limits import Limits
@@ -14,14 +16,34 @@ class Entry:
     """One pod that a strategy asked for.
 
     Attributes:
-        because: why the strategy wants it gone.
+        because: why the strategy wants it gone, with what it measured.
+        destination: where its replacement will likely run; None if nobody looked, or if it was refused before.
     """
 
     profile: str
     strategy: str
     pod: Pod
-    because: str
+    because: Cause
     verdict: Verdict
+    destination: Destination | None = None
+
+    @property
+    def uid(self) -> str:
+        """The pod's UID, which tells it from a later one of its name."""
+        return self.pod.uid
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a person should know beside the entries.
+
+    Attributes:
+        cause: what it is.
+        who: whose it is, as profile/strategy; empty where it is the engine's own.
+    """
+
+    cause: Cause
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +75,7 @@ class Ledger:
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
         observe: called with every entry as it is recorded.
-        warnings: what strategies have to say beside their entries, each text once.
+        warnings: what strategies have to say beside their entries, each once.
         limits: the most evictions of the cycle.
     """
 
@@ -64,7 +86,7 @@ class Ledger:
     skipped: str | None = None
     stopped: str | None = None
     observe: Callable[[Entry], None] = lambda _: None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Notice] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
     _observed: Observation = field(default_factory=Observation)
@@ -90,10 +112,11 @@ class Ledger:
             case Failed():
                 self.failures.append(entry)
 
-    def warn(self, text: str) -> None:
+    def warn(self, cause: Cause, who: str = "") -> None:
         """Write down a warning unless it stands there already."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+        notice = Notice(cause, who)
+        if notice not in self.warnings:
+            self.warnings.append(notice)
 
     def look(self, observation: Observation) -> None:
         """Add to what the strategy that runs has looked at."""

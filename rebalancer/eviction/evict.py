@@ -5,6 +5,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import Refused, Verdict
 
@@ -12,22 +14,22 @@ from rebalancer.eviction.verdict import Refused, Verdict
 class Evict(Protocol):
     """What a strategy asks of the engine.
 
-    The questions are the reference's extension points, answered for the profile the strategy runs in and on the
+    The questions are the descheduler's extension points, answered for the profile the strategy runs in and on the
     cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
     """
 
-    def passes_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether no protection covers the pod (the reference's Filter); `because` as in `evictable`."""
+    def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
+        """Return what protects the pod (the descheduler's Filter), or None; `because` as in `evictable`."""
         ...
 
-    def passes_pre_eviction_filter(self, pod: Pod, because: str | None = None) -> bool:
-        """Tell whether the pod has somewhere to go (the reference's PreEvictionFilter: nodeFit, namespaces).
+    def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
+        """Return why the pod has nowhere to go (the descheduler's PreEvictionFilter: nodeFit, namespaces), or None.
 
         `because` as in `evictable`.
         """
         ...
 
-    def evictable(self, pod: Pod, because: str | None = None) -> bool:
+    def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Tell whether the pod passes both filters.
 
         Args:
@@ -55,12 +57,12 @@ class Evict(Protocol):
         """
         ...
 
-    def refuse(self, pod: Pod, because: str, refusal: Refused) -> None:
+    def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod which should go stays by a rule of the strategy's own."""
         ...
 
-    def warn(self, text: str) -> None:
-        """Tell the person who runs the program what else they should know; a text said twice counts once."""
+    def warn(self, what: Cause | str) -> None:
+        """Tell the person who runs the program what else they should know; what is said twice counts once."""
         ...
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
@@ -76,14 +78,15 @@ class Evict(Protocol):
         """Tell what else was looked at."""
         ...
 
-    def __call__(self, pod: Pod, because: str) -> Verdict:
+    def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod and return the verdict; `granted` tells whether it goes.
 
         A granted pod leaves the cluster at once.
 
         Args:
             pod: the pod to evict.
-            because: why, with numbers that a person can check.
+            because: why, with figures that a person can check; text becomes the cause `Custom`.
+            destination: where its replacement will likely run; None if the strategy does not look at that.
 
         Raises:
             CycleOver: the total limit is used up; it ends the strategy, which must not catch it.

@@ -4,10 +4,9 @@
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-#: Another controller is moving the pod, by an eviction of an earlier cycle.
-IN_PROGRESS = "InProgress"
+from rebalancer.eviction.causes import Cause, Code, cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +29,27 @@ class Refused:
     """The pod stays, as expected of a rule; no failure.
 
     Attributes:
-        by: the first cause: a protection's name, NodeFit, NamespaceLabelSelector, MinReplicas, TotalLimit,
-            NodeLimit, NamespaceLimit, PDB, OwnerShare, Webhook, InProgress or Gone; of a strategy's own rules
-            NoDestination, NoUsage and YoungerThanWindow.
-        reason: the cause in words, with its numbers.
+        cause: the first of those that hold it.
     """
 
-    by: str
-    reason: str
+    cause: Cause
 
     granted: ClassVar[bool] = False
 
     @property
+    def by(self) -> str:
+        """The cause's code, as reports spell it."""
+        return self.cause.code.value
+
+    @property
     def gone(self) -> bool:
         """Whether the pod was gone already, or goes without us."""
-        return self.by == "Gone" or self.leaving
+        return self.cause.code is Code.GONE or self.leaving
 
     @property
     def leaving(self) -> bool:
         """Whether the pod goes without us; the eviction that moves it was counted as the cycle began."""
-        return self.by == IN_PROGRESS
+        return self.cause.code is Code.IN_PROGRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +86,8 @@ class Failed:
 
 Verdict = Granted | Refused | Unknown | Failed
 GRANTED = Granted()
+
+
+def refused(code: Code, **figures: Any) -> Refused:
+    """Return a refusal by this cause."""
+    return Refused(cause(code, **figures))

@@ -1,15 +1,18 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
+from collections.abc import Iterator
+
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.guards.protections import ABSOLUTE, configured, on_unread_nodes
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.fit import tally
+from rebalancer.scheduling.fit import obstacles
 
 
 class Evictor:
@@ -19,7 +22,8 @@ class Evictor:
         self._cluster = cluster
         self._args = args
         self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
-        self._protections = tuple(configured(args, threshold(args, cluster.snapshot), cluster))
+        protections = configured(args, threshold(args, cluster.snapshot), cluster)
+        self._all = (*self._absolute, *protections)
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
         self._eligible = cluster.index(EligibleNodes)
@@ -27,12 +31,7 @@ class Evictor:
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
-        for protection in self._absolute:
-            if refusal := protection.refusal(pod):
-                return refusal
-        if pod.evict_annotation:
-            return None
-        return next(filter(None, (each.refusal(pod) for each in self._protections)), None)
+        return next(self._protecting(pod), None)
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
@@ -43,17 +42,39 @@ class Evictor:
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None
         count = self._cluster.siblings(pod.owners[0].uid)
-        return Refused("MinReplicas", f"owner has {count} pods, fewer than {minimum}") if count < minimum else None
+        return refused(Code.MIN_REPLICAS, pods=count, minimum=minimum) if count < minimum else None
 
     def without_destination(self, pod: Pod) -> Refused | None:
         """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""
-        if self._args.node_fit and not self._others.any_for(pod):
-            return Refused("NodeFit", self._why_without_destination(pod))
-        return self._namespace_not_selected(pod)
+        return self._fits_nowhere(pod) or self._namespace_not_selected(pod)
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""
-        return self.protection(pod) or self.without_destination(pod) or self.too_few_replicas(pod)
+        return next(self._refusals(pod), None)
+
+    def causes(self, pod: Pod) -> tuple[Cause, ...]:
+        """Return all causes for which the pod may not go, in the order in which they are asked; the first counts."""
+        return tuple(refusal.cause for refusal in self._refusals(pod))
+
+    def _refusals(self, pod: Pod) -> Iterator[Refused]:
+        yield from self._protecting(pod)
+        for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas):
+            if refusal := ask(pod):
+                yield refusal
+
+    def _protecting(self, pod: Pod) -> Iterator[Refused]:
+        protections = self._absolute if pod.evict_annotation else self._all
+        for protection in protections:
+            if refusal := protection.refusal(pod):
+                yield refusal
+
+    def _fits_nowhere(self, pod: Pod) -> Refused | None:
+        if not self._args.node_fit or self._others.any_for(pod):
+            return None
+        others = [node for node in self._destinations if node.name != pod.node]
+        return refused(
+            Code.NODE_FIT, nodes=len(others), **obstacles(self._eligible.why_not(pod, node) for node in others)
+        )
 
     def _namespace_not_selected(self, pod: Pod) -> Refused | None:
         selector = self._args.namespace_label_selector
@@ -61,17 +82,10 @@ class Evictor:
             return None
         labels = (self._cluster.snapshot.namespaces or {}).get(pod.namespace)
         if labels is None:
-            return Refused("NamespaceLabelSelector", f"labels of namespace {pod.namespace} are unknown")
+            return refused(Code.NAMESPACE_LABEL_SELECTOR, namespace=pod.namespace, known=False)
         if selector.matches(labels):
             return None
-        return Refused("NamespaceLabelSelector", f"labels of namespace {pod.namespace} do not match")
-
-    def _why_without_destination(self, pod: Pod) -> str:
-        others = [node for node in self._destinations if node.name != pod.node]
-        if not others:
-            return "there is no other node"
-        causes = tally(self._eligible.why_not(pod, node) for node in others)
-        return f"fits none of {len(others)} other nodes: {causes}"
+        return refused(Code.NAMESPACE_LABEL_SELECTOR, namespace=pod.namespace)
 
 
 def threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:

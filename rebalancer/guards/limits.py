@@ -4,9 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.verdict import Refused
-
-TOTAL_LIMIT = "TotalLimit"
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,13 @@ class LimitCounter:
         """Return which limit one more eviction would exceed: total, then node, then namespace."""
         limits = self._limits
         if limits.total is not None and self._total >= limits.total:
-            return Refused(TOTAL_LIMIT, f"{self._total} of {limits.total} evictions of this cycle are used")
+            return refused(Code.TOTAL_LIMIT, used=self._total, limit=limits.total)
         node = self._nodes[pod.node]
         if pod.node and limits.per_node is not None and node >= limits.per_node:
-            return Refused("NodeLimit", f"{node} of {limits.per_node} evictions from {pod.node} are used")
+            return refused(Code.NODE_LIMIT, node=pod.node, used=node, limit=limits.per_node)
         namespace = self._namespaces[pod.namespace]
         if limits.per_namespace is not None and namespace >= limits.per_namespace:
-            used = f"{namespace} of {limits.per_namespace} evictions"
-            return Refused("NamespaceLimit", f"{used} in namespace {pod.namespace} are used")
+            return refused(Code.NAMESPACE_LIMIT, namespace=pod.namespace, used=namespace, limit=limits.per_namespace)
         return None
 
     def spend(self, pod: Pod, count: int = 1) -> None:

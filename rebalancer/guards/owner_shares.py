@@ -1,17 +1,27 @@
-"""How many pods an owner without a PDB may lose in one cycle: a quarter, rounded down, and at least one."""
+"""The quarter of its pods that an owner may lose in one cycle, in the two roundings that there are good reasons for."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 from rebalancer.cluster.pod import Owner, Pod
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 
 _PARTS = 4
 
 
 def most_lost(number: int) -> int:
-    """Return how many of so many pods their owner may lose in one cycle."""
+    """Return how many of so many pods an owner without a PDB may lose in one cycle: rounded down, and at least one."""
     return max(1, number // _PARTS)
+
+
+def most_that_may_have_moved(number: int) -> int:
+    """Return how many of so many pods an earlier cycle may have moved: rounded up.
+
+    A PDB takes the place of the limit above, and Kubernetes rounds `maxUnavailable: 25%` up.  Rounded down, the second
+    of five pods that left together would be moved again in the next cycle.
+    """
+    return -(-number // _PARTS)
 
 
 class OwnerShares:
@@ -30,9 +40,8 @@ class OwnerShares:
         owner = _owner(pod)
         if owner is None or self._lost[owner] < most_lost(self._had[owner]):
             return None
-        name = f"{owner[1].kind} {owner[1].name}"
-        lost = f"has lost {self._lost[owner]} of {self._had[owner]} pods in this cycle"
-        return Refused("OwnerShare", f"{name} {lost}, and without a PDB a quarter is the most")
+        of = {"kind": owner[1].kind, "name": owner[1].name}
+        return refused(Code.OWNER_SHARE, owner=of, lost=self._lost[owner], pods=self._had[owner])
 
     def spend(self, pod: Pod, count: int = 1) -> None:
         """Count a granted pod; with -1 take that back."""

@@ -6,7 +6,8 @@ from itertools import chain
 
 from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.guards.protections import covers, surely_covers
 
 
@@ -40,10 +41,9 @@ class DisruptionBudgets:
         """Return why a PDB forbids the eviction, or None."""
         covering = self._covering(pod)
         if unread := next((budget for budget in covering if budget.problem), None):
-            return Refused("PDB", f"PDB {unread.name} could not be read, so it allows nothing: {unread.problem}")
+            return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
         if len(covering) > 1:
-            names = ", ".join(sorted(budget.name for budget in covering))
-            return Refused("PDB", f"more than one PDB selects it ({names}), which the API server refuses")
+            return refused(Code.PDB, pdbs=sorted(budget.name for budget in covering))
         return next(filter(None, (self._exhausted(budget, pod) for budget in covering)), None)
 
     def spend(self, pod: Pod, count: int = 1) -> None:
@@ -69,15 +69,15 @@ class DisruptionBudgets:
 
     def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
         if pod.name in budget.disrupted:
-            return Refused("PDB", f"PDB {budget.name} counts it as disrupted: its eviction has been granted before")
+            return refused(Code.PDB, pdb=budget.name, disrupted=True)
         if self._free_of_charge(budget, pod):
             return None
         if not budget.observed:
-            return Refused("PDB", f"PDB {budget.name} has changed and its status does not show it yet")
+            return refused(Code.PDB, pdb=budget.name, observed=False)
         allowed = self._allowed(budget)
         if allowed > self._spent[budget.namespace, budget.name]:
             return None
-        return Refused("PDB", f"PDB {budget.name} allows none of its {allowed} disruptions any more")
+        return refused(Code.PDB, pdb=budget.name, disruptions_allowed=allowed)
 
     def _allowed(self, budget: DisruptionBudget) -> int:
         if not budget.disrupted:

@@ -1,144 +1,144 @@
 """The reasons for which a pod stays whatever a strategy says: a table of names and predicates.
 
-Source: the reference's DefaultEvictor.  Stricter than it: mirror, static and terminating pods stay whatever their
+Source: the descheduler's DefaultEvictor.  Stricter than it: mirror, static and terminating pods stay whatever their
 annotations say, and so do a pod that could not be read in full and the pods of a node that could not.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from rebalancer.args import evictor as evictor_args
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
 
-#: Returns why the pod stays, empty if it need not.
-Reason = Callable[[Pod], str]
+#: Returns by which figures the pod stays, None if it need not.
+Reason = Callable[[Pod], Mapping[str, Any] | None]
+
+_HOLDS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
     """A named reason to refuse a pod."""
 
-    name: str
+    code: Code
     reason: Reason
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the refusal of a protected pod, or None."""
-        reason = self.reason(pod)
-        return Refused(self.name, reason) if reason else None
+        figures = self.reason(pod)
+        return None if figures is None else refused(self.code, **figures)
+
+
+def _where(holds: Callable[[Pod], bool]) -> Reason:
+    """Return the reason of a protection that has no figures."""
+    return lambda pod: _HOLDS if holds(pod) else None
 
 
 #: What no annotation and no argument can lift.
 ABSOLUTE = (
-    Protection("MalformedPods", lambda pod: pod.problem and f"could not be read: {pod.problem}"),
-    Protection("MirrorPods", lambda pod: "a mirror pod, the kubelet would keep it" if pod.mirror else ""),
-    Protection("StaticPods", lambda pod: "a static pod, the kubelet would keep it" if pod.static else ""),
-    Protection("TerminatingPods", lambda pod: "already terminating" if pod.terminating else ""),
+    Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None),
+    Protection(Code.MIRROR_PODS, _where(lambda pod: pod.mirror)),
+    Protection(Code.STATIC_PODS, _where(lambda pod: pod.static)),
+    Protection(Code.TERMINATING_PODS, _where(lambda pod: pod.terminating)),
 )
 
 
 def on_unread_nodes(cluster: Cluster) -> Protection:
     """Return the protection of pods on nodes that could not be read: nothing is known of where they run."""
 
-    def reason(pod: Pod) -> str:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
         node = cluster.node(pod.node)
-        return f"its node {node.name} could not be read: {node.problem}" if node and node.problem else ""
+        return {"node": node.name, "problem": node.problem} if node and node.problem else None
 
-    return Protection("MalformedNodes", reason)
+    return Protection(Code.MALFORMED_NODES, reason)
 
 
 def mandatory_no_eviction(args: DefaultEvictorArgs) -> Iterator[Protection]:
     """Yield the protection by annotation where the policy makes it mandatory."""
     if args.no_eviction_policy == "Mandatory":
-        yield Protection(
-            "PreferNoEviction", lambda pod: "annotated prefer-no-eviction" if pod.prefer_no_eviction else ""
-        )
+        yield Protection(Code.PREFER_NO_EVICTION, _where(lambda pod: pod.prefer_no_eviction))
 
 
 def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> Iterator[Protection]:
-    """Yield the protections that the evictor's arguments put in force, in the reference's order."""
+    """Yield the protections that the evictor's arguments put in force, in the descheduler's order."""
     names = args.protections()
     yield from mandatory_no_eviction(args)
-    if evictor_args.SYSTEM_CRITICAL in names:
-        yield Protection(evictor_args.SYSTEM_CRITICAL, _critical)
-        yield Protection("PriorityThreshold", _above(threshold))
-    if evictor_args.FAILED_BARE in names:
-        yield Protection(evictor_args.FAILED_BARE, lambda pod: "" if pod.owners else "has no owner")
+    if Code.SYSTEM_CRITICAL_PODS in names:
+        yield Protection(Code.SYSTEM_CRITICAL_PODS, _critical)
+        yield Protection(Code.PRIORITY_THRESHOLD, _above(threshold))
+    if Code.FAILED_BARE_PODS in names:
+        yield Protection(Code.FAILED_BARE_PODS, _where(lambda pod: not pod.owners))
     else:
-        yield Protection("BarePods", _bare_and_alive)
-    if evictor_args.LOCAL_STORAGE in names:
-        yield Protection(evictor_args.LOCAL_STORAGE, lambda pod: "uses local storage" if pod.spec.local_storage else "")
-    if evictor_args.DAEMON_SET in names:
-        yield Protection(evictor_args.DAEMON_SET, _of_daemon_set)
-    if evictor_args.PVC in names:
-        yield Protection(evictor_args.PVC, _persistent(cluster, args.protected_storage_classes()))
-    if evictor_args.WITHOUT_PDB in names:
-        yield Protection(evictor_args.WITHOUT_PDB, _without_pdb(cluster.snapshot.budgets))
-    if evictor_args.RESOURCE_CLAIMS in names:
-        yield Protection(evictor_args.RESOURCE_CLAIMS, lambda pod: "claims devices" if pod.spec.resource_claims else "")
+        yield Protection(Code.BARE_PODS, _where(lambda pod: not pod.owners and pod.phase != "Failed"))
+    if Code.LOCAL_STORAGE in names:
+        yield Protection(Code.LOCAL_STORAGE, _where(lambda pod: pod.spec.local_storage))
+    if Code.DAEMON_SET_PODS in names:
+        yield Protection(Code.DAEMON_SET_PODS, _where(_of_daemon_set))
+    if Code.PVC in names:
+        yield Protection(Code.PVC, _persistent(cluster, args.protected_storage_classes()))
+    if Code.WITHOUT_PDB in names:
+        yield Protection(Code.WITHOUT_PDB, _without_pdb(cluster.snapshot.budgets))
+    if Code.RESOURCE_CLAIMS in names:
+        yield Protection(Code.RESOURCE_CLAIMS, _where(lambda pod: bool(pod.spec.resource_claims)))
     yield from _selection(args, cluster)
 
 
 def _selection(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
     if selector := args.label_selector:
-        yield Protection(
-            "LabelSelector", lambda pod: "" if selector.matches(pod.labels) else "labels do not match the evictor's"
-        )
+        yield Protection(Code.LABEL_SELECTOR, _where(lambda pod: not selector.matches(pod.labels)))
     if args.min_pod_age is not None:
         minimum = args.min_pod_age
-        yield Protection("MinPodAge", lambda pod: _too_young(pod, cluster, minimum.total_seconds()))
+        yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum.total_seconds()))
 
 
-def _critical(pod: Pod) -> str:
+def _critical(pod: Pod) -> Mapping[str, Any] | None:
     priority = pod.spec.priority
     if priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY:
-        return f"critical: priority {priority} >= {SYSTEM_CRITICAL_PRIORITY}"
+        return {"priority": priority, "threshold": SYSTEM_CRITICAL_PRIORITY}
     if pod.spec.priority_class in SYSTEM_CRITICAL_CLASSES:
-        return f"critical: its priority class is {pod.spec.priority_class}"
-    return "annotated as critical" if pod.marked_critical else ""
+        return {"priority_class": pod.spec.priority_class}
+    return {"annotated": True} if pod.marked_critical else None
 
 
 def _above(threshold: int) -> Reason:
-    def reason(pod: Pod) -> str:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
         priority = pod.spec.priority
-        return "" if priority is None or priority < threshold else f"priority {priority} >= {threshold}"
+        return None if priority is None or priority < threshold else {"priority": priority, "threshold": threshold}
 
     return reason
 
 
-def _bare_and_alive(pod: Pod) -> str:
-    return "" if pod.owners or pod.phase == "Failed" else "has no owner and has not failed"
-
-
-def _of_daemon_set(pod: Pod) -> str:
-    return "belongs to a DaemonSet" if any(owner.kind == "DaemonSet" for owner in pod.owners) else ""
+def _of_daemon_set(pod: Pod) -> bool:
+    return any(owner.kind == "DaemonSet" for owner in pod.owners)
 
 
 def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
     claims = cluster.snapshot.claims or {}
 
-    def reason(pod: Pod) -> str:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
         if not classes:
-            return "uses a PersistentVolumeClaim" if pod.claims else ""
+            return _HOLDS if pod.claims else None
         for name in pod.claims:
             storage_class = claims.get((pod.namespace, name))
-            if storage_class is None:
-                return f"storage class of claim {name} is unknown, so it counts as protected"
-            if storage_class in classes:
-                return f"claim {name} has protected storage class {storage_class}"
-        return ""
+            # A claim whose class is unknown counts as protected.
+            if storage_class is None or storage_class in classes:
+                return {"claim": name, "storage_class": storage_class}
+        return None
 
     return reason
 
 
 def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
-    def reason(pod: Pod) -> str:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
         if budgets is None:
-            return "PDBs are unknown, so it counts as having none"
-        return "" if any(surely_covers(each, pod) for each in budgets) else "no PDB selects it"
+            return {"known": False}
+        return None if any(surely_covers(each, pod) for each in budgets) else _HOLDS
 
     return reason
 
@@ -157,8 +157,8 @@ def surely_covers(budget: DisruptionBudget, pod: Pod) -> bool:
     return not budget.problem and covers(budget, pod)
 
 
-def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> str:
+def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> Mapping[str, Any] | None:
     if pod.started is None:
-        return "has not started"
+        return {"age_seconds": None, "minimum_seconds": minimum}
     age = (cluster.now - pod.started).total_seconds()
-    return f"started {age:.0f} s ago, less than {minimum:.0f} s" if age < minimum else ""
+    return {"age_seconds": age, "minimum_seconds": minimum} if age < minimum else None

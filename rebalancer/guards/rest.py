@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.verdict import Refused
-from rebalancer.guards.owner_shares import most_lost
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
+from rebalancer.guards.owner_shares import most_that_may_have_moved
 
 #: Pods of one owner that were created within so much time were created together.
 _TOGETHER = timedelta(seconds=15)
@@ -38,7 +39,7 @@ class Rest:
         first = self._first_came[owner.uid]
         if first is not None and pod.created - first <= _TOGETHER:
             return None
-        return Refused("Newcomer", f"started {age.total_seconds():.0f} s ago: it may just have been moved")
+        return refused(Code.NEWCOMER, age_seconds=age.total_seconds())
 
 
 def _first_creations(pods: Iterable[Pod]) -> dict[str, datetime | None]:
@@ -53,4 +54,4 @@ def _first_creations(pods: Iterable[Pod]) -> dict[str, datetime | None]:
 def _first_of(created: list[datetime]) -> datetime | None:
     first = min(created)
     together = sum(each - first <= _TOGETHER for each in created)
-    return first if together > most_lost(len(created)) else None
+    return first if together > most_that_may_have_moved(len(created)) else None

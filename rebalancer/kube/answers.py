@@ -161,7 +161,8 @@ def verb_and_resource(method: str, path: str) -> tuple[str, str]:
         return method.lower(), path
     group, plural, name, sub = matched["group"], matched["plural"], matched["name"], matched["sub"]
     resource = (f"{plural}.{group}" if group else plural) + (f"/{sub}" if sub else "")
-    return ("create" if method == "POST" else "get" if name else "list"), resource
+    verb = {"POST": "create", "PUT": "update"}.get(method, "get" if name else "list")
+    return verb, resource
 
 
 def cut(text: str) -> str:

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0
 
+#: The status code of a request that got no answer, as observers are told it.
+NO_ANSWER = 0
+
+#: Told of a request: its method, its path without the query, and the status code of the answer.
+Observe = Callable[[str, str, int], None]
+
 _CHUNK = 1 << 18
 
 #: Of the time for a request: where not even a connection comes about, that is known before the request is given up,
@@ -80,11 +86,18 @@ class Client:
         connection: where the server is, and the credentials.
         request_timeout: seconds without a sign of the server after which a request is given up.
         patience: how reads are tried again.
+        observe: told of every request; the status code is `NO_ANSWER` where none came.
     """
 
     def __init__(
-        self, connection: Connection, *, request_timeout: float = 30.0, patience: Patience | None = None
+        self,
+        connection: Connection,
+        *,
+        request_timeout: float = 30.0,
+        patience: Patience | None = None,
+        observe: Observe = lambda _method, _path, _status: None,
     ) -> None:
+        self._observe = observe
         self._connection = connection
         self._request_timeout = request_timeout
         self._patience = patience or Patience()
@@ -144,8 +157,22 @@ class Client:
             Unreachable: there cannot be one (the server's certificate is not trusted).
             NoCredentials: as for `get`.
         """
+        return self._send_once("POST", path, body, deadline, gate)
+
+    def put(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> Answer:
+        """Replace an object, once; the answer and the errors are those of `post`."""
+        return self._send_once("PUT", path, body, deadline)
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        deadline: Deadline | None,
+        gate: Callable[[], None] = lambda: None,
+    ) -> Answer:
         until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
-        return self._send(_Request("POST", path, until, body, gate))
+        return self._send(_Request(method, path, until, body, gate))
 
     def _send(self, request: "_Request") -> Answer:
         access = self._connection.access()
@@ -167,8 +194,10 @@ class Client:
         if left <= 0:
             raise Transient(f"no time left to ask {self._server()}", connected=False)
         request.gate()
+        status = NO_ANSWER
         try:
-            return within(left, partial(self._exchange, access, request, headers))
+            answer = within(left, partial(self._exchange, access, request, headers))
+            status = answer.status
         except GivenUp:
             message = f"no answer from {self._server()}: timed out"
             raise Transient(message, maybe_done=True) from None
@@ -178,6 +207,9 @@ class Client:
             unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
             # Whoever asked for a change does not know by now whether it was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
+        finally:
+            self._observe(request.method, request.target.partition("?")[0], status)
+        return answer
 
     def _exchange(self, access: "Access", request: "_Request", headers: Mapping[str, str]) -> Answer:
         wait = min(self._request_timeout, request.until.left()) or _BLINK

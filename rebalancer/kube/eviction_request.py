@@ -101,6 +101,8 @@ class EvictionRequest:
 
 def _words(verdict: Verdict) -> str:
     match verdict:
-        case Refused(_, words) | Failed(words) | Unknown(words):
+        case Refused(cause):
+            return str(cause.figures.get("message", cause.code.value))
+        case Failed(words) | Unknown(words):
             return words
     return "granted"

@@ -33,7 +33,8 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Verdict
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Verdict, refused
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.eviction_request import EvictionRequest, Unclear
@@ -137,7 +138,7 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
     if _is_taken_over(answer):
         return Granted(background=True)
     if refused_by := _refused_by(answer):
-        return Refused(refused_by, _words(answer))
+        return refused(refused_by, message=_words(answer))
     error = error_of(answer, "POST", path)
     if _is_undone(answer):
         raise Transient(str(error), retry_after=answer.retry_after())
@@ -165,12 +166,12 @@ def _is_undone(answer: Answer) -> bool:
     return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)
 
 
-def _refused_by(answer: Answer) -> str:
+def _refused_by(answer: Answer) -> Code | None:
     if _is_denied(answer):
-        return "Webhook"
+        return Code.WEBHOOK
     if _is_short_of_budget(answer):
-        return "PDB"
-    return "Gone" if _is_gone(answer) else ""
+        return Code.PDB
+    return Code.GONE if _is_gone(answer) else None
 
 
 def _is_denied(answer: Answer) -> bool:

@@ -9,6 +9,7 @@ from typing import IO, Any
 import yaml
 
 from rebalancer.foreign.printable import printable
+from rebalancer.report.lines import report_lines
 from rebalancer.report.show import Color, show
 
 Report = Mapping[str, Any]
@@ -21,7 +22,7 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
 
     Args:
         report: as `rebalancer.report.document` makes it.
-        output: `table`, `wide`, `json` or `yaml`.
+        output: `table`, `wide`, `json`, `yaml` or `lines` (a JSON object a line).
         stream: standard output; None where it was closed as the program began.
         everything: as `show` has it; `wide` asks for it, too.
         color: as `show` has it.
@@ -64,6 +65,8 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
     match output:
         case "json":
             stream.write(json.dumps(report, indent=2) + "\n")
+        case "lines":
+            stream.writelines(json.dumps(line) + "\n" for line in report_lines(report))
         case "yaml":
             stream.write(yaml.safe_dump(report, sort_keys=False))
         case _:

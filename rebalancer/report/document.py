@@ -8,10 +8,15 @@ from typing import Any
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
+from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.observation import WeighedNode
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.overview import overview
 from rebalancer.report.summaries import summary
+from rebalancer.report.words import notice_text, text
+
+#: Of figures: what is beyond is noise of floating point.
+_DECIMALS = 6
 
 #: Where the clock of a cycle comes from.
 CLOCKS = {
@@ -56,13 +61,34 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "strategies": [_strategy(run, cluster) for run in ledger.runs],
         "overview": _overview(ledger, cluster),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
-        "warnings": list(_unique((*circumstances.warnings, *cluster.snapshot.warnings, *ledger.warnings))),
+        "warnings": list(
+            _unique((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
+        ),
     }
 
 
 def timestamp(time: datetime) -> str:
     """Return a time as Kubernetes writes it."""
     return time.isoformat().replace("+00:00", "Z")
+
+
+def cause_document(cause: Cause) -> dict[str, Any]:
+    """Return a cause as reports have it: its code, and its figures by name, in the same object."""
+    document: dict[str, Any] = _figure(cause.as_figures())
+    return document
+
+
+def _figure(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_camel_case(name): _figure(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_figure(each) for each in value]
+    return round(value, _DECIMALS) if isinstance(value, float) else value
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _strategy(run: StrategyRun, cluster: Cluster) -> dict[str, Any]:
@@ -103,7 +129,9 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "owner": _owner(entry.pod),
         "profile": entry.profile,
         "strategy": entry.strategy,
-        "reason": entry.because,
+        "reason": text(entry.because),
+        "cause": cause_document(entry.because),
+        "destination": {"nodes": list(entry.destination.nodes)} if entry.destination else None,
         "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
     }
 
@@ -118,7 +146,7 @@ def _owner(pod: Pod) -> dict[str, str] | None:
 
 
 def _refusal(entry: Entry, verdict: Refused) -> dict[str, Any]:
-    return {**_asked(entry), "by": verdict.by, "reason": verdict.reason}
+    return {**_asked(entry), "by": verdict.by, "reason": text(verdict.cause), "cause": cause_document(verdict.cause)}
 
 
 def _failure(entry: Entry, verdict: Failed) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import LabelIndex
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+from rebalancer.eviction.causes import Cause, Code, cause
 
 
 class _Rule(NamedTuple):
@@ -23,6 +24,13 @@ class _Rule(NamedTuple):
     selector: LabelSelector
     namespaces: tuple[str, ...]
     namespace_selector: LabelSelector | None
+
+
+class _Domain(NamedTuple):
+    """The value of a topology label, or, of a node that lacks the label, the node's name."""
+
+    labelled: bool
+    value: str
 
 
 class AntiAffinityIndex:
@@ -42,10 +50,10 @@ class AntiAffinityIndex:
         for pod in pods:
             by_namespace[pod.namespace].append(pod)
         self._labelled = {namespace: LabelIndex(each) for namespace, each in by_namespace.items()}
-        self._domains: dict[_Rule, dict[str, list[Pod]]] = {}
+        self._domains: dict[_Rule, dict[_Domain, list[Pod]]] = {}
 
-    def conflict(self, pod: Pod) -> str:
-        """Return which pod a required anti-affinity term of this one is broken against, empty if all are kept.
+    def conflict(self, pod: Pod) -> Cause | None:
+        """Return which pod a required anti-affinity term of this one is broken against, None if all are kept.
 
         Of several it names the one that would go last.
         """
@@ -54,8 +62,9 @@ class AntiAffinityIndex:
             domain = self._domain(pod, term.topology_key)
             other = self._last_other(pod, self._by_domain(rule).get(domain, [])) if rule else None
             if other:
-                return f"anti-affinity against {other} on {other.node} ({domain})"
-        return ""
+                topology = {"key": term.topology_key, "value": domain.value} if domain.labelled else None
+                return cause(Code.ANTI_AFFINITY_VIOLATED, pod=str(other), node=other.node, topology=topology)
+        return None
 
     def _last_other(self, pod: Pod, peers: list[Pod]) -> Pod | None:
         while peers and not self._cluster.contains(peers[-1]):
@@ -63,24 +72,24 @@ class AntiAffinityIndex:
         others = (each for each in reversed(peers) if each.name != pod.name)
         return next((each for each in others if self._cluster.contains(each)), None)
 
-    def _by_domain(self, rule: _Rule) -> dict[str, list[Pod]]:
+    def _by_domain(self, rule: _Rule) -> dict[_Domain, list[Pod]]:
         known = self._domains.get(rule)
         return self._domains.setdefault(rule, self._sorted_out(rule)) if known is None else known
 
-    def _sorted_out(self, rule: _Rule) -> dict[str, list[Pod]]:
+    def _sorted_out(self, rule: _Rule) -> dict[_Domain, list[Pod]]:
         found = [
             pod for namespace in self._namespaces(rule) for pod in self._labelled[namespace].matching(rule.selector)
         ]
-        domains: dict[str, list[Pod]] = {}
+        domains: dict[_Domain, list[Pod]] = {}
         for pod in sorted(found, key=self._rank.__getitem__):
             domains.setdefault(self._domain(pod, rule.topology_key), []).append(pod)
         return domains
 
-    def _domain(self, pod: Pod, topology_key: str) -> str:
-        """Return the domain of a pod's node in words; a node without the label is a domain of its own."""
+    def _domain(self, pod: Pod, topology_key: str) -> _Domain:
+        """Return the domain of a pod's node; a node without the label is a domain of its own."""
         node = self._cluster.node(pod.node)
-        value = node and node.labels.get(topology_key)
-        return f"node {pod.node}" if value is None else f"topology {topology_key}={value}"
+        value = node.labels.get(topology_key) if node else None
+        return _Domain(False, pod.node) if value is None else _Domain(True, value)
 
     def _namespaces(self, rule: _Rule) -> Iterable[str]:
         selector = rule.namespace_selector

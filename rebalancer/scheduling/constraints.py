@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.taints import untolerated
+from rebalancer.eviction.causes import Cause
 from rebalancer.scheduling.fit import why_placement_fails
 
 
@@ -21,14 +22,13 @@ class ConstraintGroup:
     def __init__(self, spec: PodSpec, names: frozenset[str]) -> None:
         self.names = names
         self._spec = spec
-        self._causes: dict[str, str] = {}
+        self._causes: dict[str, Cause | None] = {}
 
-    def why_not(self, node: Node) -> str:
-        """Return why no pod of the group may be placed on a node, empty if each may (see `why_placement_fails`)."""
-        known = self._causes.get(node.name)
-        if known is None:
-            known = self._causes[node.name] = why_placement_fails(self._spec, node)
-        return known
+    def why_not(self, node: Node) -> Cause | None:
+        """Return why no pod of the group may be placed on a node, None if each may (see `why_placement_fails`)."""
+        if node.name not in self._causes:
+            self._causes[node.name] = why_placement_fails(self._spec, node)
+        return self._causes[node.name]
 
 
 class ConstraintGroups:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.eviction.causes import Cause
 from rebalancer.scheduling.constraints import ConstraintGroups
 from rebalancer.scheduling.fit import why_repelled, why_too_full
 
@@ -30,8 +31,8 @@ class EligibleNodes:
         """
         return self._groups.of(spec).names
 
-    def why_not(self, pod: Pod, node: Node) -> str:
-        """Return why the pod could not run on the node, empty if it could (see `rebalancer.scheduling.fit`)."""
+    def why_not(self, pod: Pod, node: Node) -> Cause | None:
+        """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
         reason = self._groups.of(pod.spec).why_not(node)
         if not reason and pod.spec.anti_affinity:
             reason = why_repelled(pod, node, self._cluster.residents(node))

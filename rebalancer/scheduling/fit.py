@@ -7,44 +7,49 @@ Not looked at: pod affinity, the residents' anti-affinity, spread, volumes, host
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
-from rebalancer.cluster.resources import PODS, describe
+from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.taints import untolerated
+from rebalancer.eviction.causes import Cause, Code, cause
 
-_CAUSES_SHOWN = 3
+#: Of more obstacles than this nobody could make use; each may be about another pod.
+_MOST_OBSTACLES = 16
+#: What differs from node to node though the obstacle is the same.
+_OF_ONE_NODE = ("requested", "free")
 
 
-def why_placement_fails(spec: PodSpec, node: Node) -> str:
-    """Return why no pod with this spec may be placed on the node whatever runs there; empty if it may."""
+def why_placement_fails(spec: PodSpec, node: Node) -> Cause | None:
+    """Return why no pod with this spec may be placed on the node whatever runs there; None if it may."""
     if node.unschedulable:
-        return "cordoned"
+        return cause(Code.CORDONED)
     if not spec.selects_node(node.labels, node.name):
-        return "node selector or affinity does not match"
+        return cause(Code.NODE_AFFINITY)
     taint = untolerated(spec.tolerations, node.taints)
-    return f"taint {taint} is not tolerated" if taint else ""
+    return cause(Code.TAINT, taint=str(taint)) if taint else None
 
 
-def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> str:
-    """Return which request finds no room, given what is free by resource name; empty if all do."""
+def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> Cause | None:
+    """Return which request finds no room, given what is free by resource name; None if all do."""
     if free(PODS) < 1:
-        return "no free pod slot"
+        return cause(Code.NO_POD_SLOT)
     for name, request in spec.requests.items():
         if request > free(name):
-            return f"insufficient {name} ({describe(name, request)} requested, {describe(name, free(name))} free)"
-    return ""
+            return cause(Code.INSUFFICIENT, resource=name, requested=request, free=free(name))
+    return None
 
 
-def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> str:
-    """Return which resident the pod's own required anti-affinity keeps apart from it; empty if none."""
+def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> Cause | None:
+    """Return which resident the pod's own required anti-affinity keeps apart from it; None if none."""
     terms = [term for term in pod.spec.anti_affinity if term.topology_key in node.labels]
     if not terms:
-        return ""
+        return None
     for resident in residents:
         if resident.name != pod.name and any(_selects(term, pod, resident) for term in terms):
-            return f"anti-affinity against {resident}"
-    return ""
+            return cause(Code.ANTI_AFFINITY, pod=str(resident))
+    return None
 
 
 def _selects(term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
@@ -52,12 +57,16 @@ def _selects(term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
     return other.namespace in namespaces and term.selector is not None and term.selector.matches(other.labels)
 
 
-def tally(causes: Iterable[str]) -> str:
-    """Return the most frequent causes with their numbers, like `3 x cordoned, 1 x insufficient cpu`.
+def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
+    """Return why nodes do not take a pod as the figure `obstacles`: each with its number of nodes, the most first.
 
-    What a cause says in parentheses is about one node, and so left out.
+    What is about one node alone is left out.  For example, of three nodes of which two are cordoned and one lacks
+    500m of cpu: `Cordoned` of 2, `Insufficient` cpu of 1.
     """
-    counts = Counter(cause.partition(" (")[0] for cause in causes)
-    shown = [f"{count} x {cause}" for cause, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
-    more = ["..."] if len(shown) > _CAUSES_SHOWN else []
-    return ", ".join(shown[:_CAUSES_SHOWN] + more)
+    counts = Counter((each.code, _shared(each)) for each in causes if each)
+    most = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:_MOST_OBSTACLES]
+    return {"obstacles": [{"code": code.value, **dict(figures), "count": count} for (code, figures), count in most]}
+
+
+def _shared(cause: Cause) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in cause.figures.items() if name not in _OF_ONE_NODE)

@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.foreign.documents import decode_json
-from rebalancer.wire import budgets, metrics, objects
+from rebalancer.wire import budgets, companions, metrics, objects, storage
 from rebalancer.wire.folder import Folder, Kind
 from rebalancer.wire.pages import GROUPS, Page, is_of, items_of
 from rebalancer.wire.pods import PodDecoder, PodWire
@@ -18,52 +18,51 @@ from rebalancer.wire.pods import PodDecoder, PodWire
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
     pods = PodDecoder()
-    return {
-        each.name: each
-        for each in (
-            Kind(
-                "Node",
-                objects.NodeWire,
-                objects.node,
-                lambda node: node.name,
-                objects.node_stand_in,
-                "left alone, and so are its pods",
-            ),
-            Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
-            Kind(
-                "Namespace",
-                objects.NamespaceWire,
-                objects.namespace,
-                lambda item: item[0],
-                otherwise="its labels count as unknown",
-            ),
-            Kind(
-                "PodDisruptionBudget",
-                budgets.BudgetWire,
-                budgets.budget,
-                lambda budget: (budget.namespace, budget.name) if budget.name else None,
-                budgets.stand_in,
-                "allows no disruption",
-            ),
-            Kind(
-                "PriorityClass",
-                objects.PriorityClassWire,
-                objects.priority_class,
-                lambda item: item[0],
-                objects.priority_class_stand_in,
-                "counts as the lowest, so that no priority is below it",
-            ),
-            Kind(
-                "PersistentVolumeClaim",
-                objects.ClaimWire,
-                objects.claim,
-                lambda item: item[0],
-                otherwise="its storage class counts as unknown",
-            ),
-            Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
-            Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
-        )
-    }
+    kinds: tuple[Kind[Any, Any], ...] = (
+        Kind(
+            "Node",
+            objects.NodeWire,
+            objects.node,
+            lambda node: node.name,
+            objects.node_stand_in,
+            "left alone, and so are its pods",
+        ),
+        Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
+        Kind(
+            "Namespace",
+            objects.NamespaceWire,
+            objects.namespace,
+            lambda item: item[0],
+            otherwise="its labels count as unknown",
+        ),
+        Kind(
+            "PodDisruptionBudget",
+            budgets.BudgetWire,
+            budgets.budget,
+            lambda budget: (budget.namespace, budget.name) if budget.name else None,
+            budgets.stand_in,
+            "allows no disruption",
+        ),
+        Kind(
+            "PriorityClass",
+            objects.PriorityClassWire,
+            objects.priority_class,
+            lambda item: item[0],
+            objects.priority_class_stand_in,
+            "counts as the lowest, so that no priority is below it",
+        ),
+        Kind(
+            "PersistentVolumeClaim",
+            storage.ClaimWire,
+            storage.claim,
+            lambda item: item[0],
+            otherwise="its storage class counts as unknown",
+        ),
+        Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
+        Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
+        *companions.KINDS,
+    )
+    return {each.name: each for each in kinds}
 
 
 class Collection:
@@ -129,11 +128,16 @@ class Collection:
             namespaces=self._map("Namespace"),
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
-            claims=self._map("PersistentVolumeClaim"),
+            claims=self._storage_classes(),
+            companions=companions.companions(self._tuple),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *_about(pods)),
         )
+
+    def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
+        claims = self._tuple("PersistentVolumeClaim")
+        return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
         return self.folders[kind].unique() if kind in self.seen else None

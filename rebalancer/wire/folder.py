@@ -6,13 +6,14 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from rebalancer.foreign.documents import decode_json, in_words
 from rebalancer.wire.pages import Page, items_of
 
 W = TypeVar("W")
 T = TypeVar("T")
 
 #: What decoding and converting an object may raise.
-_MALFORMED = (ValueError, msgspec.MsgspecError)
+_MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Folder(Generic[W, T]):
         try:
             self.items.append(self._kind.convert(self._item.decode(raw)))
         except _MALFORMED as error:
-            self._malformed(raw, str(error))
+            self._malformed(raw, in_words(error))
 
     def unique(self) -> tuple[T, ...]:
         """Return the objects; one that occurs twice and is the same both times counts once.
@@ -95,7 +96,7 @@ class Folder(Generic[W, T]):
         return tuple(found.values())
 
     def _fold_one_by_one(self, page: bytes) -> str:
-        decoded = msgspec.json.decode(page, type=Page[msgspec.Raw])
+        decoded = decode_json(page, Page[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
             self.add(bytes(raw))
         return decoded.token

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from rebalancer.cluster.node import Node
+from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
@@ -64,12 +64,18 @@ class _NodeInfo(msgspec.Struct, rename="camel"):
     kubelet_version: str | None = None
 
 
+class _Image(msgspec.Struct, gc=False, rename="camel"):
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
 class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
     conditions: list[_NodeCondition] | None = None
     addresses: list[_Address] | None = None
     node_info: _NodeInfo | None = None
+    images: list[_Image] | None = None
 
 
 class NodeWire(msgspec.Struct):
@@ -101,6 +107,7 @@ def node(wire: NodeWire) -> Node:
         addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
+        images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
     )
 
 
@@ -142,23 +149,6 @@ def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
         ValueError: it has no name.
     """
     return _name_of(raw), LOWEST
-
-
-class _ClaimSpec(msgspec.Struct, rename="camel"):
-    storage_class_name: str | None = None
-
-
-class ClaimWire(msgspec.Struct):
-    """A PersistentVolumeClaim as the API server writes it."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
-
-
-def claim(wire: ClaimWire) -> tuple[tuple[str, str], str | None]:
-    """Return (namespace, name) and the storage class; None where the claim names none."""
-    key = (wire.metadata.namespace or "default", wire.metadata.name)
-    return key, wire.spec.storage_class_name or None
 
 
 class NamespaceWire(msgspec.Struct):

@@ -1,6 +1,6 @@
 """The pieces of a pod's spec as the API server writes them, and what they become."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,7 +10,18 @@ from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requir
 from rebalancer.cluster.taints import Toleration
 
 T = TypeVar("T")
+M = TypeVar("M")
 Quantities = dict[str, str | int | float]
+
+
+def decode(raw: bytes, kind: type[T]) -> T | None:
+    """Decode the bytes of an optional part; absent and null are None."""
+    return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
+
+
+def decode_list(raw: bytes, wire: type[T], convert: Callable[[T], M]) -> tuple[M, ...]:
+    """Decode the bytes of an optional list and convert each item."""
+    return tuple(convert(each) for each in decode(raw, list[wire]) or ())  # type: ignore[valid-type]  # a type at run time
 
 
 class ResourcesWire(msgspec.Struct, gc=False):

@@ -7,11 +7,13 @@ import msgspec
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.wire import parts
+from rebalancer.wire import parts, volumes
 from rebalancer.wire.annotations import Annotations
 from rebalancer.wire.intern import Interned
 from rebalancer.wire.objects import Int32
-from rebalancer.wire.podspec import ContainerKey, SpecKey, decode, decode_list, make_spec
+from rebalancer.wire.parts import decode, decode_list
+from rebalancer.wire.podspec import ContainerKey, SpecKey, make_spec
+from rebalancer.wire.volumes import VolumeWire
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -30,24 +32,15 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
 class _Container(msgspec.Struct, gc=False, rename="camel"):
     image: str | None = None
     resources: msgspec.Raw = msgspec.Raw()
+    ports: msgspec.Raw = msgspec.Raw()
     restart_policy: str | None = None
-
-
-class _Claim(msgspec.Struct, gc=False, rename="camel"):
-    claim_name: str = ""
-
-
-class _Volume(msgspec.Struct, gc=False, rename="camel"):
-    host_path: msgspec.Raw = msgspec.Raw()
-    empty_dir: msgspec.Raw = msgspec.Raw()
-    persistent_volume_claim: _Claim | None = None
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str | None = None
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
-    volumes: list[_Volume] | None = None
+    volumes: list[VolumeWire] | None = None
     resources: msgspec.Raw = msgspec.Raw()
     overhead: msgspec.Raw = msgspec.Raw()
     node_selector: msgspec.Raw = msgspec.Raw()
@@ -57,6 +50,9 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     resource_claims: list[msgspec.Raw] | None = None
     priority: Int32 | None = None
     priority_class_name: str | None = None
+    scheduler_name: str | None = None
+    scheduling_gates: list[msgspec.Raw] | None = None
+    preemption_policy: str | None = None
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -89,6 +85,7 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
     phase: str | None = None
     reason: str | None = None
     qos_class: str | None = None
+    nominated_node_name: str | None = None
     start_time: datetime | None = None
     conditions: list[_Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
@@ -157,7 +154,9 @@ class PodDecoder:
             containers=self._container_statuses(status.container_statuses),
             init_containers=self._container_statuses(status.init_container_statuses),
             ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
-            claims=_claims(spec),
+            claims=volumes.claims(spec.volumes),
+            own_claims=volumes.own_claims(metadata.name, spec.volumes),
+            nominated_node=status.nominated_node_name or "",
             mirror=annotations.mirror,
             static=annotations.static,
             evict_annotation=annotations.evictable,
@@ -197,7 +196,7 @@ def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
 
 
 def _spec_key(spec: _Spec) -> SpecKey:
-    volumes = spec.volumes or ()
+    declared = spec.volumes or ()
     return SpecKey(
         containers=tuple(map(_container_key, spec.containers or ())),
         init_containers=tuple(map(_container_key, spec.init_containers or ())),
@@ -209,24 +208,19 @@ def _spec_key(spec: _Spec) -> SpecKey:
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
         priority_class=spec.priority_class_name or "",
-        local_storage=any(_present(each.host_path) or _present(each.empty_dir) for each in volumes),
+        local_storage=any(volumes.is_local(each) for each in declared),
         resource_claims=bool(spec.resource_claims),
+        scheduler=spec.scheduler_name or "",
+        gated=bool(spec.scheduling_gates),
+        preemption=spec.preemption_policy or "",
+        image_volumes=tuple(each.image.reference or "" for each in declared if each.image is not None),
+        disks=tuple(disk for each in declared for disk in volumes.disks(each)),
     )
 
 
-def _present(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in (b"", b"null")
-
-
 def _container_key(container: _Container) -> ContainerKey:
-    return ContainerKey(container.image or "", bytes(container.resources), container.restart_policy == "Always")
-
-
-def _claims(spec: _Spec) -> tuple[str, ...]:
-    return tuple(
-        each.persistent_volume_claim.claim_name
-        for each in spec.volumes or ()
-        if each.persistent_volume_claim is not None
+    return ContainerKey(
+        container.image or "", bytes(container.resources), container.restart_policy == "Always", bytes(container.ports)
     )
 
 

@@ -1,16 +1,14 @@
 """A pod's spec from its interned parts: equal parts make one shared `PodSpec`."""
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, effective_requests, parse_resources
-from rebalancer.wire import parts
-
-T = TypeVar("T")
-M = TypeVar("M")
+from rebalancer.wire import parts, placement
+from rebalancer.wire.parts import decode, decode_list
 
 
 class ContainerKey(NamedTuple):
@@ -19,6 +17,7 @@ class ContainerKey(NamedTuple):
     image: str
     resources: bytes
     restartable: bool
+    ports: bytes = b""
 
 
 class SpecKey(NamedTuple):
@@ -36,16 +35,11 @@ class SpecKey(NamedTuple):
     priority_class: str
     local_storage: bool
     resource_claims: bool
-
-
-def decode(raw: bytes, kind: type[T]) -> T | None:
-    """Decode the bytes of an optional part; absent and null are None."""
-    return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
-
-
-def decode_list(raw: bytes, wire: type[T], convert: Callable[[T], M]) -> tuple[M, ...]:
-    """Decode the bytes of an optional list and convert each item."""
-    return tuple(convert(each) for each in decode(raw, list[wire]) or ())  # type: ignore[valid-type]  # a type at run time
+    scheduler: str = ""
+    gated: bool = False
+    preemption: str = ""
+    image_volumes: tuple[str, ...] = ()
+    disks: tuple[tuple[str, bytes], ...] = ()
 
 
 def make_spec(key: SpecKey) -> PodSpec:
@@ -68,6 +62,7 @@ def _spec(key: SpecKey) -> PodSpec:
     containers = [_resources(each.resources) for each in key.containers]
     init_containers = [_resources(each.resources) for each in key.init_containers]
     pod_level = _resources(key.resources)
+    overhead = parse_resources(decode(key.overhead, parts.Quantities) or {})
     affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
     required = affinity.node_affinity and affinity.node_affinity.required
     preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
@@ -80,7 +75,7 @@ def _spec(key: SpecKey) -> PodSpec:
                 for (requests, _), container in zip(init_containers, key.init_containers, strict=True)
             ],
             pod_level[0],
-            parse_resources(decode(key.overhead, parts.Quantities) or {}),
+            overhead,
         ),
         requested=frozenset(name for requests, _ in (*containers, *init_containers) for name in requests),
         images=tuple(container.image for container in key.containers),
@@ -96,6 +91,29 @@ def _spec(key: SpecKey) -> PodSpec:
         local_storage=key.local_storage,
         resource_claims=key.resource_claims,
         qos=quality_of_service([*containers, *init_containers]),
+        placement=placement.placement(
+            placement.Sources(
+                containers=_sources(key.containers, containers),
+                init_containers=_sources(key.init_containers, init_containers),
+                pod_level=pod_level[0],
+                overhead=overhead,
+                affinity=key.affinity,
+                scheduler=key.scheduler,
+                gated=key.gated,
+                preemption=key.preemption,
+                image_volumes=key.image_volumes,
+                disks=key.disks,
+            )
+        ),
+    )
+
+
+def _sources(
+    keys: Iterable[ContainerKey], resources: Iterable[tuple[dict[str, int], dict[str, int]]]
+) -> tuple[placement.ContainerSource, ...]:
+    return tuple(
+        placement.ContainerSource(key.image, requests, key.restartable, key.ports, limits)
+        for key, (requests, limits) in zip(keys, resources, strict=True)
     )
 
 

@@ -222,7 +222,7 @@ def test_an_endless_file_is_not_read_to_its_end():
 
 def test_a_page_that_unpacks_without_end_is_given_up(tmp_path):
     """The client stops at the bound; it is asked for once, and the error names the request."""
-    body = {"items": [], "x": " " * (8 << 20)}
+    body = {"kind": "PodList", "apiVersion": "v1", "items": [], "x": " " * (8 << 20)}
     with FakeApiServer() as server:
         server.fail("GET", "/api/v1/pods", status=200, body=body)
         client = Client(connect(str(server.kubeconfig(tmp_path)), None, environ={}))

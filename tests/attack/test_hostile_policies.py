@@ -27,7 +27,8 @@ _TREES = (
 )
 _VALUE = re.compile(r"(?<=: )\S.*$", re.MULTILINE)
 #: Every problem of a policy has a line; a file that is no text has no lines, and a byte for its place.
-_PLACES = re.compile(r"Error: policy \S+ (cannot be used:(\n  line \d+[,:] .*)+|cannot be read: .+)\n")
+_STRICT = "is refused, since strict reading lets nothing pass that has no effect"
+_PLACES = re.compile(rf"Error: policy \S+ ((?:cannot be used|{_STRICT}):(\n  line \d+[,:] .*)+|cannot be read: .+)\n")
 
 
 def whole(dice):

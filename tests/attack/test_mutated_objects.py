@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.errors import UsageError
+from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.wire.collect import Collection, add_document
 from tests.attack.protected_objects import MISSING, PROTECTIONS, WRONG, Document, Protection, at, paths, pod, spoiled
 from tests.make import NOW, decide, evicted
@@ -162,7 +163,8 @@ def test_a_node_with_a_wrong_value_takes_part_in_nothing(data: st.DataObject) ->
     if unread:
         assert "a" not in names
         assert len(on.snapshot.warnings) == 1
-        assert not any(on.fits(each, one) for each in on.snapshot.pods for one in unread)
+        eligible = on.index(EligibleNodes)
+        assert all(eligible.why_not(each, one) for each in on.snapshot.pods for one in unread)
 
 
 def has_node(on: Cluster, name: str, *, ready: bool = False) -> bool:

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from rebalancer.app.options import Options
+from rebalancer.app.interruption import Interruption
+from rebalancer.app.options import LeaseOptions, Options
 from rebalancer.app.run import run
 from rebalancer.errors import ClusterError, Interrupted
 from rebalancer.kube.patience import Patience
@@ -122,9 +123,12 @@ def _report(there: Scene, server: FakeApiServer, folder: Path, patience: Patienc
     path = folder / "policy.yaml"
     path.write_text(json.dumps(there.policy()))
     kubeconfig = str(server.kubeconfig(folder))
-    options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline)
+    # The Lease is asked for by the clock of the machine, which is not the one that runs here.
+    turns = LeaseOptions(no_lease=True)
+    options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline, lease=turns)
     try:
-        return run(options, lambda *_: None, patience).report
+        with Interruption() as interruption:
+            return run(options, lambda *_: None, interruption, patience).report
     except (ClusterError, Interrupted):
         return {"evictions": [], "unknown": []}
 

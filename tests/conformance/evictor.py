@@ -22,7 +22,7 @@ def filters(case: Case) -> Answer:
     on = cluster(case)
     gate = Gate(on, Limits(), DrySink(), Ledger())
     evict = StrategyGate(gate, Evictor(on, _args_of_policy(case)), "profile", "strategy")
-    asked = {"Filter": evict.passes_filter, "PreEvictionFilter": evict.passes_pre_eviction_filter}
+    asked = {"Filter": evict.filter_refusal, "PreEvictionFilter": evict.pre_eviction_refusal}
     pods = pods_by_key(on)
     expected = {
         f"{function} {each['namespace']}/{each['pod']}": each[function]
@@ -34,7 +34,7 @@ def filters(case: Case) -> Answer:
     for key in expected:
         function, _, name = key.partition(" ")
         namespace, _, name = name.partition("/")
-        observed[key] = asked[function](pods[namespace, name])
+        observed[key] = asked[function](pods[namespace, name]) is None
     return equal(observed, expected)
 
 
@@ -82,7 +82,7 @@ def _args_of_policy(case: Case) -> DefaultEvictorArgs:
 
 
 def _types(pod: Pod) -> dict[str, bool]:
-    absolute = {each.name for each in ABSOLUTE if each.refusal(pod)}
+    absolute = {each.code for each in ABSOLUTE if each.refusal(pod)}
     return {
         "mirror": "MirrorPods" in absolute,
         "static": "StaticPods" in absolute,

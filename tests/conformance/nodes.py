@@ -3,6 +3,7 @@
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.taints import Taint, Toleration
+from rebalancer.report.words import text
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import why_repelled
 from rebalancer.scheduling.node_affinity import Preferences
@@ -43,7 +44,8 @@ def fit(case: Case) -> Answer:
     eligible = Cluster(others).index(EligibleNodes)
     if case["function"] == "PodFitsAnyOtherNode":
         return equal(eligible.among(others.nodes).any_for(asked), case["expected"])
-    reason = eligible.why_not(asked, others.nodes[0])
+    obstacle = eligible.why_not(asked, others.nodes[0])
+    reason = text(obstacle) if obstacle else ""
     said = case.get("expected_error") or ""
     if not reason.startswith(_REASONS.get(said, said)):
         return equal(reason, said)

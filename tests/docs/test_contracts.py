@@ -35,9 +35,9 @@ def policies_in_manifests() -> list[str]:
     found = []
     for path in sorted((ROOT / "examples").rglob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text()):
-            if document["kind"] == "DeschedulerPolicy":
+            if document.get("kind") == "DeschedulerPolicy":
                 found.append(path.read_text())
-            if document["kind"] == "ConfigMap":
+            if document.get("kind") == "ConfigMap":
                 found += document["data"].values()
     return found
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from rebalancer.args.evictor import DEFAULT_EVICTOR
 from rebalancer.cli import main
+from rebalancer.report.words import text
 from strategies import BUILTIN
 from tests import make
 from tests.terminal.screen import on_screen
@@ -135,7 +136,7 @@ def test_the_example_strategy_works() -> None:
     ledger = make.decide(on, strategy(strategy.Args.model_validate({"phase": "Pending"})))
 
     assert make.evicted(ledger) == ["stuck"]
-    assert ledger.evictions[0].because == "phase Pending"
+    assert text(ledger.evictions[0].because) == "phase Pending"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

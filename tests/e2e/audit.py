@@ -20,7 +20,7 @@ READING_VERBS = frozenset({"get", "list", "watch"})
 
 @dataclass(frozen=True)
 class Request:
-    """One request that the API server has answered."""
+    """One request that the API server has answered; `received` and `answered` are times as it writes them."""
 
     user: str
     verb: str
@@ -30,6 +30,8 @@ class Request:
     namespace: str
     name: str
     status: int
+    received: str = ""
+    answered: str = ""
 
     @property
     def reads_only(self) -> bool:
@@ -56,4 +58,6 @@ def _request(entry: Object) -> Request:
         namespace=about.get("namespace", ""),
         name=about.get("name", ""),
         status=entry.get("responseStatus", {}).get("code", 0),
+        received=entry["requestReceivedTimestamp"],
+        answered=entry["stageTimestamp"],
     )

@@ -1,5 +1,6 @@
 """The command lines of the control plane's programs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ class Commands:
     keys: Keys
     ports: Ports
     kubeconfig: Path
+    scheduler_options: Sequence[str] = ()
 
     def etcd(self) -> list[str]:
         """The store; it need not survive a crash of the machine, so it does not wait for the disk."""
@@ -88,6 +90,7 @@ class Commands:
             *self._controlplane("kube-scheduler"),
             *("--kubeconfig", str(self.kubeconfig)),
             *("--leader-elect=false", "--secure-port", "0", *UNLIMITED),
+            *self.scheduler_options,
         ]
 
     def kwok(self) -> list[str]:

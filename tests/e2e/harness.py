@@ -7,7 +7,7 @@ import socket
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -33,9 +33,13 @@ class ControlPlane:
         kubeconfig: For the program under test; its requests are of user "program" (group system:masters).
         api: The tests' own client, of user "admin".
         server: The API server's URL.
+
+    Args:
+        binaries: Where the executables are.
+        scheduler_options: More of kube-scheduler's options.
     """
 
-    def __init__(self, binaries: Path) -> None:
+    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = free_ports()
@@ -45,7 +49,7 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
         self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
         components = self.kubeconfig_for("components", keys.tokens["components"])
-        self._commands = Commands(binaries, keys, ports, components)
+        self._commands = Commands(binaries, keys, ports, components, scheduler_options)
 
     def __enter__(self) -> Self:
         """Start; what was started is stopped when that fails."""
@@ -120,16 +124,16 @@ class ControlPlane:
         """Where the audit log ends now; see `requests_since`."""
         return (self.directory / "audit.jsonl").stat().st_size
 
-    def requests_since(self, offset: int, user: str = "program") -> list[audit.Request]:
-        """Return all requests that the API server has answered to a user since `audit_offset`, in order.
+    def requests_since(self, offset: int, user: str | None = "program") -> list[audit.Request]:
+        """Return all requests that the API server has answered to a user (None: to anybody) since `audit_offset`.
 
-        A request of our own marks the end, so none answered before this call is missing.
+        In order.  A request of our own marks the end, so none answered before this call is missing.
         """
         log = self.directory / "audit.jsonl"
         mark = secrets.token_hex(8)
         self.api.request("GET", "/version", query={"mark": mark})
         wait_for(lambda: mark.encode() in log.read_bytes(), "the audit log up to date")
-        return [request for request in audit.read_audit(log, offset) if request.user == user]
+        return [request for request in audit.read_audit(log, offset) if user in (None, request.user)]
 
     def keep_logs(self, folder: Path) -> None:
         """Copy all logs into a folder, which is made."""

@@ -107,6 +107,9 @@ class Proxy:
             def do_POST(self) -> None:
                 proxy.forward(self)
 
+            def do_PUT(self) -> None:
+                proxy.forward(self)
+
             def log_message(self, *_: object) -> None:
                 """Stay silent."""
 

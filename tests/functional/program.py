@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -73,9 +74,9 @@ class Program:
         return self(*self.arguments(server, policy), *options)
 
     def arguments(self, server: FakeApiServer, policy: Mapping[str, Any]) -> Sequence[object]:
-        """Return the arguments of `run` for a server and a policy."""
+        """Return the arguments of `run` for a server and a policy; taking turns has tests of its own."""
         kubeconfig = server.kubeconfig(self.folder)
-        return ("run", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
+        return ("run", "--no-lease", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
 
     def policy(self, document: Mapping[str, Any]) -> Path:
         path = self.folder / "policy.yaml"
@@ -84,7 +85,8 @@ class Program:
 
     def start(self, *arguments: object, **settings: Any) -> "subprocess.Popen[str]":
         """Start the command as a process of its own; the caller sees it end (`finish`)."""
-        settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        settings = {**pipes, "preexec_fn": _hear_hangups, **settings}
         variables = {name: value for name, value in os.environ.items() if name not in _CLUSTER_VARIABLES}
         process = subprocess.Popen(
             [sys.executable, "-m", "rebalancer", *map(str, arguments)],
@@ -100,6 +102,11 @@ class Program:
         for process in self.started:
             with process:
                 process.kill()
+
+
+def _hear_hangups() -> None:
+    """Let a process notice SIGHUP, though the tests themselves run under `nohup` perhaps."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def finish(process: "subprocess.Popen[str]", *, within: float = PATIENCE_SECONDS) -> Outcome:

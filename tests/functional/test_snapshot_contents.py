@@ -13,7 +13,7 @@ import pytest
 from kubernetes import client as api
 
 from rebalancer.app.kept import kept, kept_fields
-from rebalancer.wire import annotations, metrics, objects, pods
+from rebalancer.wire import annotations, budgets, metrics, objects, pods, storage
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish
 from tests.functional.test_interruption import arrival
@@ -30,10 +30,10 @@ MODELS = {
 WIRES = {
     "Node": objects.NodeWire,
     "Pod": pods.PodWire,
-    "PodDisruptionBudget": objects.BudgetWire,
+    "PodDisruptionBudget": budgets.BudgetWire,
     "Namespace": objects.NamespaceWire,
     "PriorityClass": objects.PriorityClassWire,
-    "PersistentVolumeClaim": objects.ClaimWire,
+    "PersistentVolumeClaim": storage.ClaimWire,
     "NodeMetrics": metrics.NodeMetricsWire,
     "PodMetrics": metrics.PodMetricsWire,
 }
@@ -51,6 +51,7 @@ _QUANTITIES = {f"resources.{group}.key{end}" for group in ("limits", "requests")
 #: Every text that may come through, by kind, and below `ANYTHING_BELOW`: rules of placement are made of labels.
 MAY_COME = {
     "Node": {
+        "status.images.names",
         "spec.taints.effect",
         "spec.taints.key",
         "spec.taints.value",
@@ -74,7 +75,11 @@ MAY_COME = {
         "spec.resources.claims.name",
         "spec.resources.claims.request",
         *(f"spec.{each}" for each in _QUANTITIES),
+        "spec.preemptionPolicy",
         "spec.schedulerName",
+        "spec.schedulingGates.name",
+        "spec.volumes.image.reference",
+        "status.nominatedNodeName",
         "spec.volumes.name",
         "spec.volumes.persistentVolumeClaim.claimName",
         *(f"status.conditions.{each}" for each in ("reason", "status", "type", "lastTransitionTime")),
@@ -102,7 +107,20 @@ MAY_COME = {
     },
     "Namespace": set(),
     "PriorityClass": set(),
-    "PersistentVolumeClaim": {"spec.storageClassName"},
+    "PersistentVolumeClaim": {
+        "spec.accessModes",
+        "spec.resources.requests.key",
+        "spec.resources.requests.key=",
+        "spec.selector.matchExpressions.key",
+        "spec.selector.matchExpressions.operator",
+        "spec.selector.matchExpressions.values",
+        "spec.selector.matchLabels.key",
+        "spec.selector.matchLabels.key=",
+        "spec.storageClassName",
+        "spec.volumeAttributesClassName",
+        "spec.volumeMode",
+        "spec.volumeName",
+    },
 }
 ANYTHING_BELOW = ("spec.affinity.", "spec.tolerations.", "spec.topologySpreadConstraints.")
 

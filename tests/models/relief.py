@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import ceil
 
 import msgspec
 
@@ -209,7 +210,7 @@ class LowRelief:
             return False
         created = [each.created for each in self.started if each.controller == pod.controller]
         first = [each for each in created if each - min(created) <= timedelta(seconds=15)]
-        return pod.created not in first or len(first) <= max(1, len(created) // 4)
+        return pod.created not in first or len(first) <= ceil(Fraction(len(created), 4))
 
     def dearness(self, pod: Pod) -> tuple[object, ...]:
         priority = pod.spec.priority

@@ -26,7 +26,7 @@ def anew(pod, node, remaining):
     return (
         fit.why_placement_fails(pod.spec, node)
         or fit.why_repelled(pod, node, sorted(residents, key=lambda each: each.age_order))
-        or ("" if pod.node == node.name else fit.why_too_full(pod.spec, free))
+        or (None if pod.node == node.name else fit.why_too_full(pod.spec, free))
     )
 
 

@@ -5,13 +5,21 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.eviction.verdict import Failed, Granted, Unknown
 from tests import make
+from tests.make import says_no
 from tests.properties.crowds import LIMITS, NODES, pods
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Polite
 
 ANSWERS = st.sampled_from(
-    (Granted(), Granted(), Refused("PDB", "no"), Refused("Gone", "no"), Failed("500"), Unknown("?"))
+    (
+        Granted(),
+        Granted(),
+        says_no("PDB", "no"),
+        says_no("Gone", "no"),
+        Failed("500"),
+        Unknown("?"),
+    )
 )
 LAX = {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage", "SystemCriticalPods", "DaemonSetPods"]}}
 

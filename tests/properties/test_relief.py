@@ -1,6 +1,5 @@
 """Selection by relief against a slow and obvious model, and what it never does."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -28,7 +27,7 @@ def empty(scene):
 
 
 def destination(entry):
-    return re.search(r" to (n\d+)", entry.because)[1]
+    return entry.destination.nodes[0]
 
 
 def moves(ledger):
@@ -37,7 +36,9 @@ def moves(ledger):
 
 
 def verdicts(ledger):
-    return [(str(each.pod), each.because, each.verdict) for each in [*ledger.evictions, *ledger.refusals]]
+    return [
+        (str(each.pod), each.because, each.destination, each.verdict) for each in ledger.evictions + ledger.refusals
+    ]
 
 
 def moved(scene, ledger):

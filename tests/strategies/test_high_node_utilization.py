@@ -3,6 +3,7 @@
 import pytest
 
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 
@@ -30,7 +31,7 @@ def test_an_idle_node_is_emptied():
     on = cluster([node("n1"), target], [pod("dear", priority=9, age=99_999, cpu="200m"), *pods(2), *residents])
     ledger = decide(on, strategy())
 
-    assert [(entry.pod.name, entry.because) for entry in ledger.evictions] == [
+    assert [(entry.pod.name, text(entry.because)) for entry in ledger.evictions] == [
         ("p1", "n1 at cpu 25 % <= 30 %, pods 2.7 % <= 30 %"),
         ("p2", "n1 at cpu 15 % <= 30 %, pods 1.8 % <= 30 %"),
         ("dear", "n1 at cpu 5 % <= 30 %, pods 0.9 % <= 30 %"),

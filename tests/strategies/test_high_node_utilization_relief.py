@@ -4,10 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.eviction.verdict import GRANTED, Refused
+from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.verdict import GRANTED
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilizationArgs
-from tests.make import decide, evicted, owner, pdb, refused
+from tests.make import decide, evicted, owner, pdb, refused, says_no
 from tests.measured import RELIEF, cluster, high, node, pod, points
 
 NODES = (node("idle"), node("busy"), node("full"))
@@ -23,14 +25,14 @@ def scene(usage, fields=None, nodes=NODES, on="idle", busy=50, full=69, **more):
 
 
 def reasons(ledger):
-    return {entry.pod.name: entry.verdict.reason for entry in ledger.refusals}
+    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 def test_an_idle_node_is_emptied():
     """All its pods go, the cheapest first; each reason tells where to."""
     ledger = decide(scene({"dear": 8, "cheap": 4}, {"dear": {"priority": 1}}), high())
 
-    assert {entry.pod.name: entry.because for entry in ledger.evictions} == {
+    assert {entry.pod.name: text(entry.because) for entry in ledger.evictions} == {
         "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 58 % -> 62 %)",
         "dear": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 50 % -> 58 %)",
     }
@@ -144,7 +146,7 @@ def test_pods_are_packed_onto_the_fullest_by_requests():
     pods = [pod("a", on="idle"), pod("q", on="busy", cpu="3"), pod("r", on="busy2", cpu="4")]
     on = cluster(nodes, pods, {"a": 5, "q": 30, "r": 30})
 
-    assert "goes to busy2" in decide(on, high()).evictions[0].because
+    assert decide(on, high()).evictions[0].destination == Destination(("busy2",))
 
 
 def test_the_node_with_the_fewest_pods_goes_first():
@@ -203,7 +205,7 @@ class Server:
     """A sink that refuses one pod."""
 
     def evict(self, pod, profile, strategy, because):
-        return Refused("PDB", "the server says no") if pod.name == "b" else GRANTED
+        return says_no("PDB", "the server says no") if pod.name == "b" else GRANTED
 
 
 def test_when_the_server_says_no_the_rest_stays():

@@ -3,6 +3,7 @@
 import pytest
 
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 
@@ -29,7 +30,7 @@ def two_nodes(full=8, idle=1, **idle_fields):
 
 
 def reasons(ledger):
-    return {entry.pod.name: entry.because for entry in ledger.evictions}
+    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
 
 
 def test_a_full_node_loses_pods_until_it_is_within_its_targets():
@@ -199,7 +200,7 @@ def test_protected_pods_of_full_nodes_are_refused_in_the_ledger():
     ledger = decide(cluster([node("n1"), node("n2")], [daemon, quiet, *pods(6)]), strategy())
 
     assert refused(ledger) == {"daemon": "DaemonSetPods"}
-    assert [entry.because for entry in ledger.refusals] == ["n1 at cpu 62.5 % > 50 %"]
+    assert [text(entry.because) for entry in ledger.refusals] == ["n1 at cpu 62.5 % > 50 %"]
 
 
 def test_once_the_room_is_spent_nothing_more_is_looked_at():

@@ -2,9 +2,11 @@
 
 import pytest
 
-from rebalancer.api import Cluster, Evict, Usage
+from rebalancer.api import Bounds, Cluster, Evict, Relocation
+from rebalancer.balancing.usage import Usage
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.verdict import Unknown
+from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, pod, refused
 
@@ -14,8 +16,11 @@ class Measured(LowNodeUtilization):
 
     given: Usage
 
-    def _usage(self, cluster: Cluster, evict: Evict) -> Usage:
-        return self.given
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        args = self.args
+        bounds = Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
+        relocation = Relocation(cluster, evict, self.given, self._wanted, args.eviction_limits.node)
+        relocation.relieve(bounds, args.number_of_nodes)
 
 
 def measured(usage, resource=METRIC_RESOURCE, **args):
@@ -41,7 +46,7 @@ def test_without_figures_for_pods_one_pod_leaves_each_full_node():
     ledger = decide(four_pods_each("n1", "n2", "n3"), measured(shares(n1=80, n2=60, n3=10)))
 
     assert evicted(ledger) == ["n1-0", "n2-0"]
-    assert [entry.because for entry in ledger.evictions] == [
+    assert [text(entry.because) for entry in ledger.evictions] == [
         "n1 at MetricResource 80 % > 50 %",
         "n2 at MetricResource 60 % > 50 %",
     ]

@@ -3,9 +3,10 @@
 import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown
+from rebalancer.eviction.verdict import GRANTED, Failed, Unknown
 from rebalancer.guards.limits import Limits
-from tests.make import decide, evicted, owner, pdb, refused, selector
+from rebalancer.report.words import notice_text, text
+from tests.make import decide, evicted, owner, pdb, refused, says_no, selector
 from tests.measured import cluster, low, low_anywhere, node, pod, points
 
 NODES = (node("n1"), node("n2"), node("n3"))
@@ -19,11 +20,11 @@ def one_full(usage, nodes=NODES, fields=None, **scene):
 
 
 def because(ledger):
-    return {entry.pod.name: entry.because for entry in ledger.evictions}
+    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
 
 
 def why(ledger):
-    return {entry.pod.name: entry.verdict.reason for entry in ledger.refusals}
+    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_pod_without_a_destination_gives_way_to_the_next():
 
     assert evicted(ledger) == ["b", "c"]
     assert why(ledger) == {"a": "no destination: of 2 nodes 2 x cpu above 50 %"}
-    assert ledger.warnings == [
+    assert [notice_text(each) for each in ledger.warnings] == [
         "test/LowNodeUtilization: n1 at cpu 55 % > 50 %: 5 points over, and nothing more may go that helps"
     ]
 
@@ -105,7 +106,7 @@ def test_of_many_nodes_that_stay_over_some_are_named():
     pods = [pod(f"p{number}", on=f"n{number}") for number in range(7)]
     ledger = decide(cluster(nodes, pods, {f"p{number}": 60 + number for number in range(7)}), low())
 
-    assert [text.split()[1] for text in ledger.warnings] == ["n6", "n5", "n4", "n3", "n2", "2"]
+    assert [notice_text(each).split()[1] for each in ledger.warnings] == ["n6", "n5", "n4", "n3", "n2", "2"]
 
 
 @pytest.mark.parametrize(
@@ -297,10 +298,10 @@ class Server:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param(Refused("PDB", "the server says no"), ["b", "c"], id="its place is free for the next"),
+        pytest.param(says_no("PDB", "the server says no"), ["b", "c"], id="its place is free for the next"),
         pytest.param(Failed("refused"), ["b", "c"], id="the same for a failure"),
         pytest.param(Unknown("no answer"), ["b"], id="it may be gone, and its replacement comes"),
-        pytest.param(Refused("Gone", "not found"), ["b"], id="it is gone, and nobody knows where to"),
+        pytest.param(says_no("Gone", "not found"), ["b"], id="it is gone, and nobody knows where to"),
     ],
 )
 def test_a_refused_pod_gives_its_place_back(answer, expected):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rebalancer.report.words import text
 from tests.make import decide, evicted, pdb, refused
 from tests.measured import cluster, low, low_anywhere, node, points
 from tests.measured import pod as small_pod
@@ -15,11 +16,11 @@ def pod(name, on="n1", cpu="1", **fields):
 
 
 def why(ledger):
-    return {entry.pod.name: entry.verdict.reason for entry in ledger.refusals}
+    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 def place(ledger):
-    return {entry.pod.name: entry.because.partition(" them to ")[2][:2] for entry in ledger.evictions}
+    return {entry.pod.name: entry.destination.nodes[0] for entry in ledger.evictions}
 
 
 def test_a_pod_that_would_come_back_stays():
@@ -142,4 +143,6 @@ def test_in_a_large_cluster_half_of_the_likely_nodes_must_do(full, goes):
     )
 
     assert evicted(ledger) == goes
-    assert (goes and "to x016" in ledger.evictions[0].because) or "likely choose x000, cpu above" in why(ledger)["a"]
+    assert [entry.destination.nodes[0] for entry in ledger.evictions] == ["x016"] * len(goes)
+    assert [len(entry.destination.nodes) for entry in ledger.evictions] == [16] * len(goes)
+    assert goes or ledger.refusals[0].verdict.cause.figures["likely"] == "x000"

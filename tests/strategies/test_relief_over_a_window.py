@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.report.words import text
 from tests.make import decide, evicted, refused
 from tests.measured import cluster, low, low_anywhere, node, pod, points
 
@@ -12,7 +13,7 @@ QUARTER = {"window": timedelta(minutes=15)}
 
 
 def because(ledger):
-    return {entry.pod.name: entry.because for entry in ledger.evictions}
+    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
 
 
 def test_pods_that_have_left_are_no_excess():

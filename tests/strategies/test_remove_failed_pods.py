@@ -4,6 +4,7 @@ import pytest
 
 from rebalancer.cluster.pod import ContainerStatus
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 
@@ -108,7 +109,7 @@ def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
     """Sorted, so that it is the same each time."""
     ledger = run([failed(reason="Evicted", containers=status(terminated="Error"))])
 
-    assert ledger.evictions[0].because == "failed, Error, Evicted, age 7200 s >= 3600 s"
+    assert text(ledger.evictions[0].because) == "failed, Error, Evicted, age 2h >= 1h"
 
 
 def test_nodes_come_by_name_and_pods_by_age():

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import ContainerStatus
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.remove_pods_having_too_many_restarts import (
     RemovePodsHavingTooManyRestarts,
     RemovePodsHavingTooManyRestartsArgs,
@@ -89,7 +90,7 @@ def test_the_most_restarts_go_first_on_each_node():
 
 def test_the_reason_has_the_numbers():
     """Restarts and threshold."""
-    assert run([pod("a", **restarts(3, 4))], {"podRestartThreshold": 5}).evictions[0].because == "7 restarts >= 5"
+    assert text(run([pod("a", **restarts(3, 4))], {"podRestartThreshold": 5}).evictions[0].because) == "7 restarts >= 5"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pod, refused, selector
 
@@ -33,7 +34,7 @@ def test_of_pods_that_dislike_each_other_one_stays():
     """The oldest go first, and each reason names a pod that is still there, with node and domain."""
     ledger = decide(two_nodes(loner("p1", age=30), loner("p2", age=20), loner("p3", age=10)), strategy())
 
-    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
         ("p1", "anti-affinity against default/p3 on n1 (topology kubernetes.io/hostname=n1)"),
         ("p2", "anti-affinity against default/p3 on n1 (topology kubernetes.io/hostname=n1)"),
     ]

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from rebalancer.cluster.pod import PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pod, refused
@@ -39,7 +40,7 @@ def test_a_pod_leaves_a_node_that_its_required_affinity_does_not_match():
     """The reason says what is missing and which node would take it."""
     ledger = decide(cluster(nodes(), [requiring("p1"), requiring("p2", node="n2")]), strategy())
 
-    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
         ("p1", "disk=ssd required, n1 does not match, n2 would take it")
     ]
 
@@ -48,7 +49,7 @@ def test_a_pod_leaves_a_node_that_it_likes_less_than_another():
     """The reason carries both weights."""
     ledger = decide(cluster(nodes(), [preferring("p1"), preferring("p2", node="n2")]), strategy(PREFERRED))
 
-    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
         ("p1", "preferred affinity weighs 0 on n1, 50 on n2")
     ]
 
@@ -75,7 +76,9 @@ def test_what_is_missing_is_said_as_kubectl_says_it(terms, words):
     here, there = node("n1", labels={"slow": "yes"}), node("n2", labels={"disk": "ssd", "cores": "16"})
     ledger = decide(cluster([here, there], [requiring("p1", *terms)]), strategy())
 
-    assert [each.because for each in ledger.evictions] == [f"{words} required, n1 does not match, n2 would take it"]
+    assert [text(each.because) for each in ledger.evictions] == [
+        f"{words} required, n1 does not match, n2 would take it"
+    ]
 
 
 def test_a_node_selector_counts_together_with_affinity_only():
@@ -86,7 +89,7 @@ def test_a_node_selector_counts_together_with_affinity_only():
     there = node("n2", labels={"disk": "ssd", "kubernetes.io/os": "linux"})
     ledger = decide(cluster([here, there], [alone, both]), strategy())
 
-    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
         ("both", "disk=ssd required, n1 does not match, n2 would take it")
     ]
 
@@ -138,7 +141,7 @@ def test_an_unknown_type_is_skipped_with_a_warning():
     ledger = decide(cluster(nodes(), [requiring("p1")]), strategy("requiredDuringExecution", REQUIRED))
 
     assert evicted(ledger) == ["p1"]
-    (warning,) = ledger.warnings
+    (warning,) = map(notice_text, ledger.warnings)
     assert warning == (
         "test/RemovePodsViolatingNodeAffinity: nodeAffinityType 'requiredDuringExecution' is unknown and skipped; "
         f"there are {REQUIRED} and {PREFERRED}"

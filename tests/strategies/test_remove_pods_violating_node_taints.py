@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from strategies.remove_pods_violating_node_taints import (
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingNodeTaintsArgs,
@@ -64,7 +65,7 @@ def test_one_taint_that_is_not_tolerated_is_enough():
     """The reason names it, and the node."""
     ledger = run(["k:NoSchedule", "l=w:NoSchedule"], [pod("a", tolerations=["k"])])
 
-    assert ledger.evictions[0].because == "does not tolerate taint l=w:NoSchedule of n1"
+    assert text(ledger.evictions[0].because) == "does not tolerate taint l=w:NoSchedule of n1"
 
 
 def test_a_tolerated_taint_among_the_included_leaves_the_others_uncounted():

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )
@@ -49,7 +50,7 @@ def test_pods_leave_the_crowded_domain():
     """The youngest go, and the reason carries key, both sizes and maxSkew."""
     ledger = decide(cluster(zones("a", "b"), webs({"a": 7, "b": 2})), strategy())
 
-    assert [(each.pod.name, each.because) for each in ledger.evictions] == [
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
         ("a7", "zone: a has 7, b 2, maxSkew 1"),
         ("a6", "zone: a has 7, b 2, maxSkew 1"),
     ]
@@ -254,7 +255,7 @@ def test_min_domains_is_a_warning_only():
     ledger = decide(cluster(zones("a", "b"), pods), strategy())
 
     assert evicted(ledger) == []
-    (warning,) = ledger.warnings
+    (warning,) = map(notice_text, ledger.warnings)
     assert warning == (
         "test/RemovePodsViolatingTopologySpreadConstraint: namespace default: "
         "a spread over zone wants at least 3 domains, there are 2"

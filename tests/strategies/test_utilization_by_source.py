@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
+from rebalancer.report.words import notice_text, text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import decide, evicted, node, pod, refused, snapshot
@@ -38,7 +39,7 @@ def test_measured_usage_tells_idle_nodes():
     ledger = decide(on([node("n1"), node("n2")], [pod("p", node="n1", cpu="3")], figures), high({"cpu": 30}))
 
     assert evicted(ledger) == ["p"]
-    assert ledger.evictions[0].because == "n1 at cpu 2.5 % <= 30 %"
+    assert text(ledger.evictions[0].because) == "n1 at cpu 2.5 % <= 30 %"
 
 
 @pytest.mark.parametrize(("peak", "gone"), [(400, ["a"]), (3000, [])])
@@ -88,4 +89,4 @@ def test_what_the_source_has_to_say_is_in_the_ledger():
     figures = Measured(cpu(n1=1, n2=1), cpu(n1=1, n2=1), {}, warnings=("n3 is missing",))
     ledger = decide(on([node("n1"), node("n2")], [], figures), low())
 
-    assert ledger.warnings == ["test/LowNodeUtilization: n3 is missing"]
+    assert [notice_text(each) for each in ledger.warnings] == ["test/LowNodeUtilization: n3 is missing"]

@@ -6,9 +6,7 @@ from click.testing import CliRunner
 from rebalancer.cli import main
 
 
-@pytest.mark.parametrize(
-    "flag", ["--feature-gates=EvictionsInBackground=true", "--otel-sample-rate=1", "--tls-min-version=VersionTLS13"]
-)
+@pytest.mark.parametrize("flag", ["--feature-gates=EvictionsInBackground=true", "--cert-dir=/tmp", "--vmodule=a=2"])
 def test_a_flag_without_effect_is_refused(flag: str) -> None:
     """The run ends before it reads anything, and names the flag: nobody believes that it works."""
     result = CliRunner().invoke(main, ["run", "--policy", "demo", flag])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rebalancer.app.describe import describe_preset, describe_strategy, example, list_presets, list_strategies
+from rebalancer.app.interruption import Interruption
 from rebalancer.app.policies import known_plugins, presets
 from rebalancer.app.run import Options, run
 from rebalancer.errors import UsageError
@@ -33,7 +34,7 @@ def test_the_example_of_a_manual_runs(name, tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text(example(name))
 
-    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), lambda *_: None)
+    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), lambda *_: None, Interruption())
 
     assert outcome.exit_code == 0
     assert [each["error"] for each in outcome.report["strategies"]] == [None]

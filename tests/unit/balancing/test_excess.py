@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.balancing.excess import Excess
 from rebalancer.balancing.utilization import NodeUtilization
-from rebalancer.balancing.wording import number_text
+from rebalancer.report.words.numbers import number_text
 from tests.measured import node
 
 

@@ -6,6 +6,7 @@ from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.errors import StrategyError
+from rebalancer.report.words import text
 from tests.make import decide, snapshot
 from tests.measured import cluster, low, node, pod, points
 
@@ -18,7 +19,7 @@ def test_a_share_of_the_node_is_a_resource_too():
     )
     ledger = decide(on, low({"MetricResource": 20}, {"MetricResource": 50}))
 
-    assert [entry.because for entry in ledger.evictions] == [
+    assert [text(entry.because) for entry in ledger.evictions] == [
         "n1 at MetricResource 70 % > 50 %: 20 points over; goes to n2 (MetricResource 20 % -> 41 %)"
     ]
 

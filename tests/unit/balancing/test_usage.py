@@ -2,12 +2,13 @@
 
 import pytest
 
+from rebalancer.balancing.figures import above_caps, underutilized
 from rebalancer.balancing.room import Room
 from rebalancer.balancing.usage import requested
 from rebalancer.balancing.utilization import NodeUtilization, around_mean
-from rebalancer.balancing.wording import above_caps, not_above
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
+from rebalancer.report.words import text as words_of
 from tests.make import cluster, node, pod
 
 
@@ -80,7 +81,9 @@ def test_caps_without_target_or_offer():
 )
 def test_excess_in_words(used, targets, text):
     """Everything above its cap, with as many decimals as it takes to see that."""
-    assert above_caps(load(used), targets) == text
+    found = above_caps(load(used), targets)
+
+    assert (words_of(found) if found else "") == (text and f"n1 at {text}")
 
 
 def test_slack_in_words():
@@ -88,8 +91,8 @@ def test_slack_in_words():
     some = load({"cpu": "1", "memory": "2Gi"})
 
     assert (
-        not_above(some, {"memory": 20, "cpu": 25, "pods": 1})
-        == "cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
+        words_of(underutilized(some, {"memory": 20, "cpu": 25, "pods": 1}))
+        == "n1 at cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
     )
 
 

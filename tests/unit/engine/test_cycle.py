@@ -11,6 +11,7 @@ from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, Scripted, ScriptedBalance
 
@@ -144,7 +145,7 @@ def test_a_pod_refused_twice_to_one_strategy_counts_once_with_the_first_cause() 
         cluster(ON, [pod("a", cpu="99", owners=None)]), Scripted(script), Scripted(script), evictor={"nodeFit": True}
     )
 
-    assert [(entry.because, entry.verdict.by) for entry in ledger.refusals] == [("first", "FailedBarePods")] * 2
+    assert [(text(entry.because), entry.verdict.by) for entry in ledger.refusals] == [("first", "FailedBarePods")] * 2
     assert [run.refused for run in ledger.runs] == [1, 1]
 
 

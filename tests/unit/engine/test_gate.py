@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from rebalancer.engine.ledger import Ledger
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
+from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
 from rebalancer.guards.limits import Limits
-from tests.make import cluster, decide, evicted, node, pdb, pod, refused
+from rebalancer.report.words import notice_text
+from tests.make import cluster, decide, evicted, node, pdb, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 
 ON = [node("n1"), node("n2")]
@@ -40,9 +41,9 @@ def test_a_granted_pod_leaves_the_cluster_at_once() -> None:
     ("answer", "stays", "counts"),
     [
         pytest.param(Granted(), False, True, id="granted"),
-        pytest.param(Refused("PDB", "no"), True, False, id="refused by the server"),
-        pytest.param(Refused("Webhook", "no"), True, False, id="denied by a webhook"),
-        pytest.param(Refused("Gone", "not found"), False, False, id="gone"),
+        pytest.param(says_no("PDB", "no"), True, False, id="refused by the server"),
+        pytest.param(says_no("Webhook", "no"), True, False, id="denied by a webhook"),
+        pytest.param(says_no("Gone", "not found"), False, False, id="gone"),
         pytest.param(Failed("500"), True, False, id="failed"),
         pytest.param(LOST, False, True, id="without an answer, so it may be gone"),
         pytest.param(Granted(background=True), False, True, id="taken over by another controller"),
@@ -67,7 +68,7 @@ def test_what_the_engine_refuses_is_not_asked_for() -> None:
     assert sink.asked == ["a", "b"]
 
 
-@pytest.mark.parametrize("answer", [Granted(), LOST, Refused("Gone", "not found")])
+@pytest.mark.parametrize("answer", [Granted(), LOST, says_no("Gone", "not found")])
 def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
     """Whoever asks for it again."""
     ledger, _, sink = after(answer, times=2)
@@ -101,8 +102,8 @@ def test_questions_leave_a_trace_only_with_a_reason() -> None:
     def script(on: Any, evict: Any) -> None:
         first, second, third = on.pods()
         assert not evict.evictable(first)
-        assert not evict.passes_filter(second, "because")
-        assert evict.passes_pre_eviction_filter(third, "because")
+        assert evict.filter_refusal(second, "because")
+        assert evict.pre_eviction_refusal(third, "because") is None
 
     ledger = decide(cluster(ON, [pod(name, local_storage=True) for name in "abc"]), Scripted(script))
 
@@ -115,8 +116,10 @@ def test_the_two_filters_are_two_questions() -> None:
 
     def script(on: Any, evict: Any) -> None:
         guarded, homeless = on.pods()
-        assert (evict.passes_filter(homeless), evict.passes_pre_eviction_filter(homeless)) == (True, False)
-        assert (evict.passes_filter(guarded), evict.passes_pre_eviction_filter(guarded)) == (False, True)
+        answers = evict.filter_refusal(homeless), evict.pre_eviction_refusal(homeless)
+        assert tuple(answer is None for answer in answers) == (True, False)
+        answers = evict.filter_refusal(guarded), evict.pre_eviction_refusal(guarded)
+        assert tuple(answer is None for answer in answers) == (False, True)
         assert not evict.evictable(homeless)
         assert not evict.evictable(guarded)
 
@@ -130,7 +133,7 @@ def test_a_warning_names_its_profile_and_strategy_and_is_given_once() -> None:
     """Beside the entries."""
     ledger = decide(cluster(ON, []), Scripted(lambda _, evict: [evict.warn("look out") for _ in range(2)]))
 
-    assert ledger.warnings == ["test/Scripted: look out"]
+    assert [notice_text(each) for each in ledger.warnings] == ["test/Scripted: look out"]
 
 
 def moving(name: str, **fields: Any) -> Any:
@@ -147,7 +150,7 @@ def test_evictions_in_progress_count_as_the_cycle_begins() -> None:
 
     assert refused(ledger) == {"m": "InProgress", "a": "PDB"}
     assert evicted(ledger) == ["b"]
-    (warning,) = ledger.warnings
+    (warning,) = map(notice_text, ledger.warnings)
     assert warning.endswith("count against the limits of this cycle: default/m")
 
 

@@ -7,6 +7,7 @@ import pytest
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.guards.evictor import Evictor
+from rebalancer.report.words import text
 from tests.make import cluster as make_cluster
 from tests.make import decide, evicted, node, owner, pod, refused, selector, snapshot
 from tests.unit.engine.stand_ins import Greedy, Polite, by, first_cause
@@ -56,7 +57,7 @@ def test_the_reasons_are_summed_up_by_their_number() -> None:
     refusal = first_cause(pod("a", cpu="3"), FIT, nodes=nodes)
 
     assert refusal is not None
-    assert refusal.reason == (
+    assert text(refusal.cause) == (
         "fits none of 7 other nodes: 3 x cordoned, 2 x insufficient cpu, 1 x no free pod slot, ..."
     )
 
@@ -66,7 +67,7 @@ def test_no_other_node_is_said_in_words() -> None:
     refusal = first_cause(pod("a"), FIT, nodes=[node("n1")])
 
     assert refusal is not None
-    assert refusal.reason == "there is no other node"
+    assert text(refusal.cause) == "there is no other node"
 
 
 @pytest.mark.parametrize(

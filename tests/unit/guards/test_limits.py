@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.guards.limits import LimitCounter, Limits
+from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, by
 
@@ -76,7 +77,7 @@ def test_refusals_tell_the_numbers() -> None:
     refusal = counter.refusal(HERE)
 
     assert refusal is not None
-    assert refusal.reason == "1 of 1 evictions in namespace default are used"
+    assert text(refusal.cause) == "1 of 1 evictions in namespace default are used"
 
 
 def test_the_total_limit_ends_a_strategy_with_one_refusal() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.cluster.pdb import EVERY_NAMESPACE
 from rebalancer.guards.pdbs import DisruptionBudgets
+from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy
 
@@ -69,7 +70,7 @@ def test_each_rule(fields: dict[str, Any], budget: dict[str, Any], granted: bool
     refusal = DisruptionBudgets([pdb("web", **budget)]).refusal(web("a", **fields))
 
     assert (refusal is None) is granted
-    assert refusal is None or (refusal.by == "PDB" and "PDB web" in refusal.reason)
+    assert refusal is None or (refusal.by == "PDB" and "PDB web" in text(refusal.cause))
 
 
 def test_a_terminating_pod_costs_nothing() -> None:
@@ -82,7 +83,7 @@ def test_a_pod_under_two_pdbs_is_refused() -> None:
     refusal = DisruptionBudgets([pdb("web", 9), pdb("all", 9, selector=selector())]).refusal(web("a"))
 
     assert refusal is not None
-    assert "(all, web)" in refusal.reason
+    assert "(all, web)" in text(refusal.cause)
 
 
 def test_a_budget_is_counted_down() -> None:
@@ -113,7 +114,7 @@ def test_a_pdb_that_could_not_be_read_allows_nothing(fields: dict[str, Any], gra
     refusal = DisruptionBudgets([unread]).refusal(web("a", **fields))
 
     assert (refusal is None) is granted
-    assert refusal is None or refusal.reason == "PDB web could not be read, so it allows nothing: bad"
+    assert refusal is None or text(refusal.cause) == "PDB web could not be read, so it allows nothing: bad"
 
 
 def test_a_pdb_of_which_nothing_could_be_read_holds_in_every_namespace() -> None:
@@ -124,7 +125,7 @@ def test_a_pdb_of_which_nothing_could_be_read_holds_in_every_namespace() -> None
     for pod_ in (web("a"), pod("b", namespace="x", labels={"any": "thing"})):
         refusal = budgets.refusal(pod_)
         assert refusal is not None
-        assert "could not be read" in refusal.reason
+        assert "could not be read" in text(refusal.cause)
 
 
 def test_a_pdb_that_could_not_be_read_is_no_pdb_to_rely_on() -> None:
@@ -153,7 +154,7 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
 
     assert evicted(ledger) == taken
     assert ledger.refusals[0].pod.name == "a"
-    assert "its eviction has been granted before" in ledger.refusals[0].verdict.reason
+    assert "its eviction has been granted before" in text(ledger.refusals[0].verdict.cause)
 
 
 def test_pods_that_are_seen_to_go_stand_no_longer() -> None:

@@ -8,6 +8,7 @@ import pytest
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.errors import UsageError
 from rebalancer.guards.evictor import Evictor
+from rebalancer.report.words import text
 from tests.make import NOW, cluster, node, owner, pdb, pod, selector
 from tests.unit.engine.stand_ins import by, first_cause
 
@@ -93,7 +94,7 @@ def test_each_protection(fields: dict[str, Any], args: dict[str, Any], cause: st
     refusal = first_cause(pod("a", **fields), args)
 
     assert by(refusal) == cause
-    assert refusal is None or refusal.reason
+    assert refusal is None or text(refusal.cause)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_protection_of_storage_classes(claims: tuple[str, ...], reason: str) -> 
     refusal = first_cause(pod("a", claims=claims), CLASSES, claims=CLAIMS)
 
     assert by(refusal) == ("PodsWithPVC" if reason else "")
-    assert reason in (refusal.reason if refusal else "")
+    assert reason in (text(refusal.cause) if refusal else "")
 
 
 def test_a_threshold_by_name_is_the_value_of_the_class() -> None:
@@ -279,7 +280,7 @@ def test_pods_on_a_node_that_could_not_be_read_stay() -> None:
     refusal = first_cause(pod("a", node="n1", evict_annotation=True), nodes=nodes)
 
     assert refusal is not None
-    assert (refusal.by, refusal.reason) == ("MalformedNodes", "its node n1 could not be read: lots")
+    assert (refusal.by, text(refusal.cause)) == ("MalformedNodes", "its node n1 could not be read: lots")
     assert first_cause(pod("a", node="n2"), nodes=nodes) is None
 
 

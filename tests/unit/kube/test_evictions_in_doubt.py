@@ -2,10 +2,11 @@
 
 import pytest
 
-from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
+from tests.make import says_no
 
 EVICTION, POD = "*/eviction", "*/pods/a"
 WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
@@ -194,7 +195,7 @@ def test_a_definite_no_leaves_no_doubt(evict, server):
     server.fail("POST", EVICTION, status=429, times=1)
     server.fail("POST", EVICTION, status=400, message='admission webhook "w" denied the request: no')
 
-    assert evict() == Refused("Webhook", 'admission webhook "w" denied the request: no')
+    assert evict() == says_no("Webhook", 'admission webhook "w" denied the request: no')
     assert methods(server) == ["POST", "POST"]
 
 

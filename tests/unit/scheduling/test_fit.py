@@ -7,6 +7,8 @@ import pytest
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.report.words import text
 from rebalancer.scheduling.eligibility import EligibleNodes
 from tests.make import cluster, node, pod, selector
 
@@ -19,7 +21,8 @@ def db(name: str = "db", **fields: Any) -> Pod:
 
 def why_not(candidate: Pod, there: Node, *residents: Pod) -> str:
     on = cluster([node("n1"), there], [candidate, *residents])
-    return on.index(EligibleNodes).why_not(candidate, there)
+    obstacle = on.index(EligibleNodes).why_not(candidate, there)
+    return text(obstacle) if obstacle else ""
 
 
 @pytest.mark.parametrize(
@@ -129,4 +132,6 @@ def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
 
     asks_nothing = pod("zero", node="n2", cpu="0")
 
-    assert "insufficient cpu" in on.index(EligibleNodes).why_not(asks_nothing, on.nodes[0])
+    obstacle = on.index(EligibleNodes).why_not(asks_nothing, on.nodes[0])
+
+    assert obstacle == cause(Code.INSUFFICIENT, resource="cpu", requested=0, free=-1000)

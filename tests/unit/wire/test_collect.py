@@ -71,9 +71,9 @@ def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
 
 def test_other_kinds_are_ignored() -> None:
     """Whatever else was asked for; their items are not looked at."""
-    service = {"kind": "Service", "metadata": {"name": "a"}, "spec": 5}
+    service = {"kind": "ConfigMap", "metadata": {"name": "a"}, "spec": 5}
 
-    collection = documents({"kind": "List", "items": [service]}, {"kind": "ServiceList", "items": [service]}, {})
+    collection = documents({"kind": "List", "items": [service]}, {"kind": "ConfigMapList", "items": [service]}, {})
 
     assert collection.seen == set()
     assert collection.snapshot(NOW).warnings == ()

@@ -1,0 +1,82 @@
+"""What probes are told: whether the program is alive, and whether it does its work.
+
+Written by the cycles' thread and read by the server's; each field is replaced as a whole, so no lock is needed.
+"""
+
+from collections.abc import Callable
+
+from rebalancer.app.lease_timing import boottime
+from rebalancer.serving.checks import Checks
+
+#: What a cycle may take beyond its deadline: the last request, its tries again, Events.
+_SLACK_SECONDS = 120.0
+#: A leader whose last cycle is older than its present pause and so many intervals is not ready.
+_INTERVALS = 3
+
+
+class Health:
+    """The state of a process.
+
+    Args:
+        deadline: seconds that a cycle may take.
+        interval: seconds from start to start of cycles; 0 for a single one.
+        clock: seconds, as `boottime` tells them.
+    """
+
+    def __init__(self, deadline: float, interval: float, clock: Callable[[], float] = boottime) -> None:
+        self._longest_cycle = deadline + _SLACK_SECONDS
+        self._interval = interval
+        self._clock = clock
+        self._cycle_began: float | None = None
+        self._cycle_ended = clock()
+        self._pause = interval
+        self._follows = False
+        self._policy_problem = ""
+        self._api_problem = "the API server was not asked yet"
+
+    def cycle_began(self) -> None:
+        """Take down that a cycle begins."""
+        self._cycle_began = self._clock()
+
+    def cycle_ended(self, pause: float) -> None:
+        """Take down that a cycle is over, however it went, and the seconds until the next one starts at the latest."""
+        self._pause = pause
+        self._cycle_ended = self._clock()
+        self._cycle_began = None
+
+    def follow(self) -> None:
+        """Take down that another process leads."""
+        self._follows = True
+
+    def lead(self) -> None:
+        """Take down that this process leads from now on."""
+        if self._follows:
+            self._cycle_ended = self._clock()
+        self._follows = False
+
+    def policy_read(self, problem: str) -> None:
+        """Take down what is wrong with the policy; empty when nothing is."""
+        self._policy_problem = problem
+
+    def api_asked(self, problem: str) -> None:
+        """Take down why the API server cannot be reached; empty when it was."""
+        self._api_problem = problem
+
+    def alive(self) -> Checks:
+        """Return the checks of `/healthz`: a restart is the cure for what they find."""
+        began = self._cycle_began
+        seconds = self._clock() - began if began is not None else 0.0
+        stuck = seconds > self._longest_cycle
+        return {"ping": "", "cycle": f"it began {seconds:.0f} s ago and has not ended" if stuck else ""}
+
+    def ready(self) -> Checks:
+        """Return the checks of `/readyz`: whether the program does its work."""
+        return {"policy": self._policy_problem, "api": self._api_problem, "cycles": self._overdue()}
+
+    def _overdue(self) -> str:
+        if not self._interval or self._follows:
+            return ""
+        age = self._clock() - self._cycle_ended
+        if age <= self._pause + _INTERVALS * self._interval:
+            return ""
+        return f"the last one ended {age:.0f} s ago, and one is due every {self._interval:g} s"

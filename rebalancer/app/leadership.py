@@ -1,0 +1,201 @@
+"""Turns: who holds the Lease may evict, and nobody else.
+
+A holder goes by its own clock and gives up first; whoever waits counts from when it saw the last renewal, and longer.
+So two never hold at once, however their clocks differ.  The clock goes on while a laptop sleeps.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rebalancer.app.lease_timing import Timing, boottime
+from rebalancer.errors import ClusterError
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.leases import Lease, Leases
+
+_LOG = logging.getLogger(__name__)
+
+#: By how much two wall clocks of a cluster may differ, seconds.
+_CLOCKS_DIFFER_BY = 60.0
+
+
+class Leadership:
+    """One process's part in taking turns.
+
+    Args:
+        leases: the Lease.
+        timing: its durations.
+        identity: of this process, and of no other.
+        clock: seconds, as `boottime` tells them.
+        wall: the time of day.
+
+    Attributes:
+        holder: who held it when it was last looked at; empty for nobody.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        timing: Timing,
+        identity: str,
+        clock: Callable[[], float] = boottime,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.holder = ""
+        self._leases = leases
+        self._timing = timing
+        self._identity = identity
+        self._clock = clock
+        self._wall = wall
+        self._seen: Lease | None = None
+        self._seen_at = 0.0
+        self._mine: Lease | None = None
+        self._until = 0.0
+        self._over = threading.Event()
+        self._renewing: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        """Namespace and name of the Lease."""
+        return f"{self._leases.namespace}/{self._leases.name}"
+
+    @property
+    def retry_seconds(self) -> float:
+        """Seconds between two tries to take it."""
+        return self._timing.retry
+
+    def permit(self) -> str:
+        """Return why nothing more may be asked for; empty while the Lease is held."""
+        return "" if self.is_held() else f"the lease {self.name} is not held any more"
+
+    def is_held(self) -> bool:
+        """Say whether this process may act now."""
+        return self._clock() < self._until
+
+    def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
+        """Wait for the Lease, for so many seconds at most, and renew it from then on; say whether it is held.
+
+        Raises:
+            ClusterError: the API server is out of reach, or does not permit it.
+        """
+        until = self._clock() + seconds
+        while not self.take():
+            left = until - self._clock()
+            if left <= 0:
+                return False
+            sleep(min(self._timing.retry, left))
+        return True
+
+    def take(self) -> bool:
+        """Take the Lease if it is free, and renew it from then on; say whether it is held.
+
+        Raises:
+            ClusterError: the API server is out of reach, or does not permit it.
+        """
+        self._end_renewing()
+        found = self._leases.read()
+        self.holder = found.holder if found else ""
+        if found is not None and not self._is_free(found):
+            return False
+        started = self._clock()
+        claim = self._claim(found)
+        taken = self._leases.create(claim) if found is None else self._leases.update(claim)
+        if taken is None:
+            return False
+        self._hold(taken, started)
+        self._begin_to_renew()
+        return True
+
+    def release(self) -> None:
+        """Give the Lease back, if it is held, so that nobody has to wait; never raises an error of the cluster."""
+        held = self.is_held()
+        self._end_renewing()
+        self._until = 0.0
+        if not held or self._mine is None:
+            return
+        try:
+            self._leases.update(replace(self._mine, holder="", duration=1, renewed=self._wall()))
+        except ClusterError as error:
+            _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
+
+    def _is_free(self, found: Lease) -> bool:
+        """Say whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
+
+        For that long it is watched; less if by the wall clock it has been over for long.
+        """
+        if found.holder in ("", self._identity):
+            return True
+        if self._seen is None or self._seen.version != found.version:
+            self._seen, self._seen_at = found, self._clock()
+        watched = self._clock() - self._seen_at
+        if watched >= found.duration:
+            return True
+        age = (self._wall() - found.renewed).total_seconds() if found.renewed else 0.0
+        return age > found.duration + _CLOCKS_DIFFER_BY and watched >= self._timing.retry
+
+    def _claim(self, found: Lease | None) -> Lease:
+        now = self._wall()
+        transitions = found.transitions + (found.holder != self._identity) if found else 0
+        version = found.version if found else ""
+        return Lease(self._identity, self._timing.duration, now, now, transitions, version)
+
+    def _hold(self, taken: Lease, started: float) -> None:
+        self._mine = taken
+        self.holder = self._identity
+        self._until = started + self._timing.deadline
+
+    def _begin_to_renew(self) -> None:
+        _LOG.info("holding the lease %s as %s", self.name, self._identity)
+        self._over = threading.Event()
+        self._renewing = threading.Thread(target=self._renew_on, args=(self._over,), name="lease", daemon=True)
+        self._renewing.start()
+
+    def _end_renewing(self) -> None:
+        self._over.set()
+        if self._renewing is not None:
+            self._renewing.join()
+            self._renewing = None
+
+    def _renew_on(self, over: threading.Event) -> None:
+        while not over.wait(self._timing.retry):
+            if not self._renew():
+                return
+
+    def _renew(self) -> bool:
+        """Renew once; say whether to go on."""
+        if not self.is_held():
+            return self._lost("it could not be renewed in time")
+        try:
+            return self._renew_on_newest()
+        except NotFound:
+            return self._lost("it was deleted")
+        except ClusterError as error:
+            _LOG.warning(
+                "the lease %s was not renewed, and is held for %.0f s more: %s", self.name, self._left(), error
+            )
+            return True
+
+    def _renew_on_newest(self) -> bool:
+        assert self._mine is not None
+        started = self._clock()
+        renewed = self._leases.update(replace(self._mine, renewed=self._wall()))
+        if renewed is None:  # somebody wrote it: another holder, or ourselves in a request whose answer was lost
+            newest = self._leases.read()
+            if newest is None or newest.holder != self._identity:
+                return self._lost(f"{newest.holder if newest else 'nobody'} holds it")
+            started = self._clock()
+            renewed = self._leases.update(replace(newest, renewed=self._wall()))
+        if renewed is not None:
+            self._hold(renewed, started)
+        return True
+
+    def _lost(self, why: str) -> bool:
+        _LOG.warning("the lease %s is lost: %s", self.name, why)
+        self._until = 0.0
+        return False
+
+    def _left(self) -> float:
+        return max(0.0, self._until - self._clock())

@@ -1,0 +1,132 @@
+"""A live cluster, worked on: connect once, and a cycle as often as one is wanted."""
+
+import logging
+import time
+
+from rebalancer.app import live, policies
+from rebalancer.app.interruption import Interruption
+from rebalancer.app.live_usage import live_usage
+from rebalancer.app.options import Confirm, Options
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.app.work import Finished, Work, plan
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.cycle import run_cycle
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.kube.halt import Halt, Permit, always
+from rebalancer.kube.patience import Patience
+from rebalancer.report.document import Circumstances
+from rebalancer.report.words import text
+
+_LOG = logging.getLogger(__name__)
+
+
+def connect(
+    options: Options, confirm: Confirm, telemetry: Telemetry, patience: Patience | None = None
+) -> live.LiveCluster:
+    """Find the API server, and ask before a live run.
+
+    Raises:
+        NoCredentials: there is no way to one.
+        UsageError: the run was declined.
+    """
+    cluster = live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
+    if not options.dry_run:
+        confirm(cluster.description, cluster.connection.in_cluster)
+    return cluster
+
+
+def cycle(
+    cluster: live.LiveCluster,
+    options: Options,
+    work: Work,
+    interruption: Interruption,
+    telemetry: Telemetry,
+    permit: Permit = always,
+) -> Finished:
+    """Read the cluster as it is now, and evict what the policy wants gone; a dry run only plans.
+
+    Args:
+        cluster: the way to the API server.
+        options: dry run or not, and the deadline.
+        work: what the policy asks for.
+        interruption: once evictions may begin, a signal stops these and nothing else.
+        telemetry: told of what happens.
+        permit: asked before every eviction, a second try too.
+
+    Raises:
+        ClusterError: the cluster cannot be read.
+        Interrupted: a signal came before anything was evicted.
+    """
+    halt = Halt(options.deadline, cluster.patience.clock, permit)
+    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
+    with telemetry.stage("read"):
+        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
+    measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
+    left = Cluster(snapshot, work.policy.node_selector, measure)
+    if options.dry_run:
+        circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
+        return Finished(_plan(left, work, telemetry), left, circumstances)
+    interruption.then(halt.signal)
+    events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
+    ledger, problem = _evict(work, sink, events, left, telemetry)
+    extra = (*_no_limits(work), ledger.stopped, problem)
+    extra += (_unforeseen(ledger, snapshot, work, measure),) if sink.is_denied else ()
+    warnings = (*work.warnings, *filter(None, extra))
+    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
+
+
+def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
+    with telemetry.stage("plan"):
+        return plan(left, work, telemetry.metrics.observe, telemetry.around)
+
+
+def _evict(
+    work: Work, sink: live.LiveSink, events: live.EventLog, left: Cluster, telemetry: Telemetry
+) -> tuple[Ledger, str]:
+    """Run the strategies; return the ledger, and a warning if Events were not delivered."""
+
+    def observe(entry: Entry) -> None:
+        _log_verdict(entry)
+        telemetry.metrics.observe(entry)
+        events.observe(entry)
+
+    limits, traced = policies.limits(work.policy), telemetry.sink(sink)
+    with telemetry.stage("evict"):
+        ledger = run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around)
+    with telemetry.stage("events"):
+        return ledger, events.close()
+
+
+def warn_of_no_limits(options: Options, work: Work) -> None:
+    """Warn of a live run that nothing limits at once, since afterwards is too late."""
+    if not options.dry_run:
+        for warning in _no_limits(work):
+            _LOG.warning("%s", warning)
+
+
+def _log_verdict(entry: Entry) -> None:
+    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {text(entry.because)})"
+    match entry.verdict:
+        case Granted():
+            _LOG.info("evicted %s", what)
+        case Refused(cause):
+            _LOG.debug("refused by %s (%s): %s", cause.code.value, text(cause), what)
+        case Unknown(error):
+            _LOG.warning("perhaps evicted: %s: %s", what, error)
+        case Failed(error):
+            _LOG.warning("not evicted: %s: %s", what, error)
+
+
+def _no_limits(work: Work) -> tuple[str, ...]:
+    if policies.limits(work.policy):
+        return ()
+    return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
+
+
+def _unforeseen(ledger: Ledger, snapshot: Snapshot, work: Work, measure: Measure) -> str:
+    """Name the pods that went in the place of others which the API server did not let go."""
+    planned = {entry.pod.key for entry in plan(Cluster(snapshot, work.policy.node_selector, measure), work).evictions}
+    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
+    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

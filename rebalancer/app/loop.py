@@ -1,0 +1,162 @@
+"""Cycles for as long as the program runs; what goes wrong in one of them does not end it."""
+
+import gc
+import logging
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import NoReturn
+
+from rebalancer.app.interruption import Interruption
+from rebalancer.app.leadership import Leadership
+from rebalancer.app.lease_timing import boottime
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
+from rebalancer.app.live_run import attempt, attended
+from rebalancer.app.options import Confirm, Deliver, Options
+from rebalancer.app.policy_file import PolicyFile
+from rebalancer.app.policy_news import PolicyNews
+from rebalancer.app.schedule import Schedule, Start
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.app.turns import LEADER, candidate, in_turn
+from rebalancer.app.work import Finished
+from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
+
+_LOG = logging.getLogger(__name__)
+
+#: Waits are cut into such pieces, since a sleeping process does not notice that a laptop was closed meanwhile.
+_NAP_SECONDS = 1.0
+
+
+def run_loop(options: Options, confirm: Confirm, deliver: Deliver, interruption: Interruption) -> None:
+    """Run cycles until a signal comes.
+
+    Raises:
+        UsageError: an option or the policy cannot be used, or the run was declined.
+        ClusterError: there is no way to the API server, or the Lease may not be held.
+    """
+    with ExitStack() as stack:
+        telemetry = stack.enter_context(attended(options))
+        news = PolicyNews(telemetry)
+        policy = PolicyFile(options.policy, strict=options.strict, told=news.tell)
+        cluster = connect(options, confirm, telemetry)
+        news.open(cluster, options.lease.resource_namespace)
+        stack.callback(news.close)
+        warn_of_no_limits(options, policy.work())
+        interruption.then(_leave)
+        try:
+            _Loop(options, cluster, policy, telemetry, interruption, deliver).run()
+        except Interrupted as signal:
+            _LOG.info("the loop ends: %s", signal)
+
+
+class _Loop:
+    """The cycles of one process."""
+
+    def __init__(
+        self,
+        options: Options,
+        cluster: LiveCluster,
+        policy: PolicyFile,
+        telemetry: Telemetry,
+        interruption: Interruption,
+        deliver: Deliver,
+    ) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._policy = policy
+        self._telemetry = telemetry
+        self._interruption = interruption
+        self._deliver = deliver
+        self._failures = 0
+        self._schedule = Schedule(options.interval, boottime())
+
+    def run(self) -> NoReturn:
+        """Run until a signal comes.
+
+        Raises:
+            Interrupted: it came.
+            ClusterError: the Lease may not be held.
+        """
+        if not self._options.lease.leader_elect or self._options.dry_run:
+            while True:
+                self._cycle_and_wait(lambda: in_turn(self._cluster, self._options, self._act, _sleep))
+        leadership = candidate(self._cluster, self._options.lease, LEADER)
+        try:
+            while True:
+                self._lead(leadership)
+        finally:
+            leadership.release()
+            self._telemetry.metrics.leading(leading=False)
+
+    def _lead(self, leadership: Leadership) -> None:
+        """Wait for the Lease, and run cycles as long as it is held."""
+        self._follow_until_held(leadership)
+        self._telemetry.metrics.leading(leading=True)
+        self._telemetry.health.lead()
+        self._schedule = Schedule(self._options.interval, boottime())
+        while leadership.is_held():
+            self._cycle_and_wait(lambda: self._act(leadership.permit), leadership.is_held)
+        self._telemetry.metrics.leading(leading=False)
+
+    def _follow_until_held(self, leadership: Leadership) -> None:
+        self._telemetry.health.follow()
+        while True:
+            try:
+                if leadership.take():
+                    return
+            except Forbidden:
+                raise  # the permission does not come by itself, and without it nobody would ever lead
+            except ClusterError as error:
+                _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
+            _sleep(leadership.retry_seconds)
+
+    def _cycle_and_wait(self, act: Callable[[], Finished], go_on: Callable[[], bool] = lambda: True) -> None:
+        self._policy.refresh()
+        self._telemetry.health.cycle_began()
+        self._failures = 0 if self._cycle(act) else self._failures + 1
+        self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        gc.collect()  # the snapshot is full of cycles, and would else stay until Python sees fit
+        self._interruption.then(_leave)
+        if self._interruption.signal:
+            _leave(self._interruption.signal)
+        start = self._next_start()
+        while boottime() < start.at and go_on():
+            time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
+
+    def _cycle(self, act: Callable[[], Finished]) -> bool:
+        """Run one cycle and say whether it was a good one."""
+        try:
+            outcome = attempt(self._cluster, self._options, self._telemetry, act)
+        except Interrupted:
+            raise
+        except RebalancerError as error:
+            _LOG.error("the cycle failed: %s", error)
+            return False
+        self._deliver(outcome)
+        return outcome.exit_code == 0
+
+    def _act(self, permit: Callable[[], str]) -> Finished:
+        work = self._policy.work()
+        return cycle(self._cluster, self._options, work, self._interruption, self._telemetry, permit)
+
+    def _next_start(self) -> Start:
+        start = self._schedule.after(boottime(), self._failures)
+        if start.skipped:
+            self._telemetry.metrics.ticks_skipped(start.skipped)
+            _LOG.warning("the cycle took longer than --descheduling-interval: starts skipped: %d", start.skipped)
+        if self._failures:
+            _LOG.warning(
+                "failed cycles in a row: %d; the next one starts in %.0f s", self._failures, start.at - boottime()
+            )
+        return start
+
+
+def _leave(signal: str) -> NoReturn:
+    raise Interrupted(f"stopped by {signal}", 0)
+
+
+def _sleep(seconds: float) -> None:
+    until = boottime() + seconds
+    while (left := until - boottime()) > 0:
+        time.sleep(min(_NAP_SECONDS, left))

@@ -1,0 +1,67 @@
+"""The policy of a loop: read again when its content changes, and kept as it was when the new one is bad."""
+
+import logging
+from collections.abc import Callable
+
+from rebalancer.app.policies import parse_policy, policy_text
+from rebalancer.app.work import Work, work_of
+from rebalancer.errors import UsageError
+from rebalancer.policy import LoadedPolicy
+
+_LOG = logging.getLogger(__name__)
+
+#: Told of every reading that matters: what is wrong with the policy, empty when nothing is.
+Told = Callable[[str], None]
+
+
+class PolicyFile:
+    """The policy by that name, and what it asks for now.
+
+    By content and not by time, since a ConfigMap's file is a symbolic link that is swapped.
+
+    Args:
+        name: a file, `-` for standard input, which is read once, or a preset's name.
+        strict: whether warnings count as errors.
+        told: see `Told`.
+
+    Raises:
+        UsageError: there is none, or it has problems.
+    """
+
+    def __init__(self, name: str, *, strict: bool, told: Told) -> None:
+        self._name = name
+        self._strict = strict
+        self._told = told
+        self._text = policy_text(name)
+        self._loaded: LoadedPolicy = parse_policy(self._text, name, strict=strict)
+        self._problem = ""
+        told("")
+
+    def work(self) -> Work:
+        """Return what the policy in force asks for, made anew: strategies keep nothing from cycle to cycle."""
+        return work_of(self._loaded)
+
+    def refresh(self) -> None:
+        """Look whether the content has changed; a bad new one is warned of once."""
+        if self._name == "-":
+            return
+        try:
+            text = policy_text(self._name)
+            if text == self._text and not self._problem:
+                return
+            self._loaded = parse_policy(text, self._name, strict=self._strict)
+        except UsageError as error:
+            self._keep_the_old(str(error))
+            return
+        if text != self._text:
+            _LOG.warning("the policy %s has changed: the new one is in force", self._name)
+        self._text = text
+        self._problem = ""
+        self._told("")
+
+    def _keep_the_old(self, problem: str) -> None:
+        if problem == self._problem:
+            return
+        self._problem = problem
+        _LOG.warning("the policy of before stays in force: %s", problem)
+        self._told(problem)

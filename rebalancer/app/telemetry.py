@@ -1,0 +1,129 @@
+"""What a process tells of itself while it runs: metrics, traces and health, from one place."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Protocol
+
+from rebalancer.app.health import Health
+from rebalancer.app.options import Options
+from rebalancer.app.work import Finished, has_failed
+from rebalancer.args.usage import MetricsUtilization
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.gate import Sink
+from rebalancer.errors import StrategyError
+from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.verdict import Verdict
+from rebalancer.kube.answers import verb_and_resource
+from rebalancer.metrics import Metrics
+from rebalancer.report.words import text
+
+#: The code of a request that got no answer.
+_NO_CODE = "none"
+
+
+class Tracing(Protocol):
+    """Where spans go."""
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
+        """Return a span; it begins as it is entered, inside of the one that is open."""
+        ...
+
+
+class Untraced:
+    """No traces."""
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:  # noqa: ARG002  the interface
+        """Return nothing to speak of."""
+        return nullcontext()
+
+
+class Telemetry:
+    """Metrics, traces and health of a process.
+
+    Args:
+        options: dry run, deadline and interval.
+        tracing: where spans go.
+    """
+
+    def __init__(self, options: Options, tracing: Tracing | None = None) -> None:
+        self.metrics = Metrics(dry_run=options.dry_run)
+        self.metrics.interval(options.interval)
+        self.health = Health(options.deadline, options.interval)
+        self._tracing = tracing or Untraced()
+        self._result = "failed"
+
+    def request(self, method: str, path: str, status: int) -> None:
+        """Count a request to the API server; any answer shows that it is there."""
+        verb, _ = verb_and_resource(method, path)
+        self.metrics.request(verb, str(status) if status else _NO_CODE)
+        self.health.api_asked("" if status else "the API server did not answer the last request")
+
+    @contextmanager
+    def cycle(self) -> Iterator[None]:
+        """Attend a cycle: one that raises has failed."""
+        self.health.cycle_began()
+        start = time.perf_counter()
+        self._result = "failed"
+        try:
+            with self._tracing.span("cycle"):
+                yield
+        finally:
+            self.metrics.cycle_ended(self._result, time.perf_counter() - start)
+
+    def finished(self, finished: Finished) -> None:
+        """Count what a cycle came to."""
+        ledger = finished.ledger
+        self._result = "skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded"
+        self.metrics.ledger_closed(ledger)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Attend a stage of a cycle."""
+        with ExitStack() as stack:
+            stack.enter_context(self.metrics.stage(name))
+            stack.enter_context(self._tracing.span(name))
+            yield
+
+    def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
+        """Attend a strategy (a `rebalancer.engine.cycle.Around`)."""
+        return self._tracing.span(strategy, plugin=strategy, profile=profile)
+
+    def sink(self, sink: Sink) -> Sink:
+        """Return a sink whose evictions are traced."""
+        return _TracedSink(sink, self._tracing)
+
+    def samples(self, source: str, taken: datetime) -> None:
+        """Take down when the oldest sample of a source was taken."""
+        self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
+
+    def measure(self, measure: Measure) -> Measure:
+        """Return the same source of usage, whose answers and failures are counted."""
+
+        def counted(cluster: Cluster, wanted: object) -> Measured:
+            source = wanted.origin if isinstance(wanted, MetricsUtilization) else ""
+            try:
+                measured = measure(cluster, wanted)
+            except StrategyError:
+                self.metrics.source_failed(source)
+                raise
+            self.metrics.source_answered(source, len(measured.missing))
+            return measured
+
+        return counted
+
+
+class _TracedSink:
+    """A sink with a span around each eviction."""
+
+    def __init__(self, sink: Sink, tracing: Tracing) -> None:
+        self._sink = sink
+        self._tracing = tracing
+
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
+        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
+        with self._tracing.span("EvictPod", **named):
+            return self._sink.evict(pod, profile, strategy, because)

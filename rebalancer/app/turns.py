@@ -1,0 +1,100 @@
+"""Runs that take turns: a live run holds the Lease while it evicts, and waits for another that holds it."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rebalancer.app.leadership import Leadership
+from rebalancer.app.lease_timing import Timing, new_identity
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.options import LeaseOptions, Options
+from rebalancer.app.work import Finished
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.ledger import Ledger
+from rebalancer.errors import Forbidden
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.halt import Permit, always
+from rebalancer.kube.leases import Leases
+from rebalancer.report.document import Circumstances
+
+_LOG = logging.getLogger(__name__)
+
+#: The descheduler's, for a loop that holds the Lease from cycle to cycle.
+LEADER = Timing(137.0, 107.0, 26.0)
+#: For one cycle: what a killed run leaves is free before the next one has waited for long.
+ONE_CYCLE = Timing(15.0, 10.0, 2.0)
+
+#: A request for the Lease waits so long at most; less where the deadline is near.
+_REQUEST_SECONDS = 10.0
+
+
+def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
+    """Return the durations that were asked for, `usual` where none was.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+    given = (options.lease_duration, options.renew_deadline, options.retry_period)
+    if given == (None, None, None):
+        return usual
+    seconds = [
+        default if value is None else value
+        for value, default in zip(given, (LEADER.duration, LEADER.deadline, LEADER.retry), strict=True)
+    ]
+    return Timing(*seconds)
+
+
+def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
+    """Return this process's part in taking turns.
+
+    Raises:
+        UsageError: the durations do not go together.
+    """
+    timing = timing_of(options, usual)
+    seconds = min(_REQUEST_SECONDS, timing.deadline / 2)
+    leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
+    return Leadership(leases, timing, new_identity())
+
+
+def in_turn(
+    cluster: LiveCluster,
+    options: Options,
+    act: Callable[[Permit], Finished],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Finished:
+    """Act while the Lease is held; a dry run needs none.
+
+    Without the permission to hold it the run goes on, with a warning; when another run holds it for longer than
+    `lease_wait`, nothing is done and the result says who.
+
+    Raises:
+        ClusterError: the API server cannot be reached.
+    """
+    if options.dry_run or options.lease.no_lease:
+        return act(always)
+    turn = candidate(cluster, options.lease, ONE_CYCLE)
+    try:
+        held = turn.acquire(options.lease.lease_wait, sleep)
+    except (Forbidden, NotFound) as error:
+        warning = f"other runs are not kept from evicting at the same time (--no-lease says that they may): {error}"
+        _LOG.warning("%s", warning)
+        return _with_warning(act(always), warning)
+    if not held:
+        return _skipped(cluster, f"{turn.holder} is at work: it holds the lease {turn.name}")
+    try:
+        return act(turn.permit)
+    finally:
+        turn.release()
+
+
+def _with_warning(finished: Finished, warning: str) -> Finished:
+    circumstances = finished.circumstances
+    return replace(finished, circumstances=replace(circumstances, warnings=(*circumstances.warnings, warning)))
+
+
+def _skipped(cluster: LiveCluster, why: str) -> Finished:
+    nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
+    return Finished(Ledger(skipped=why), nothing, Circumstances(False, cluster.description, "wall", ()))

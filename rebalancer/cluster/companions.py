@@ -1,0 +1,48 @@
+"""What the scheduler reads beside nodes and pods; immutable.
+
+Selectors of Services and controllers say which pods are spread by default; storage says where volumes are.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from rebalancer.cluster.selectors import LabelSelector
+from rebalancer.cluster.storage import (
+    Attachment,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    StorageCapacity,
+    StorageClass,
+    Volume,
+)
+
+#: Namespace and name.
+Key = tuple[str, str]
+
+
+class Companions(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects by name, or by namespace and name; None stands for a kind that was not read.
+
+    Attributes:
+        services: selectors; None for a Service without one.
+        replica_sets: selectors of ReplicaSets.
+        replication_controllers: the same of ReplicationControllers.
+        stateful_sets: the same of StatefulSets.
+    """
+
+    services: Mapping[Key, LabelSelector | None] | None = None
+    replica_sets: Mapping[Key, LabelSelector | None] | None = None
+    replication_controllers: Mapping[Key, LabelSelector | None] | None = None
+    stateful_sets: Mapping[Key, LabelSelector | None] | None = None
+    claims: Mapping[Key, Claim] | None = None
+    volumes: Mapping[str, Volume] | None = None
+    storage_classes: Mapping[str, StorageClass] | None = None
+    csi_nodes: Mapping[str, CsiNode] | None = None
+    csi_drivers: Mapping[str, CsiDriver] | None = None
+    storage_capacities: tuple[StorageCapacity, ...] | None = None
+    attachments: tuple[Attachment, ...] | None = None
+
+
+NOTHING_READ = Companions()

@@ -1,0 +1,93 @@
+"""What the scheduler reads of a pod beside its requests, its node affinity and its spreading; immutable."""
+
+import msgspec
+
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.cluster.selectors import LabelSelector
+
+#: What the scheduler assumes of a container that names no such request: millicores, and bytes.
+ASSUMED: Resources = {CPU: 100, MEMORY: 200 << 20}
+
+
+class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
+    """Pods in the same topology domain: required or preferred there, or not to be there."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodTerm(msgspec.Struct, frozen=True, gc=False):
+    """A preferred term of pod affinity with its weight."""
+
+    weight: int
+    term: PodAffinityTerm
+
+
+class HostPort(msgspec.Struct, frozen=True, gc=False):
+    """A port of the node that a container takes; the address 0.0.0.0 stands for all of them."""
+
+    port: int
+    protocol: str = "TCP"
+    address: str = "0.0.0.0"  # noqa: S104  the API's own default, nothing listens here
+
+
+class Disk(msgspec.Struct, frozen=True, gc=False):
+    """A disk that a pod names in its own volumes; two pods on one node may not share it unless both only read.
+
+    Attributes:
+        names: what identifies it; two disks of one kind are the same if they share a name.
+        shareable: whether readers may share it.
+    """
+
+    kind: str
+    names: frozenset[str]
+    read_only: bool = False
+    shareable: bool = True
+
+
+class ContainerCpu(msgspec.Struct, frozen=True, gc=False):
+    """What a container is limited to and requests, in millicores; None where it does not say."""
+
+    limit: int | None = None
+    request: int | None = None
+
+
+class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What else the scheduler reads.
+
+    Attributes:
+        scheduler: the scheduler that the pod names.
+        assumed: requests with what the scheduler assumes of each container that names no cpu or memory; None where
+            that is not known, as for pods made by tests.
+        assumed_of_containers: the same without what the pod requests as a whole; None where the pod does not.
+        images: of containers, init containers and image volumes, one each, with a tag.
+        affinity: required pod affinity.
+        preferred_affinity: pods to be near.
+        preferred_anti_affinity: pods to be away from.
+        gated: held back by a scheduling gate.
+        preempts: whether the pod may have others evicted.
+        disks: named in the pod itself.
+        cpus: of the containers, without init containers.
+        overhead_cpu: what the runtime takes, in millicores.
+    """
+
+    scheduler: str = "default-scheduler"
+    assumed: Resources | None = None
+    assumed_of_containers: Resources | None = None
+    images: tuple[str, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    affinity: tuple[PodAffinityTerm, ...] = ()
+    preferred_affinity: tuple[WeightedPodTerm, ...] = ()
+    preferred_anti_affinity: tuple[WeightedPodTerm, ...] = ()
+    gated: bool = False
+    preempts: bool = True
+    disks: tuple[Disk, ...] = ()
+    cpus: tuple[ContainerCpu, ...] = ()
+    overhead_cpu: int = 0
+
+
+PLAIN = Placement()

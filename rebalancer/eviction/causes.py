@@ -1,0 +1,119 @@
+"""Causes: why a pod should go, why it stays, and why a node does not take it, as a code with its figures.
+
+Text for people is made of causes in `rebalancer.report.words`, and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """All causes that the program itself knows; the values are an interface (reports, metrics, Events)."""
+
+    # Another package's strategy gave its cause as text.
+    CUSTOM = "Custom"
+
+    # Why a strategy wants a pod gone.
+    ABOVE_MEAN = "AboveMean"
+    ANTI_AFFINITY_VIOLATED = "AntiAffinityViolated"
+    DUPLICATE = "Duplicate"
+    FAILED = "Failed"
+    NODE_AFFINITY_VIOLATED = "NodeAffinityViolated"
+    OVER_TARGET = "OverTarget"
+    PREFERRED_ELSEWHERE = "PreferredElsewhere"
+    STATE_MATCHES = "StateMatches"
+    TAINT_NOT_TOLERATED = "TaintNotTolerated"
+    TOO_MANY_RESTARTS = "TooManyRestarts"
+    TOO_OLD = "TooOld"
+    UNDERUTILIZED = "Underutilized"
+    UNEVEN_SPREAD = "UnevenSpread"
+
+    # Protections: why a pod stays whatever a strategy says.
+    BARE_PODS = "BarePods"
+    DAEMON_SET_PODS = "DaemonSetPods"
+    FAILED_BARE_PODS = "FailedBarePods"
+    LABEL_SELECTOR = "LabelSelector"
+    LOCAL_STORAGE = "PodsWithLocalStorage"
+    MALFORMED_NODES = "MalformedNodes"
+    MALFORMED_PODS = "MalformedPods"
+    MIN_POD_AGE = "MinPodAge"
+    MIRROR_PODS = "MirrorPods"
+    PREFER_NO_EVICTION = "PreferNoEviction"
+    PRIORITY_THRESHOLD = "PriorityThreshold"
+    PVC = "PodsWithPVC"
+    RESOURCE_CLAIMS = "PodsWithResourceClaims"
+    STATIC_PODS = "StaticPods"
+    SYSTEM_CRITICAL_PODS = "SystemCriticalPods"
+    TERMINATING_PODS = "TerminatingPods"
+    WITHOUT_PDB = "PodsWithoutPDB"
+
+    # Filters, limits, budgets and rest.
+    GONE = "Gone"
+    IN_PROGRESS = "InProgress"
+    MIN_REPLICAS = "MinReplicas"
+    NAMESPACE_LABEL_SELECTOR = "NamespaceLabelSelector"
+    NAMESPACE_LIMIT = "NamespaceLimit"
+    NEWCOMER = "Newcomer"
+    NODE_FIT = "NodeFit"
+    NODE_LIMIT = "NodeLimit"
+    OWNER_SHARE = "OwnerShare"
+    PDB = "PDB"
+    TOTAL_LIMIT = "TotalLimit"
+    WEBHOOK = "Webhook"
+
+    # Rules of balancing.
+    NO_DESTINATION = "NoDestination"
+    NO_USAGE = "NoUsage"
+    NOT_SELECTED = "NotSelected"
+    YOUNGER_THAN_WINDOW = "YoungerThanWindow"
+
+    # Why a node does not take a pod.
+    ABOVE_CEILING = "AboveCeiling"
+    ANTI_AFFINITY = "AntiAffinity"
+    CORDONED = "Cordoned"
+    INSUFFICIENT = "Insufficient"
+    NO_POD_SLOT = "NoPodSlot"
+    NODE_AFFINITY = "NodeAffinity"
+    OWN_NODE = "OwnNode"
+    TAINT = "Taint"
+    UNKNOWN_USAGE = "UnknownUsage"
+
+    # What a person should know beside the evictions.
+    MORE_STAY_OVER = "MoreStayOver"
+    STAYS_OVER = "StaysOver"
+    STILL_IN_PROGRESS = "StillInProgress"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause with what it was found by.
+
+    Attributes:
+        code: which cause.
+        figures: what was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds
+            and their names end in `_seconds`; percentages are of what a node has allocatable.  Text from elsewhere
+            (a server's answer, another package's strategy) is `message`.
+    """
+
+    code: Code
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_figures(self) -> dict[str, Any]:
+        """Return the cause as a figure of another one, or for a report: `code`, and its figures beside it."""
+        return {"code": self.code.value, **self.figures}
+
+    def with_figures(self, **more: Any) -> "Cause":
+        """Return the same cause with more figures."""
+        return Cause(self.code, {**self.figures, **more})
+
+
+def cause(code: Code, **figures: Any) -> Cause:
+    """Return a cause with these figures."""
+    return Cause(code, figures)
+
+
+def as_cause(given: Cause | str) -> Cause:
+    """Return a cause; text, which strategies of other packages may give, becomes `Custom`."""
+    return cause(Code.CUSTOM, message=given) if isinstance(given, str) else given

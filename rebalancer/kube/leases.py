@@ -1,0 +1,153 @@
+"""One Lease (coordination.k8s.io/v1): read and written, each write on the version that was read.
+
+Two that write at once cannot both succeed: the API server takes the first and answers the other with 409.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from math import ceil
+
+import msgspec
+
+from rebalancer.errors import ClusterError
+from rebalancer.kube.answers import NotFound, Rejected, error_of
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.patience import Deadline
+
+_API_VERSION = "coordination.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who holds what others must not do meanwhile.
+
+    Attributes:
+        holder: its identity; empty where nobody holds it.
+        duration: seconds after the last renewal in which nobody else may take it.
+        renewed: when it was last renewed, by the holder's clock; None where nobody said.
+        acquired: when the holder took it.
+        transitions: how often the holder changed.
+        version: of the object as it was read; a write is refused when it has changed since.
+    """
+
+    holder: str
+    duration: float
+    renewed: datetime | None = None
+    acquired: datetime | None = None
+    transitions: int = 0
+    version: str = ""
+
+
+class Leases:
+    """One Lease by its name.
+
+    Args:
+        client: the API server.
+        namespace: of the Lease.
+        name: of the Lease.
+        seconds: for one request, its tries again included.
+    """
+
+    def __init__(self, client: Client, namespace: str, name: str, seconds: float = 10.0) -> None:
+        self.namespace = namespace
+        self.name = name
+        self._client = client
+        self._seconds = seconds
+        self._collection = path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
+        self._path = self._collection + path_of(name)
+
+    def read(self) -> Lease | None:
+        """Return the Lease as it is; None where there is none.
+
+        Raises:
+            ClusterError: it cannot be read.
+        """
+        try:
+            body = self._client.get(self._path, deadline=self._deadline())
+        except NotFound:
+            return None
+        return self._decoded(body)
+
+    def create(self, lease: Lease) -> Lease | None:
+        """Create it; None where another has been quicker.
+
+        Raises:
+            ClusterError: it cannot be created.
+        """
+        return self._write("POST", self._collection, lease)
+
+    def update(self, lease: Lease) -> Lease | None:
+        """Write it over the version it names; None where that is no longer the newest one.
+
+        Raises:
+            NotFound: it is gone.
+            ClusterError: it cannot be written.
+        """
+        return self._write("PUT", self._path, lease)
+
+    def _write(self, method: str, path: str, lease: Lease) -> Lease | None:
+        send = self._client.post if method == "POST" else self._client.put
+        answer = send(path, self._encoded(lease), deadline=self._deadline())
+        if answer.status == HTTPStatus.CONFLICT:
+            return None
+        if not answer.is_success:
+            raise error_of(answer, method, path)
+        return self._decoded(answer.body)
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._seconds)
+
+    def _encoded(self, lease: Lease) -> bytes:
+        metadata = {"name": self.name, "namespace": self.namespace}
+        spec = {
+            "holderIdentity": lease.holder,
+            "leaseDurationSeconds": max(1, ceil(lease.duration)),
+            "acquireTime": _micro_time(lease.acquired),
+            "renewTime": _micro_time(lease.renewed),
+            "leaseTransitions": lease.transitions,
+        }
+        version = {"resourceVersion": lease.version} if lease.version else {}
+        document = {"apiVersion": _API_VERSION, "kind": "Lease", "metadata": {**metadata, **version}, "spec": spec}
+        return json.dumps(document).encode()
+
+    def _decoded(self, body: bytes) -> Lease:
+        try:
+            document = msgspec.json.decode(body, type=_Document)
+        except msgspec.MsgspecError as error:
+            raise _not_a_lease(self._path, error) from error
+        spec = document.spec
+        return Lease(
+            holder=spec.holder_identity or "",
+            duration=spec.lease_duration_seconds or 0,
+            renewed=spec.renew_time,
+            acquired=spec.acquire_time,
+            transitions=spec.lease_transitions or 0,
+            version=document.metadata.resource_version,
+        )
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    renew_time: datetime | None = None
+    acquire_time: datetime | None = None
+    lease_transitions: int | None = None
+
+
+class _Document(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _not_a_lease(path: str, error: Exception) -> ClusterError:
+    return Rejected(f"the API server does not answer {path} with a Lease: {error}")
+
+
+def _micro_time(time: datetime | None) -> str | None:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time else None

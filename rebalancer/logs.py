@@ -1,0 +1,41 @@
+"""The program's log on standard error: as text for people, as one JSON object a line for programs."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TextIO
+
+from rebalancer.report.logs import SafeFormatter
+
+_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+class JsonLines(logging.Formatter):
+    """One object a line, with keys that stay: ts, level, logger, msg, and error where there is a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        line = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def set_up(verbosity: int, *, as_json: bool, stream: TextIO | None = None) -> None:
+    """Log from now on.
+
+    Args:
+        verbosity: 0 for warnings, 1 and 2 for more.
+        as_json: whether to write an object a line.
+        stream: where to; None for standard error.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines() if as_json else SafeFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], force=True)
+    logging.getLogger("rebalancer").setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])

@@ -1,0 +1,225 @@
+"""What is counted, for Prometheus: the descheduler's metrics under their names and labels, and our own.
+
+docs/running.md has the table of all of them; a test holds it against what is served.  Labels take their values from
+the policy (profile, strategy), from closed lists (result, by, stage, verb, code, state) and, in the descheduler's own
+metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
+"""
+
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import prometheus_client as prometheus
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from rebalancer import __version__
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.verdict import Refused, Unknown
+
+#: Series of one metric whose labels come from the cluster; what is beyond is counted under `OTHER`.
+MOST_SERIES = 5000
+OTHER = "other"
+
+#: The version of the descheduler whose metrics these are.
+_DESCHEDULER = "v0.36.0"
+
+_CYCLE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500)
+_STRATEGY_BUCKETS = tuple(bucket for bucket in _CYCLE_BUCKETS if bucket <= 100)  # noqa: PLR2004  the descheduler's
+_PERCENT_BUCKETS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 125)
+_EVICTED_LABELS = ("result", "strategy", "profile", "namespace", "node")
+_LIMITS = {
+    "TotalLimit": "maximum number of evicted pods per a descheduling cycle reached",
+    "NodeLimit": "maximum number of evicted pods per node reached",
+    "NamespaceLimit": "maximum number of evicted pods per namespace reached",
+}
+#: Refusals of the server's, which the descheduler counts as errors.
+_ERRORS = frozenset({"PDB", "Webhook", "Gone"})
+
+
+class Metrics:
+    """All metrics of a process, in a registry of their own.
+
+    Args:
+        dry_run: whether this process only plans; kept apart by a label, and out of the descheduler's metric.
+    """
+
+    def __init__(self, *, dry_run: bool) -> None:
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package types its classes only
+        self.registry = CollectorRegistry()
+        self._dry_run = str(dry_run).lower()
+        for collector in (prometheus.ProcessCollector, prometheus.PlatformCollector, prometheus.GCCollector):
+            collector(registry=self.registry)
+        self._add_descheduler_metrics()
+        self._add_counters()
+        self._add_gauges_and_histograms()
+
+    def exposition(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return prometheus.generate_latest(self.registry)
+
+    def observe(self, entry: Entry) -> None:
+        """Count an eviction as it happens; refusals are counted at the end of the cycle, each pod once."""
+        if isinstance(entry.verdict, Refused):
+            return
+        result = "granted" if entry.verdict.granted else "unknown" if isinstance(entry.verdict, Unknown) else "failed"
+        self._evictions.labels(entry.profile, entry.strategy, result, self._dry_run).inc()
+        self._count_evicted(entry, "success" if entry.verdict.granted else "error")
+
+    def request(self, verb: str, code: str) -> None:
+        """Count a request to the API server."""
+        self._requests.labels(verb, code).inc()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure a stage of a cycle."""
+        with self._stages.labels(name).time():
+            yield
+
+    def source_failed(self, source: str) -> None:
+        """Count that a source of usage had no answer that could be used."""
+        self._source_errors.labels(source).inc()
+
+    def source_answered(self, source: str, stale_nodes: int) -> None:
+        """Take down for how many nodes a source had no fresh sample."""
+        self._stale.labels(source).set(stale_nodes)
+
+    def samples_aged(self, source: str, seconds: float) -> None:
+        """Take down how old the oldest sample of a source is."""
+        self._ages.labels(source).set(max(0.0, seconds))
+
+    def cycle_ended(self, result: str, seconds: float) -> None:
+        """Count a cycle: succeeded, failed or skipped."""
+        self._cycles.labels(result, self._dry_run).inc()
+        for histogram in self._cycle_durations:
+            histogram.observe(seconds)
+        if result == "succeeded":
+            self._last_good.labels(self._dry_run).set(time.time())
+
+    def ledger_closed(self, ledger: Ledger) -> None:
+        """Count what a cycle refused, and how long its strategies took."""
+        for entry in ledger.refusals:
+            self._count_refusal(entry)
+        for entry in (*ledger.evictions, *ledger.refusals, *ledger.failures):
+            self._considered.labels(entry.profile, entry.strategy, self._dry_run).inc()
+        for run in ledger.runs:
+            for histogram in self._strategy_durations:
+                histogram.labels(run.strategy, run.profile).observe(run.seconds)
+
+    def report_made(self, report: Mapping[str, Any]) -> None:
+        """Take down how the strategies that weigh nodes saw them."""
+        self._nodes.clear()
+        for run in report["strategies"]:
+            nodes = run.get("nodes") or ()
+            states = [str(node["state"]) for node in nodes]
+            for state in set(states):
+                self._nodes.labels(run["profile"], run["strategy"], state).set(states.count(state))
+            for node in nodes:
+                self._weigh(node)
+
+    def interval(self, seconds: float) -> None:
+        """Take down the time from the start of one cycle to the next; 0 for a single one."""
+        self._interval.set(seconds)
+
+    def ticks_skipped(self, count: int) -> None:
+        """Count starts that fell into a cycle that overran."""
+        self._skipped_ticks.inc(count)
+
+    def leading(self, *, leading: bool) -> None:
+        """Take down whether this process holds the Lease."""
+        self._leader.set(leading)
+
+    def policy_read(self, *, valid: bool) -> None:
+        """Take down whether the policy file is valid as it is now."""
+        self._policy_valid.set(valid)
+        if not valid:
+            self._policy_failures.inc()
+
+    def _add_descheduler_metrics(self) -> None:
+        def histogram(name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Any:
+            return prometheus.Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+        evicted = "Pods by what became of their eviction"
+        self._evicted = prometheus.Counter("descheduler_pods_evicted", evicted, _EVICTED_LABELS, registry=self.registry)
+        self.registry.register(_WithoutSuffix(self._evicted))
+        self._evicted_series: set[tuple[str, ...]] = set()
+        names = ("descheduler_loop_duration_seconds", "descheduler_descheduler_loop_duration_seconds")
+        self._cycle_durations = [histogram(name, "Time of a cycle", (), _CYCLE_BUCKETS) for name in names]
+        names = ("descheduler_strategy_duration_seconds", "descheduler_descheduler_strategy_duration_seconds")
+        labels = ("strategy", "profile")
+        self._strategy_durations = [histogram(name, "Time of a strategy", labels, _STRATEGY_BUCKETS) for name in names]
+        versions = ("GoVersion", "AppVersion", "DeschedulerVersion", "GitBranch", "GitSha1")
+        info = prometheus.Gauge("descheduler_build_info", "Versions", versions, registry=self.registry)
+        info.labels("", f"rebalancer-{__version__}", _DESCHEDULER, "", "").set(1)
+
+    def _add_counters(self) -> None:
+        def counter(name: str, text: str, *labels: str) -> prometheus.Counter:
+            return prometheus.Counter(f"rebalancer_{name}", text, labels, registry=self.registry)
+
+        run = ("profile", "strategy")
+        self._cycles = counter("cycles", "Cycles by how they ended", "result", "dry_run")
+        self._skipped_ticks = counter("ticks_skipped", "Starts that fell into a cycle that overran")
+        self._considered = counter("pods_considered", "Pods that strategies asked for", *run, "dry_run")
+        self._evictions = counter("evictions", "Evictions by result", *run, "result", "dry_run")
+        self._refused = counter("pods_refused", "Pods refused, by first cause", *run, "by", "dry_run")
+        self._requests = counter("api_requests", "Requests to the API server", "verb", "code")
+        self._source_errors = counter("source_errors", "Sources of usage without a usable answer", "source")
+        self._policy_failures = counter("policy_reload_failures", "Readings of a policy file that is not valid")
+
+    def _add_gauges_and_histograms(self) -> None:
+        def gauge(name: str, text: str, *labels: str) -> prometheus.Gauge:
+            return prometheus.Gauge(f"rebalancer_{name}", text, labels, registry=self.registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
+            return prometheus.Histogram(f"rebalancer_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+        gauge("build_info", "Versions", "version", "python").labels(__version__, platform.python_version()).set(1)
+        self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", "dry_run")
+        self._interval = gauge("interval_seconds", "Time from start to start of cycles")
+        self._leader = gauge("leader", "1 while this process holds the Lease")
+        self._policy_valid = gauge("policy_valid", "1 while the policy file is valid as it is now")
+        self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
+        self._stale = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
+        self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
+        self._stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
+        self._utilization = histogram(
+            "node_utilization_percent", "Nodes by utilization", _PERCENT_BUCKETS, "resource", "moment"
+        )
+
+    def _count_evicted(self, entry: Entry, result: str) -> None:
+        if self._dry_run == "true":
+            return
+        series = (result, entry.strategy, entry.profile, entry.pod.namespace, entry.pod.node)
+        if series not in self._evicted_series and len(self._evicted_series) >= MOST_SERIES:
+            series = (*series[:3], OTHER, OTHER)
+        else:
+            self._evicted_series.add(series)
+        self._evicted.labels(*series).inc()
+
+    def _count_refusal(self, entry: Entry) -> None:
+        assert isinstance(entry.verdict, Refused)
+        by = entry.verdict.by
+        self._refused.labels(entry.profile, entry.strategy, by, self._dry_run).inc()
+        if by in _LIMITS or by in _ERRORS:
+            self._count_evicted(entry, _LIMITS.get(by, "error"))
+
+    def _weigh(self, node: Mapping[str, Any]) -> None:
+        for moment in ("before", "after"):
+            for resource, percent in (node.get(moment) or {}).items():
+                self._utilization.labels(resource, moment).observe(percent)
+
+
+class _WithoutSuffix(Collector):
+    """The same counter under its name of old, without `_total`, for dashboards that have it so."""
+
+    def __init__(self, counter: prometheus.Counter) -> None:
+        self._counter = counter
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._counter.collect():
+            old = Metric(family.name, f"{family.documentation} (old name)", "unknown")
+            for sample in family.samples:
+                old.add_sample(family.name, sample.labels, sample.value)
+            yield old

@@ -1,0 +1,143 @@
+"""Why pods stay, in words: protections, filters, limits, PDBs, rest, and the rules of balancing."""
+
+from rebalancer.eviction.causes import Code
+from rebalancer.report.words.nodes import obstacle_text, obstacles_text
+from rebalancer.report.words.numbers import age_text, ages_text
+from rebalancer.report.words.table import Figures, Words, words
+
+
+def _critical(figures: Figures) -> str:
+    if "priority" in figures:
+        return f"critical: priority {figures['priority']} >= {figures['threshold']}"
+    if "priority_class" in figures:
+        return f"critical: its priority class is {figures['priority_class']}"
+    return "annotated as critical"
+
+
+def _persistent(figures: Figures) -> str:
+    if "claim" not in figures:
+        return "uses a PersistentVolumeClaim"
+    if figures["storage_class"] is None:
+        return f"storage class of claim {figures['claim']} is unknown, so it counts as protected"
+    return f"claim {figures['claim']} has protected storage class {figures['storage_class']}"
+
+
+def _without_pdb(figures: Figures) -> str:
+    return "no PDB selects it" if figures.get("known", True) else "PDBs are unknown, so it counts as having none"
+
+
+def _too_young(figures: Figures) -> str:
+    if figures["age_seconds"] is None:
+        return "has not started"
+    age, minimum = ages_text(figures["age_seconds"], figures["minimum_seconds"])
+    return f"started {age} ago, less than {minimum}"
+
+
+def _namespace(figures: Figures) -> str:
+    found = "do not match" if figures.get("known", True) else "are unknown"
+    return f"labels of namespace {figures['namespace']} {found}"
+
+
+def _node_fit(figures: Figures) -> str:
+    if "domains" in figures:
+        return "fits no node of a domain below the average"
+    if not figures["nodes"]:
+        return "there is no other node"
+    return f"fits none of {figures['nodes']} other nodes: {obstacles_text(figures['obstacles'])}"
+
+
+def _pdb(figures: Figures) -> str:
+    if "pdbs" in figures:
+        return f"more than one PDB selects it ({', '.join(figures['pdbs'])}), which the API server refuses"
+    name = f"PDB {figures['pdb']}"
+    if "problem" in figures:
+        return f"{name} could not be read, so it allows nothing: {figures['problem']}"
+    if "disrupted" in figures:
+        return f"{name} counts it as disrupted: its eviction has been granted before"
+    if "observed" in figures:
+        return f"{name} has changed and its status does not show it yet"
+    return f"{name} allows none of its {figures['disruptions_allowed']} disruptions any more"
+
+
+def _no_destination(figures: Figures) -> str:
+    if "tolerated" in figures:
+        return "tolerates the taints of no destination"
+    if "likely" in figures:
+        harm = figures["harm"]
+        return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
+    return f"no destination: of {figures['nodes']} nodes {obstacles_text(figures['obstacles'])}"
+
+
+def _no_usage(figures: Figures) -> str:
+    if "pods_measured" in figures:
+        return "this source does not measure pods, so at most one leaves a node"
+    if "used" in figures:
+        return "it uses nothing"
+    of = f" of {', '.join(figures['resources'])}" if "resources" in figures else ""
+    return f"its usage{of} is unknown"
+
+
+def _younger_than_window(figures: Figures) -> str:
+    age, window = ages_text(figures["age_seconds"], figures["window_seconds"])
+    return f"{age} old, and figures sum up {window}"
+
+
+def _newcomer(figures: Figures) -> str:
+    return f"started {age_text(figures['age_seconds'])} ago: it may just have been moved"
+
+
+def _owner_share(figures: Figures) -> str:
+    owner = figures["owner"]
+    lost = f"has lost {figures['lost']} of {figures['pods']} pods in this cycle"
+    return f"{owner['kind']} {owner['name']} {lost}, and without a PDB a quarter is the most"
+
+
+def _keeping(say: Words) -> Words:
+    """Return words that also name the node which is not emptied since the pod stays."""
+
+    def both(figures: Figures) -> str:
+        node = figures.get("keeps_node")
+        return say(figures) + (f"; it keeps {node}, which is emptied whole or not at all" if node else "")
+
+    return both
+
+
+_STAYS = words(
+    {
+        Code.BARE_PODS: "has no owner and has not failed",
+        Code.DAEMON_SET_PODS: "belongs to a DaemonSet",
+        Code.FAILED_BARE_PODS: "has no owner",
+        Code.LABEL_SELECTOR: "labels do not match the evictor's",
+        Code.LOCAL_STORAGE: "uses local storage",
+        Code.MALFORMED_NODES: "its node {node} could not be read: {problem}",
+        Code.MALFORMED_PODS: "could not be read: {problem}",
+        Code.MIN_POD_AGE: _too_young,
+        Code.MIRROR_PODS: "a mirror pod, the kubelet would keep it",
+        Code.PREFER_NO_EVICTION: "annotated prefer-no-eviction",
+        Code.PRIORITY_THRESHOLD: "priority {priority} >= {threshold}",
+        Code.PVC: _persistent,
+        Code.RESOURCE_CLAIMS: "claims devices",
+        Code.STATIC_PODS: "a static pod, the kubelet would keep it",
+        Code.SYSTEM_CRITICAL_PODS: _critical,
+        Code.TERMINATING_PODS: "already terminating",
+        Code.WITHOUT_PDB: _without_pdb,
+        Code.GONE: "already evicted in this cycle, or gone",
+        Code.IN_PROGRESS: "another controller is already moving it",
+        Code.MIN_REPLICAS: "owner has {pods} pods, fewer than {minimum}",
+        Code.NAMESPACE_LABEL_SELECTOR: _namespace,
+        Code.NAMESPACE_LIMIT: "{used} of {limit} evictions in namespace {namespace} are used",
+        Code.NEWCOMER: _newcomer,
+        Code.NODE_FIT: _node_fit,
+        Code.NODE_LIMIT: "{used} of {limit} evictions from {node} are used",
+        Code.OWNER_SHARE: _owner_share,
+        Code.PDB: _pdb,
+        Code.TOTAL_LIMIT: "{used} of {limit} evictions of this cycle are used",
+        Code.WEBHOOK: "an admission webhook refuses it",
+        Code.NO_DESTINATION: _no_destination,
+        Code.NO_USAGE: _no_usage,
+        Code.NOT_SELECTED: "the strategy's arguments leave it alone",
+        Code.YOUNGER_THAN_WINDOW: _younger_than_window,
+    }
+)
+
+STAYS = {code: _keeping(say) for code, say in _STAYS.items()}

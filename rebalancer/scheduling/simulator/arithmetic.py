@@ -1,0 +1,28 @@
+"""The scheduler's arithmetic: whole numbers, rounded as Go rounds."""
+
+from collections.abc import Sequence
+from math import floor
+
+WHOLE = 100
+_HALF = 0.5
+
+
+def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
+    """Return scores from 0 to 100, the highest of them 100; turned round, the highest of them 0."""
+    most = max(scores, default=0)
+    if most == 0:
+        return [WHOLE if reverse else 0] * len(scores)
+    points = {score: WHOLE * score // most for score in set(scores)}
+    return [WHOLE - points[score] for score in scores] if reverse else [points[score] for score in scores]
+
+
+def rounded(value: float) -> int:
+    """Return the nearest whole number, halves away from zero, for values that are not negative."""
+    whole = floor(value)
+    return whole + (value - whole >= _HALF)
+
+
+def quotient(dividend: int, divisor: int) -> int:
+    """Return a quotient cut off towards zero."""
+    whole = abs(dividend) // abs(divisor)
+    return whole if (dividend < 0) == (divisor < 0) else -whole

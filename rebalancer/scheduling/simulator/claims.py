@@ -1,0 +1,92 @@
+"""The claims of pods, and the volumes behind them.
+
+Source: the Kubernetes documentation, Persistent Volumes; Ephemeral Volumes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.storage import Claim, StorageClass, Volume
+from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, UnknownPlacementError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PodClaims:
+    """The claims of a pod, sorted out.
+
+    Attributes:
+        bound: claims with their volumes; None for a volume that is not there.
+        waiting: claims that get a volume where the pod goes.
+    """
+
+    bound: tuple[tuple[Claim, Volume | None], ...] = ()
+    waiting: tuple[Claim, ...] = ()
+
+
+def read(kind: str, objects: T | None) -> T:
+    """Return objects that were read.
+
+    Raises:
+        UnknownPlacementError: they were not.
+    """
+    if objects is None:
+        raise UnknownPlacementError(f"where the pod's volumes can be goes by {kind}, which were not read")
+    return objects
+
+
+def names(pod: Pod) -> tuple[str, ...]:
+    """Return the names of all claims of a pod, in its namespace."""
+    return (*pod.claims, *pod.own_claims)
+
+
+class Claims:
+    """Sorts the claims of pods out."""
+
+    def __init__(self, companions: Companions) -> None:
+        self._companions = companions
+
+    def of(self, pod: Pod) -> PodClaims:
+        """Return the claims of a pod.
+
+        Raises:
+            PodUnschedulableError: one is missing, going, or has no volume yet though it does not wait for a pod.
+            UnknownPlacementError: what it goes by was not read.
+        """
+        claims = [self._claim(pod, name) for name in names(pod)]
+        volumes = read("PersistentVolumes", self._companions.volumes) if claims else {}
+        bound = tuple((claim, volumes.get(claim.volume)) for claim in claims if claim.bound)
+        others = [claim for claim in claims if not claim.bound]
+        if any(claim.volume or not self.storage_class(claim).waits for claim in others):
+            raise PodUnschedulableError("pod has unbound immediate PersistentVolumeClaims")
+        return PodClaims(bound, tuple(others))
+
+    def _claim(self, pod: Pod, name: str) -> Claim:
+        known: Mapping[tuple[str, str], Claim] = read("PersistentVolumeClaims", self._companions.claims)
+        claim = known.get((pod.namespace, name))
+        if claim is None and name in pod.own_claims:
+            raise PodUnschedulableError(
+                f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+            )
+        if claim is None:
+            raise PodUnschedulableError(f'persistentvolumeclaim "{name}" not found')
+        if claim.terminating:
+            raise PodUnschedulableError(f'persistentvolumeclaim "{name}" is being deleted')
+        return claim
+
+    def storage_class(self, claim: Claim) -> StorageClass:
+        """Return the class of a claim; one without a class binds at once.
+
+        Raises:
+            UnknownPlacementError: the classes were not read, or there is none of that name.
+        """
+        if not claim.storage_class:
+            return StorageClass(name="")
+        found = read("StorageClasses", self._companions.storage_classes).get(claim.storage_class)
+        if found is None:
+            raise UnknownPlacementError(f"there is no StorageClass {claim.storage_class!r}")
+        return found

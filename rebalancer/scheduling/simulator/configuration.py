@@ -1,0 +1,148 @@
+"""A KubeSchedulerConfiguration (v1), as far as it says where pods go.
+
+Source: the Kubernetes documentation, Scheduler Configuration and kube-scheduler Configuration (v1).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+KIND = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER = "default-scheduler"
+_ALL = "*"
+
+#: The plugins of a profile that says nothing, in order, with their weights.
+DEFAULT_PLUGINS: Mapping[str, int] = {
+    "NodeUnschedulable": 0,
+    "NodeName": 0,
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodePorts": 0,
+    "NodeResourcesFit": 1,
+    "VolumeRestrictions": 0,
+    "NodeVolumeLimits": 0,
+    "VolumeBinding": 0,
+    "VolumeZone": 0,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+
+#: Plugins that neither refuse a node nor score one, as far as pods are concerned whose answer is known.
+_ELSEWHERE = frozenset(
+    ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling")
+) | {"NodeDeclaredFeatures"}
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    """A plugin by name; a weight of 0 stands for 1 where it is enabled by name."""
+
+    name: str = ""
+    weight: int = 0
+
+
+class PluginSet(msgspec.Struct, frozen=True):
+    """What is turned on and off at one point; `*` turns all off."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+class Plugins(msgspec.Struct, frozen=True, rename={"pre_filter": "preFilter", "multi_point": "multiPoint"}):
+    """The points that say where pods go."""
+
+    filter: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+
+
+class PluginConfig(msgspec.Struct, frozen=True):
+    """A plugin's arguments."""
+
+    name: str = ""
+    args: dict[str, Any] = {}
+
+
+class ProfileConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """A profile as it is written."""
+
+    scheduler_name: str = DEFAULT_SCHEDULER
+    plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfig, ...] = ()
+    percentage_of_nodes_to_score: int | None = None
+
+    def args(self, plugin: str) -> Mapping[str, Any]:
+        """Return a plugin's arguments, empty where none are given."""
+        return next((each.args for each in self.plugin_config if each.name == plugin), {})
+
+
+class Extender(msgspec.Struct, frozen=True, rename="camel"):
+    """A webhook that refuses or scores nodes; what it does is not known."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+
+
+class Configuration(msgspec.Struct, frozen=True, rename="camel"):
+    """The whole file."""
+
+    api_version: str = ""
+    kind: str = ""
+    profiles: tuple[ProfileConfig, ...] = (ProfileConfig(),)
+    percentage_of_nodes_to_score: int | None = None
+    extenders: tuple[Extender, ...] = ()
+
+
+class ConfigurationError(Exception):
+    """The document is not a configuration that can be used; the message says why and what helps."""
+
+
+def read_configuration(document: object) -> Configuration:
+    """Read a configuration from a decoded document.
+
+    Raises:
+        ConfigurationError: it is of another kind or version, or a field has the wrong type.
+    """
+    try:
+        found = msgspec.convert(document, Configuration)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"not a {KIND} that can be read: {error}") from None
+    if (found.kind, found.api_version) != (KIND, API_VERSION):
+        raise ConfigurationError(
+            f"expected kind {KIND} of {API_VERSION}, found {found.kind or 'none'} of {found.api_version or 'none'}"
+        )
+    names = [profile.scheduler_name for profile in found.profiles]
+    if len(set(names)) < len(names):
+        raise ConfigurationError("two profiles have the same schedulerName: give each a name of its own")
+    return found if found.profiles else msgspec.structs.replace(found, profiles=(ProfileConfig(),))
+
+
+def enabled(profile: ProfileConfig, point: str) -> dict[str, int]:
+    """Return the plugins that a profile has at `filter` or `score`, in order, with their weights.
+
+    What a point says itself goes before `multiPoint`, and that before the defaults.
+    """
+    plugins = profile.plugins
+    here: PluginSet = getattr(plugins, point)
+    everywhere = _merged(DEFAULT_PLUGINS, plugins.multi_point)
+    own = {each.name: each.weight or 1 for each in here.enabled}
+    off = {each.name for each in here.disabled}
+    rest = {} if _ALL in off else {name: weight for name, weight in everywhere.items() if name not in off}
+    return {**{name: own.get(name, weight) for name, weight in rest.items()}, **own}
+
+
+def _merged(defaults: Mapping[str, int], changes: PluginSet) -> dict[str, int]:
+    off = {each.name for each in changes.disabled}
+    kept = {} if _ALL in off else {name: weight for name, weight in defaults.items() if name not in off}
+    return {**kept, **{each.name: each.weight or 1 for each in changes.enabled}}
+
+
+def unknown_plugins(profile: ProfileConfig, known: Sequence[str]) -> list[str]:
+    """Return the plugins of a profile that nothing is known of."""
+    named = {**enabled(profile, "filter"), **enabled(profile, "score")}
+    return sorted(set(named) - set(known) - _ELSEWHERE)

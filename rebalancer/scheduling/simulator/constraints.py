@@ -1,0 +1,174 @@
+"""Topology spread constraints as they apply to a pod: its own, or the defaults of the profile.
+
+Sources: the Kubernetes documentation, Pod Topology Spread Constraints (cluster-level defaults; the selectors of the
+Services, ReplicaSets, ReplicationControllers and StatefulSets that the pod belongs to).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
+from rebalancer.cluster.taints import Toleration, untolerated
+from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
+from rebalancer.scheduling.simulator.state import HOSTNAME, State
+from rebalancer.scheduling.simulator.tally import Condition, Matcher
+
+REQUIRED = "DoNotSchedule"
+PREFERRED = "ScheduleAnyway"
+_HONOR = "Honor"
+_ZONE = "topology.kubernetes.io/zone"
+
+#: What kube-scheduler spreads by where the pod says nothing and the profile neither.
+SYSTEM_DEFAULTS = (
+    SpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=PREFERRED, selector=None),
+    SpreadConstraint(max_skew=5, topology_key=_ZONE, when_unsatisfiable=PREFERRED, selector=None),
+)
+
+
+class Constraint(msgspec.Struct, frozen=True, gc=False):
+    """A constraint with its selector worked out."""
+
+    topology_key: str
+    max_skew: int
+    matcher: Matcher
+    min_domains: int
+    by_affinity: bool
+    by_taints: bool
+
+
+class Constraints:
+    """Works out the constraints of pods.
+
+    Args:
+        state: the cluster.
+        defaults: for pods that declare none.
+    """
+
+    def __init__(self, state: State, defaults: Sequence[SpreadConstraint] = SYSTEM_DEFAULTS) -> None:
+        self._state = state
+        self._defaults = tuple(defaults)
+        self._selectors = DefaultSelectors(state.companions)
+
+    def of(self, pod: Pod, when: str) -> list[Constraint]:
+        """Return the constraints of one kind.
+
+        Raises:
+            UnknownPlacementError: the defaults count, and what they select by was not read.
+        """
+        declared = [each for each in pod.spec.spread or self._defaults if each.when_unsatisfiable == when]
+        if pod.spec.spread:
+            return [_constraint(each, _narrowed(each, pod.labels), pod) for each in declared]
+        if not declared:
+            return []
+        selector = self._selectors.of(pod)
+        return [_constraint(each, selector, pod) for each in declared] if selector else []
+
+
+def _constraint(declared: SpreadConstraint, selector: LabelSelector | None, pod: Pod) -> Constraint:
+    condition = Condition(frozenset((pod.namespace,)), selector)
+    return Constraint(
+        declared.topology_key,
+        declared.max_skew,
+        Matcher((condition,), running_only=True),
+        declared.min_domains or 1,
+        declared.node_affinity_policy == _HONOR,
+        declared.node_taints_policy == _HONOR,
+    )
+
+
+def _narrowed(declared: SpreadConstraint, labels: Labels) -> LabelSelector | None:
+    if declared.selector is None:
+        return None
+    return declared.selector.narrowed({key: labels[key] for key in declared.match_label_keys if key in labels})
+
+
+class DefaultSelectors:
+    """What default constraints select by: what Services and the controller of a pod select by, together."""
+
+    def __init__(self, companions: Companions) -> None:
+        self._companions = companions
+        self._known: dict[object, tuple[Labels, LabelSelector]] = {}
+        self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
+        for (namespace, _), selector in (companions.services or {}).items():
+            if selector:
+                first = selector.requirements[0]
+                self._services[namespace, first.key, first.values[0]].append(selector)
+
+    def of(self, pod: Pod) -> LabelSelector:
+        """Return the selector, empty where nothing selects the pod.
+
+        Raises:
+            UnknownPlacementError: a kind that it hangs on was not read.
+        """
+        owner = next((each for each in pod.owners if each.controller), None)
+        key = (pod.namespace, id(pod.labels), owner)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (
+                pod.labels,
+                self._work_out(pod, owner.kind if owner else "", owner.name if owner else ""),
+            )
+        return known[1]
+
+    def _work_out(self, pod: Pod, kind: str, name: str) -> LabelSelector:
+        if self._companions.services is None:
+            raise UnknownPlacementError("default spreading goes by Services, which were not read")
+        selector = EVERYTHING.narrowed(self._by_services(pod))
+        owned = self._by_owner(kind).get((pod.namespace, name))
+        if owned is None:
+            return selector
+        return LabelSelector(tuple(sorted({*selector.requirements, *owned.requirements})))
+
+    def _by_services(self, pod: Pod) -> dict[str, str]:
+        merged: dict[str, str] = {}
+        for label in pod.labels.items():
+            for selector in self._services.get((pod.namespace, *label), ()):
+                if selector.matches(pod.labels):
+                    merged.update({each.key: each.values[0] for each in selector.requirements})
+        return merged
+
+    def _by_owner(self, kind: str) -> Mapping[tuple[str, str], LabelSelector | None]:
+        read = {
+            "ReplicaSet": self._companions.replica_sets,
+            "ReplicationController": self._companions.replication_controllers,
+            "StatefulSet": self._companions.stateful_sets,
+        }
+        if kind not in read:
+            return {}
+        selectors = read[kind]
+        if selectors is None:
+            raise UnknownPlacementError(f"default spreading goes by {kind}s, which were not read")
+        return selectors
+
+
+class Admission:
+    """Which nodes count for a constraint, by the pod's affinity and tolerations."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._known: dict[object, tuple[object, frozenset[int] | None]] = {}
+
+    def nodes(self, pod: Pod, constraint: Constraint) -> frozenset[int] | None:
+        """Return the nodes that count, by index; None for all."""
+        spec = pod.spec
+        by_affinity = constraint.by_affinity and bool(spec.node_selector or spec.node_terms is not None)
+        if not by_affinity and not constraint.by_taints:
+            return None
+        key = (id(spec), by_affinity, constraint.by_taints)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (spec, self._admitted(pod, by_affinity, constraint.by_taints))
+        return known[1]
+
+    def _admitted(self, pod: Pod, by_affinity: bool, by_taints: bool) -> frozenset[int]:
+        tolerations: Sequence[Toleration] = pod.spec.tolerations
+        return frozenset(
+            index
+            for index, node in enumerate(self._state.nodes)
+            if (not by_affinity or pod.spec.selects_node(node.labels, node.name))
+            and not (by_taints and untolerated(tolerations, node.taints))
+        )

@@ -1,0 +1,206 @@
+"""Arguments of plugins in a KubeSchedulerConfiguration, made into what the plugins take.
+
+Source: the Kubernetes documentation, kube-scheduler Configuration (v1); for Trimaran, its own.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
+from rebalancer.cluster.quantity import parse_milli_quantity
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.scheduling.simulator.configuration import ConfigurationError
+from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import Variation
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
+from rebalancer.scheduling.simulator.plugins.target_load_packing import Target
+from rebalancer.scheduling.simulator.scorers import (
+    Scorer,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+)
+
+Args = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class _Resource(msgspec.Struct):
+    name: str
+    weight: int = 1
+
+
+class _Point(msgspec.Struct):
+    utilization: int
+    score: int
+
+
+class _Ratio(msgspec.Struct):
+    shape: tuple[_Point, ...] = ()
+
+
+class _Strategy(msgspec.Struct, rename="camel"):
+    type: str = "LeastAllocated"
+    resources: tuple[_Resource, ...] = ()
+    requested_to_capacity_ratio: _Ratio = msgspec.field(default_factory=_Ratio)
+
+
+class _Fit(msgspec.Struct, rename="camel"):
+    scoring_strategy: _Strategy = msgspec.field(default_factory=_Strategy)
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_resource_groups: frozenset[str] = frozenset()
+
+
+def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
+    """Return strategy, weights, and what tells whether a resource is ignored.
+
+    Raises:
+        ConfigurationError: the strategy is not known, or has no shape.
+    """
+    wire = _converted("NodeResourcesFit", args, _Fit)
+    strategy = wire.scoring_strategy
+    weights = {each.name: each.weight or 1 for each in strategy.resources} or EVEN
+
+    def ignored(name: str) -> bool:
+        group, slash, _ = name.partition("/")
+        return name in wire.ignored_resources or (bool(slash) and group in wire.ignored_resource_groups)
+
+    return _scorer(strategy), weights, ignored
+
+
+def _scorer(strategy: _Strategy) -> Scorer:
+    match strategy.type:
+        case "LeastAllocated":
+            return least_allocated
+        case "MostAllocated":
+            return most_allocated
+        case "RequestedToCapacityRatio" if strategy.requested_to_capacity_ratio.shape:
+            shape = strategy.requested_to_capacity_ratio.shape
+            return requested_to_capacity_ratio([(each.utilization, each.score) for each in shape])
+        case "RequestedToCapacityRatio":
+            raise ConfigurationError("NodeResourcesFit: RequestedToCapacityRatio needs a shape")
+    raise ConfigurationError(
+        f"NodeResourcesFit: unknown scoring strategy {strategy.type!r}: LeastAllocated, MostAllocated or"
+        " RequestedToCapacityRatio"
+    )
+
+
+class _Balance(msgspec.Struct):
+    resources: tuple[_Resource, ...] = ()
+
+
+def balance(args: Args) -> Mapping[str, int]:
+    """Return the resources that are balanced."""
+    wire = _converted("NodeResourcesBalancedAllocation", args, _Balance)
+    return {each.name: each.weight or 1 for each in wire.resources} or EVEN
+
+
+class _Pods(msgspec.Struct, rename="camel"):
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+def pods(args: Args) -> tuple[int, bool]:
+    """Return the weight of required affinity, and whether preferences of running pods are ignored."""
+    wire = _converted("InterPodAffinity", args, _Pods)
+    return wire.hard_pod_affinity_weight, wire.ignore_preferred_terms_of_existing_pods
+
+
+class _Constraint(msgspec.Struct, rename="camel"):
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+
+
+class _Spread(msgspec.Struct, rename="camel"):
+    default_constraints: tuple[_Constraint, ...] = ()
+    defaulting_type: str = "System"
+
+
+def spread(args: Args) -> tuple[SpreadConstraint, ...] | None:
+    """Return the constraints of the profile; None for those of the system."""
+    wire = _converted("PodTopologySpread", args, _Spread)
+    if wire.defaulting_type != "List":
+        return None
+    return tuple(
+        SpreadConstraint(each.max_skew, each.topology_key, each.when_unsatisfiable, None)
+        for each in wire.default_constraints
+    )
+
+
+class _NodeRequirement(msgspec.Struct):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class _NodeTerm(msgspec.Struct, rename="camel"):
+    match_expressions: tuple[_NodeRequirement, ...] = ()
+    match_fields: tuple[_NodeRequirement, ...] = ()
+
+
+class _NodeTerms(msgspec.Struct, rename="camel"):
+    node_selector_terms: tuple[_NodeTerm, ...] = ()
+
+
+class _PreferredNodes(msgspec.Struct):
+    weight: int
+    preference: _NodeTerm
+
+
+class _AddedAffinity(msgspec.Struct):
+    required: _NodeTerms | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[_PreferredNodes, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class _NodeAffinity(msgspec.Struct, rename="camel"):
+    added_affinity: _AddedAffinity = msgspec.field(default_factory=_AddedAffinity)
+
+
+def node_affinity(args: Args) -> tuple[tuple[NodeSelectorTerm, ...] | None, tuple[PreferredTerm, ...]]:
+    """Return required and preferred terms that the profile adds."""
+    added = _converted("NodeAffinity", args, _NodeAffinity).added_affinity
+    required = None if added.required is None else tuple(map(_node_term, added.required.node_selector_terms))
+    return required, tuple(PreferredTerm(each.weight, _node_term(each.preference)) for each in added.preferred)
+
+
+def _node_term(wire: _NodeTerm) -> NodeSelectorTerm:
+    expressions, fields = (
+        tuple(Requirement(each.key, each.operator, each.values) for each in requirements)
+        for requirements in (wire.match_expressions, wire.match_fields)
+    )
+    return NodeSelectorTerm(expressions, fields)
+
+
+class _Packing(msgspec.Struct, rename="camel"):
+    target_utilization: int = 40
+    default_requests: dict[str, str] = {}
+    default_requests_multiplier: str = "1.5"
+
+
+def packing(args: Args) -> Target:
+    """Return the target of TargetLoadPacking."""
+    wire = _converted("TargetLoadPacking", args, _Packing)
+    assumed = parse_milli_quantity(wire.default_requests.get("cpu", "1000m"))
+    return Target(wire.target_utilization, float(wire.default_requests_multiplier), assumed)
+
+
+class _Variation(msgspec.Struct, rename="camel"):
+    safe_variance_margin: float = 1.0
+    safe_variance_sensitivity: float = 1.0
+
+
+def variation(args: Args) -> Variation:
+    """Return the margin and the sensitivity of LoadVariationRiskBalancing."""
+    wire = _converted("LoadVariationRiskBalancing", args, _Variation)
+    return Variation(wire.safe_variance_margin, wire.safe_variance_sensitivity)
+
+
+def _converted(plugin: str, args: Args, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(args, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{plugin}: {error}") from None

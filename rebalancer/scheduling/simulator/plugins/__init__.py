@@ -1,0 +1,1 @@
+"""kube-scheduler's plugins, one module each: which nodes each refuses, and how it scores the rest."""

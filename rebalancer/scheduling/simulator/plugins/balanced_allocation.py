@@ -1,0 +1,69 @@
+"""NodeResourcesBalancedAllocation: nodes whose shares of cpu and memory are even.
+
+Source: the Kubernetes documentation, scheduling plugins.  Up to 1.35 the score is 100 less the standard deviation of
+the shares in percent, with the pod; since 1.36 (kubernetes/kubernetes#135573) it goes by how much the pod changes that.
+Since 1.33 (#130260) it sits out for pods that request none of the resources.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
+from rebalancer.scheduling.simulator.shapes import Shapes, picked
+from rebalancer.scheduling.simulator.state import State
+
+_SITS_OUT = 33
+_BY_CHANGE = 36
+_HALF = 50
+_TWO = 2
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+
+
+class NodeResourcesBalancedAllocation:
+    """Scores nodes by how even their shares are."""
+
+    name = "NodeResourcesBalancedAllocation"
+
+    def __init__(self, state: State, minor: int, weights: Mapping[str, int] = EVEN) -> None:
+        self._state = state
+        self._minor = minor
+        self._resources = tuple(weights)
+        self._scores = Shapes(state, self._score)
+
+    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+        """Return how even the shares are with the pod, or how much evener they become."""
+        if self._minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
+            return None
+        return self._scores.of(pod, nodes)
+
+    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        names = [name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name)]
+        after = self._evenness(names, pod.spec.requests, nodes)
+        if self._minor < _BY_CHANGE:
+            return after
+        before = self._evenness(names, {}, nodes)
+        return [_HALF + (_HALF + late - early) // _TWO for late, early in zip(after, before, strict=True)]
+
+    def _evenness(self, names: Sequence[str], more: Resources, nodes: Sequence[int]) -> list[int]:
+        """Return 100 less the standard deviation of the shares in percent, node by node.
+
+        In floating point, as the scheduler does; a resource that a node does not offer does not count there.
+        """
+        columns = [self._shares(name, more.get(name, 0), nodes) for name in names]
+        return [_evenness([share for share in shares if share >= 0]) for shares in zip(*columns, strict=True)]
+
+    def _shares(self, name: str, more: int, nodes: Sequence[int]) -> list[float]:
+        offered, taken = (picked(column, nodes) for column in self._state.room(name))
+        return [min((t + more) / o, 1.0) if o else -1.0 for t, o in zip(taken, offered, strict=True)]
+
+
+def _evenness(shares: Sequence[float]) -> int:
+    if len(shares) == _TWO:
+        return int((1 - abs((shares[0] - shares[1]) / _TWO)) * WHOLE)
+    if len(shares) < _TWO:
+        return WHOLE
+    mean = sum(shares) / len(shares)
+    return int((1 - sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))) * WHOLE)

@@ -1,0 +1,151 @@
+"""InterPodAffinity: pods that must or should be near others, or away from them, and others that want the same of them.
+
+Source: the Kubernetes documentation, Assigning Pods to Nodes (inter-pod affinity and anti-affinity); scheduling
+profiles (weight 2; `hardPodAffinityWeight` 1; `ignorePreferredTermsOfExistingPods`).  A terminating pod counts until it
+is gone.  The first pod of a group that must be near itself may go anywhere with the labels.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.rules import Rule, Strength, Term, terms_of
+from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.tally import Condition, Matcher
+
+AFFINITY = ("node(s) didn't match pod affinity rules",)
+ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
+EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
+
+#: By topology key, an amount by value of it.
+_ByKey = Mapping[str, Mapping[str, int]]
+
+
+class InterPodAffinity:
+    """Refuses and scores nodes by the pods that run there.
+
+    Args:
+        state: the cluster.
+        hard_weight: what a required affinity of a running pod counts for the pods it selects.
+        ignore_running: whether preferences of running pods play no part for pods that have none.
+    """
+
+    name = "InterPodAffinity"
+
+    def __init__(self, state: State, hard_weight: int = 1, ignore_running: bool = False) -> None:
+        self._state = state
+        self._hard_weight = hard_weight
+        self._ignore_running = ignore_running
+
+    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+        """Return the nodes that a required term of the pod, or of a running one, rules out."""
+        selecting = self._selecting(pod)
+        terms = self._terms(pod)
+        required = [term for term in terms if term.strength is Strength.ATTRACTS]
+        apart = [self._domains(Matcher((each.condition,)), [each.topology_key]) for each in terms if _repels(each)]
+        existing = _summed((rule, 1) for rule in selecting if _repels(rule.term))
+        if not (required or apart or existing):
+            return NO_REFUSALS
+        found: dict[int, tuple[str, ...]] = {}
+        found.update(self._in_domains(existing, nodes, EXISTING))
+        for each in apart:
+            found.update(self._in_domains(each, nodes, ANTI_AFFINITY))
+        found.update(self._out_of_reach(pod, required, nodes))
+        return found
+
+    def _out_of_reach(self, pod: Pod, required: Sequence[Term], nodes: Sequence[int]) -> Refusals:
+        """Return the nodes away from the pods that the pod must be near; pods count that meet all its terms."""
+        if not required:
+            return NO_REFUSALS
+        keys = [term.topology_key for term in required]
+        matcher = Matcher(tuple(term.condition for term in required))
+        near = self._domains(matcher, keys)
+        first = not any(near.values()) and self._takes(matcher, pod)
+        values = [(self._state.values(key), near.get(key, {})) for key in keys]
+        return {
+            index: AFFINITY
+            for index in nodes
+            if not all((value := at[index]) is not None and (first or count.get(value, 0) > 0) for at, count in values)
+        }
+
+    def _in_domains(self, counts: _ByKey, nodes: Sequence[int], reason: tuple[str, ...]) -> Refusals:
+        found = {}
+        for key, by_value in counts.items():
+            bad = {value for value, count in by_value.items() if count > 0}
+            if bad:
+                values = self._state.values(key)
+                found.update({index: reason for index in nodes if values[index] in bad})
+        return found
+
+    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+        """Return how well the preferences of the pod, and of the running ones for it, are met."""
+        terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
+        if self._ignore_running and not terms:
+            return None
+        totals = _summed((rule, self._weight(rule.term)) for rule in self._selecting(pod))
+        for term in terms:
+            for key, by_value in self._domains(Matcher((term.condition,)), [term.topology_key]).items():
+                for value, count in by_value.items():
+                    totals[key][value] += term.weight * count
+        return self._normalized(totals, nodes) if totals else None
+
+    def _normalized(self, totals: _ByKey, nodes: Sequence[int]) -> list[int]:
+        raw = [0] * len(nodes)
+        for key, by_value in totals.items():
+            values = self._state.values(key)
+            raw = [score + by_value.get(values[index] or "", 0) for score, index in zip(raw, nodes, strict=True)]
+        least = min(raw)
+        reach = max(raw) - least
+        if not reach:
+            return [0] * len(nodes)
+        return [int(WHOLE * (float(score - least) / float(reach))) for score in raw]
+
+    def _weight(self, term: Term) -> int:
+        return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
+
+    def _domains(self, matcher: Matcher, keys: Iterable[str]) -> _ByKey:
+        """Return how many pods that match are in each domain of each key."""
+        tally = self._state.tallies.tally(matcher)
+        found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for key in keys:
+            values, counts = self._state.values(key), defaultdict[str, int](int)
+            for index, count in tally.nodes.items():
+                value = values[index]
+                if value is not None and count:
+                    counts[value] += count
+            if counts:
+                found[key] = counts
+        return found
+
+    def _takes(self, matcher: Matcher, pod: Pod) -> bool:
+        return matcher.takes(pod.namespace, (self._state.namespaces or {}).get(pod.namespace, {}), pod.labels)
+
+    def _terms(self, pod: Pod) -> list[Term]:
+        terms = terms_of(pod.spec, pod.namespace)
+        self._check(term.condition for term in terms)
+        return terms
+
+    def _selecting(self, pod: Pod) -> list[Rule]:
+        self._check(self._state.rules.conditions_on_namespaces)
+        return self._state.rules.selecting(pod)
+
+    def _check(self, conditions: Iterable[Condition]) -> None:
+        if self._state.namespaces is None and any(each.namespace_selector for each in conditions):
+            raise UnknownPlacementError("a namespaceSelector was not answered, since namespaces were not read")
+
+
+def _repels(term: Term) -> bool:
+    return term.strength is Strength.REPELS
+
+
+def _summed(weighted: Iterable[tuple[Rule, int]]) -> defaultdict[str, defaultdict[str, int]]:
+    """Return what rules with their weights come to, by topology key and value."""
+    totals: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for rule, weight in weighted:
+        if weight:
+            for value, count in rule.domains.items():
+                if count:
+                    totals[rule.term.topology_key][value] += weight * count
+    return totals

@@ -1,0 +1,174 @@
+"""PodTopologySpread: no domain may, or should, have many more of the selected pods than another.
+
+Source: the Kubernetes documentation, Pod Topology Spread Constraints.  Terminating pods do not count.  A hard
+constraint looks at the nodes that have all the keys of the pod's hard constraints; a soft one scores by the pods in the
+domain, times the logarithm of the number of domains plus two, and is turned round at the end.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from math import log
+from typing import NamedTuple
+
+from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
+from rebalancer.scheduling.simulator.constraints import (
+    PREFERRED,
+    REQUIRED,
+    SYSTEM_DEFAULTS,
+    Admission,
+    Constraint,
+    Constraints,
+)
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.state import HOSTNAME, State
+
+SKEWED = ("node(s) didn't match pod topology spread constraints",)
+NO_LABEL = ("node(s) didn't match pod topology spread constraints (missing required label)",)
+_ENDLESS = 2**31
+
+
+class _Pile(NamedTuple):
+    """What one soft constraint counts against nodes.
+
+    Attributes:
+        allowance: what its `maxSkew` adds.
+        weight: of each pod.
+        values: the domain of each node, by index; None without the label.
+        counts: pods by domain.
+        hosts: pods by node, of a constraint over hosts.
+    """
+
+    allowance: int
+    weight: float
+    values: Sequence[str | None]
+    counts: Mapping[str, int]
+    hosts: Mapping[int, int]
+
+
+class PodTopologySpread:
+    """Refuses and scores nodes by how evenly pods are spread.
+
+    Args:
+        state: the cluster.
+        defaults: constraints of the profile; None for those of the system.
+    """
+
+    name = "PodTopologySpread"
+
+    def __init__(self, state: State, defaults: Sequence[SpreadConstraint] | None = None) -> None:
+        self._state = state
+        self._by_system = defaults is None
+        self._constraints = Constraints(state, SYSTEM_DEFAULTS if defaults is None else defaults)
+        self._admission = Admission(state)
+
+    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+        """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
+        constraints = self._constraints.of(pod, REQUIRED)
+        if not constraints:
+            return NO_REFUSALS
+        labelled = self._labelled(constraints, range(len(self._state.nodes)))
+        found: dict[int, tuple[str, ...]] = {}
+        for constraint in reversed(constraints):
+            found.update(self._refused(pod, constraint, labelled, nodes))
+        return found
+
+    def _refused(
+        self, pod: Pod, constraint: Constraint, labelled: Collection[int], nodes: Sequence[int]
+    ) -> dict[int, tuple[str, ...]]:
+        values, counts = self._state.values(constraint.topology_key), self._counts(pod, constraint, labelled)
+        least = min(counts.values(), default=_ENDLESS) if len(counts) >= constraint.min_domains else 0
+        most = constraint.max_skew + least - self._takes(constraint, pod)
+        refused: dict[int, tuple[str, ...]] = {
+            index: SKEWED for index in nodes if counts.get(values[index] or "", 0) > most
+        }
+        return refused | {index: NO_LABEL for index in nodes if values[index] is None}
+
+    def _counts(self, pod: Pod, constraint: Constraint, among: Collection[int]) -> Mapping[str, int]:
+        """Return the pods in each domain that the constraint counts."""
+        admitted = self._admission.nodes(pod, constraint)
+        counted = set(among) if admitted is None else admitted.intersection(among)
+        values = self._state.values(constraint.topology_key)
+        counts = {value: 0 for index in counted if (value := values[index]) is not None}
+        for index, count in self._state.tallies.tally(constraint.matcher).nodes.items():
+            if index in counted:
+                counts[values[index] or ""] += count
+        return counts
+
+    def _takes(self, constraint: Constraint, pod: Pod) -> bool:
+        return constraint.matcher.takes(pod.namespace, {}, pod.labels)
+
+    def _labelled(self, constraints: Sequence[Constraint], nodes: Collection[int]) -> Sequence[int]:
+        """Return the nodes that have all topology labels."""
+        kept = list(nodes)
+        for constraint in constraints:
+            values = self._state.values(constraint.topology_key)
+            kept = [index for index in kept if values[index] is not None]
+        return kept
+
+    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+        """Return 100 for the nodes in domains with the fewest pods; None without soft constraints."""
+        constraints = self._constraints.of(pod, PREFERRED)
+        if not constraints:
+            return None
+        all_labels = bool(pod.spec.spread) or not self._by_system
+        scored = self._labelled(constraints, nodes) if all_labels else nodes
+        raw = self._raw(pod, constraints, scored, all_labels=all_labels)
+        by_node = dict(zip(scored, _turned_round(raw), strict=True)) if len(scored) < len(nodes) else None
+        return _turned_round(raw) if by_node is None else [by_node.get(index, 0) for index in nodes]
+
+    def _raw(
+        self, pod: Pod, constraints: Sequence[Constraint], scored: Sequence[int], *, all_labels: bool
+    ) -> list[int]:
+        """Return the weighted counts; nodes of one kind and with as many pods on them score alike."""
+        piles = [self._pile(pod, each, scored, all_labels=all_labels) for each in constraints]
+        crowded = set().union(*(pile.hosts for pile in piles))
+        kinds = [self._state.kinds[index] for index in scored]
+        empty = [pile._replace(hosts={}) for pile in piles]
+        by_kind = {kind: _weighed(empty, index) for kind, index in dict(zip(kinds, scored, strict=True)).items()}
+        found = [by_kind[kind] for kind in kinds]
+        for index in crowded:
+            place = bisect_left(scored, index)
+            if place < len(scored) and scored[place] == index:
+                found[place] = _weighed(piles, index)
+        return found
+
+    def _pile(self, pod: Pod, constraint: Constraint, scored: Sequence[int], *, all_labels: bool) -> _Pile:
+        values = self._state.values(constraint.topology_key)
+        if constraint.topology_key == HOSTNAME:
+            hosts = self._state.tallies.tally(constraint.matcher).nodes
+            return _Pile(constraint.max_skew - 1, log(len(scored) + 2), values, {}, hosts)
+        domains = {values[index] or "" for index in scored}
+        everywhere = range(len(self._state.nodes))
+        among = self._labelled(self._constraints.of(pod, PREFERRED), everywhere) if all_labels else everywhere
+        counts = self._tallied(pod, constraint, among)
+        return _Pile(constraint.max_skew - 1, log(len(domains) + 2), values, counts, {})
+
+    def _tallied(self, pod: Pod, constraint: Constraint, among: Collection[int]) -> Mapping[str, int]:
+        """Return the pods in each domain that has some."""
+        admitted = self._admission.nodes(pod, constraint)
+        labelled = among if isinstance(among, range) else set(among)
+        values, counts = self._state.values(constraint.topology_key), defaultdict[str, int](int)
+        for index, count in self._state.tallies.tally(constraint.matcher).nodes.items():
+            if index in labelled and (admitted is None or index in admitted):
+                counts[values[index] or ""] += count
+        return counts
+
+
+def _weighed(piles: Sequence[_Pile], index: int) -> int:
+    total = 0.0
+    for pile in piles:
+        value = pile.values[index]
+        if value is not None:
+            count = pile.hosts.get(index, 0) or pile.counts.get(value, 0)
+            total += count * pile.weight + float(pile.allowance)
+    return rounded(total)
+
+
+def _turned_round(raw: Sequence[int]) -> list[int]:
+    most, least = max(raw, default=0), min(raw, default=0)
+    if most == 0:
+        return [WHOLE] * len(raw)
+    points = {value: WHOLE * (most + least - value) // most for value in set(raw)}
+    return [points[value] for value in raw]

@@ -1,0 +1,68 @@
+"""TaintToleration: hard taints refuse, soft ones (PreferNoSchedule) count against a node.
+
+Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles (weight 3).  The score of a node is
+turned round: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the
+taint.
+"""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
+from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
+from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.state import State
+
+_TAINT_NOT_NAMED = 35
+
+
+class TaintToleration:
+    """Refuses nodes with hard taints, and scores by soft ones."""
+
+    name = "TaintToleration"
+
+    def __init__(self, state: State, minor: int) -> None:
+        self._state = state
+        self._names_taint = minor < _TAINT_NOT_NAMED
+        self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
+        self._counts: dict[tuple[Toleration, ...], list[int]] = {}
+        self._soft = {
+            kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
+        }
+
+    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
+        """Return the nodes with a hard taint that the pod does not tolerate."""
+        found: dict[int, tuple[str, ...]] = {}
+        for index in self._hard:
+            taint = untolerated(pod.spec.tolerations, self._state.nodes[index].taints)
+            if taint:
+                named = f" {{{taint.key}: {taint.value}}}" if self._names_taint else "(s)"
+                found[index] = (f"node(s) had untolerated taint{named}",)
+        return found
+
+    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        """Return 100 for nodes without untolerated soft taints, less for others."""
+        if not self._soft:
+            return [WHOLE] * len(nodes)
+        known = self._counts.get(pod.spec.tolerations)
+        if known is None:
+            known = self._counts[pod.spec.tolerations] = self._count(pod.spec)
+        return normalized(known if len(nodes) == len(known) else [known[index] for index in nodes], reverse=True)
+
+    def _count(self, spec: PodSpec) -> list[int]:
+        kinds, by_kind = self._state.kinds, dict[int, int]()
+        for kind, node in zip(kinds, self._state.nodes, strict=True):
+            if kind not in by_kind:
+                by_kind[kind] = soft_taints(spec, node) if kind in self._soft else 0
+        return [by_kind[kind] for kind in kinds]
+
+
+def soft_taints(spec: PodSpec, node: Node) -> int:
+    """Return how many soft taints of a node are not tolerated; only tolerations of that effect, or of any, count."""
+    held = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
+    return sum(_is_soft(taint) and not any(each.tolerates(taint) for each in held) for taint in node.taints)
+
+
+def _is_soft(taint: Taint) -> bool:
+    return taint.effect == PREFER_NO_SCHEDULE

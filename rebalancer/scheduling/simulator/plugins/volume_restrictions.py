@@ -1,0 +1,53 @@
+"""VolumeRestrictions: a claim for one pod goes to one pod, and some disks to one pod a node.
+
+Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.
+"""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.placement import Disk
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.storage import READ_WRITE_ONCE_POD
+from rebalancer.scheduling.simulator.claims import Claims, names
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.state import State
+
+TAKEN = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
+)
+NO_DISK = ("node(s) had no available disk",)
+
+
+class VolumeRestrictions:
+    """Refuses nodes where a disk is in use, and all nodes where a claim for one pod is."""
+
+    name = "VolumeRestrictions"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._claims = Claims(state.companions)
+
+    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+        """Return where a claim or a disk of the pod is another's."""
+        found: dict[int, tuple[str, ...]] = {}
+        if names(pod) and self._taken(pod):
+            found.update(dict.fromkeys(nodes, TAKEN))
+        if pod.spec.placement.disks:
+            found.update({index: NO_DISK for index in nodes if self._in_use(pod.spec.placement.disks, index)})
+        return found or NO_REFUSALS
+
+    def _taken(self, pod: Pod) -> bool:
+        sorted_out = self._claims.of(pod)
+        claims = [*(claim for claim, _ in sorted_out.bound), *sorted_out.waiting]
+        alone = [claim.name for claim in claims if READ_WRITE_ONCE_POD in claim.access_modes]
+        return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
+
+    def _in_use(self, wanted: Sequence[Disk], index: int) -> bool:
+        used = [disk for pod in self._state.residents[index].values() for disk in pod.spec.placement.disks]
+        return any(conflict(one, other) for one in wanted for other in used)
+
+
+def conflict(one: Disk, other: Disk) -> bool:
+    """Tell whether two pods on a node cannot both have these."""
+    shared = one.shareable and one.read_only and other.read_only
+    return one.kind == other.kind and bool(one.names & other.names) and not shared

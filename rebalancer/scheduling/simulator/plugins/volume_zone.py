@@ -1,0 +1,50 @@
+"""VolumeZone: a pod goes to the zone and region that its volumes are labelled with.
+
+Source: the Kubernetes documentation, well-known labels (topology.kubernetes.io/zone on PersistentVolumes).  A node
+without any such label takes all; several zones of one volume are joined by two underscores.
+"""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.storage import Volume
+from rebalancer.scheduling.simulator.claims import Claims, names
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.state import State
+
+REASON = ("node(s) had no available volume zone",)
+_NEWER = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+_LABELS = (*_NEWER, *_NEWER.values())
+
+
+class VolumeZone:
+    """Refuses nodes in other zones than the pod's volumes."""
+
+    name = "VolumeZone"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._claims = Claims(state.companions)
+
+    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+        """Return the nodes in other zones or regions."""
+        if not names(pod):
+            return NO_REFUSALS
+        asked = [label for _, volume in self._claims.of(pod).bound if volume for label in _zones(volume)]
+        if not asked:
+            return NO_REFUSALS
+        return {index: REASON for index in nodes if not _is_in(self._state.nodes[index], asked)}
+
+
+def _zones(volume: Volume) -> list[tuple[str, set[str]]]:
+    return [(key, set(volume.labels[key].split("__"))) for key in _LABELS if key in volume.labels]
+
+
+def _is_in(node: Node, asked: Sequence[tuple[str, set[str]]]) -> bool:
+    if not any(key in node.labels for key in _LABELS):
+        return True
+    return all(node.labels.get(key, node.labels.get(_NEWER.get(key, key))) in values for key, values in asked)

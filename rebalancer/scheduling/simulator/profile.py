@@ -1,0 +1,124 @@
+"""A profile of the scheduler at work: which plugins refuse nodes, and which score them with which weights."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rebalancer.scheduling.simulator import plugin_arguments as arguments
+from rebalancer.scheduling.simulator.configuration import (
+    DEFAULT_PLUGINS,
+    Configuration,
+    ProfileConfig,
+    enabled,
+    unknown_plugins,
+)
+from rebalancer.scheduling.simulator.loads import Loads
+from rebalancer.scheduling.simulator.plugin import Filter, Score
+from rebalancer.scheduling.simulator.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from rebalancer.scheduling.simulator.plugins.image_locality import ImageLocality
+from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
+from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import LoadVariationRiskBalancing
+from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
+from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
+from rebalancer.scheduling.simulator.plugins.node_unschedulable import NodeUnschedulable
+from rebalancer.scheduling.simulator.plugins.node_volume_limits import NodeVolumeLimits
+from rebalancer.scheduling.simulator.plugins.pod_capacity_of_node import PodCapacityOfNode
+from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
+from rebalancer.scheduling.simulator.plugins.taint_toleration import TaintToleration
+from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
+from rebalancer.scheduling.simulator.plugins.volume_binding import VolumeBinding
+from rebalancer.scheduling.simulator.plugins.volume_restrictions import VolumeRestrictions
+from rebalancer.scheduling.simulator.plugins.volume_zone import VolumeZone
+from rebalancer.scheduling.simulator.state import State
+
+NEWEST_MINOR = 36
+
+#: Filters whose answer goes by the pod's spec and the node alone.
+_STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile at work on one cluster.
+
+    Attributes:
+        still: filters whose answer goes by the pod's spec and the node alone, in order.
+        moving: the other filters, in order.
+        scores: plugins that score, with their weights.
+        percentage: of nodes to score; 0 lets the scheduler choose by the number of nodes.
+        unknown: why nothing is known of what it does; empty as a rule.
+    """
+
+    still: Sequence[Filter]
+    moving: Sequence[Filter]
+    scores: Sequence[tuple[Score, int]]
+    percentage: int = 0
+    unknown: str = ""
+
+
+def profiles(
+    state: State, configuration: Configuration | None = None, minor: int = NEWEST_MINOR, loads: Loads = None
+) -> dict[str, Profile]:
+    """Return the profiles by name of the scheduler.
+
+    Args:
+        state: the cluster.
+        configuration: None for the default profile alone.
+        minor: the cluster's version, 1.`minor`.
+        loads: real usage, for plugins that go by it.
+
+    Raises:
+        ConfigurationError: a plugin's arguments cannot be read.
+    """
+    wanted = configuration or Configuration()
+    extended = any(each.filter_verb or each.prioritize_verb for each in wanted.extenders)
+    unknown = "an extender of the scheduler has a say" if extended else ""
+    return {
+        each.scheduler_name: _profile(state, each, minor, loads, wanted.percentage_of_nodes_to_score or 0, unknown)
+        for each in wanted.profiles
+    }
+
+
+def _profile(state: State, config: ProfileConfig, minor: int, loads: Loads, percentage: int, unknown: str) -> Profile:
+    makers = _makers(state, config, minor, loads)
+    strange = unknown_plugins(config, (*makers, *DEFAULT_PLUGINS))
+    filters, weights = enabled(config, "filter"), enabled(config, "score")
+    made = {name: make() for name, make in makers.items() if name in filters or name in weights}
+    refusing = {name: each for name, each in made.items() if name in filters and isinstance(each, Filter)}
+    return Profile(
+        still=[each for name, each in refusing.items() if name in _STILL],
+        moving=[each for name, each in refusing.items() if name not in _STILL],
+        scores=[(each, weights[name]) for name, each in made.items() if name in weights and isinstance(each, Score)],
+        percentage=percentage if config.percentage_of_nodes_to_score is None else config.percentage_of_nodes_to_score,
+        unknown=f"nothing is known of the scheduler's plugin {strange[0]}" if strange else unknown,
+    )
+
+
+def _makers(
+    state: State, config: ProfileConfig, minor: int, loads: Loads
+) -> Mapping[str, Callable[[], Filter | Score]]:
+    """Return what makes each plugin, in the order in which the scheduler asks them."""
+    return {
+        "NodeUnschedulable": lambda: NodeUnschedulable(state),
+        "TaintToleration": lambda: TaintToleration(state, minor),
+        "NodeAffinity": lambda: NodeAffinity(state, *arguments.node_affinity(config.args("NodeAffinity"))),
+        "NodePorts": lambda: NodePorts(state),
+        "NodeResourcesFit": lambda: NodeResourcesFit(state, *arguments.fit(config.args("NodeResourcesFit"))),
+        "VolumeRestrictions": lambda: VolumeRestrictions(state),
+        "NodeVolumeLimits": lambda: NodeVolumeLimits(state),
+        "VolumeBinding": lambda: VolumeBinding(state),
+        "VolumeZone": lambda: VolumeZone(state),
+        "PodTopologySpread": lambda: PodTopologySpread(state, arguments.spread(config.args("PodTopologySpread"))),
+        "InterPodAffinity": lambda: InterPodAffinity(state, *arguments.pods(config.args("InterPodAffinity"))),
+        "NodeResourcesBalancedAllocation": lambda: NodeResourcesBalancedAllocation(
+            state, minor, arguments.balance(config.args("NodeResourcesBalancedAllocation"))
+        ),
+        "ImageLocality": lambda: ImageLocality(state),
+        "TargetLoadPacking": lambda: TargetLoadPacking(
+            state, loads, arguments.packing(config.args("TargetLoadPacking"))
+        ),
+        "LoadVariationRiskBalancing": lambda: LoadVariationRiskBalancing(
+            state, loads, arguments.variation(config.args("LoadVariationRiskBalancing"))
+        ),
+        "PodCapacityOfNode": lambda: PodCapacityOfNode(state),
+    }

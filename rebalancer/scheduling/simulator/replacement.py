@@ -1,0 +1,145 @@
+"""What a controller makes in place of a pod that goes, and when.
+
+Sources: the Kubernetes documentation (ReplicaSet, Deployment, StatefulSet, Jobs with `podReplacementPolicy`).  A
+ReplicaSet, and so a Deployment, makes the replacement while the old pod still terminates, whose requests, ports and
+affinity count until it is gone; only spreading does not count it.  A StatefulSet makes it afterwards, with the same
+name and claims, and so does a Job that replaces failed pods only.  The template is the owner's: resources that were
+changed in place and labels that the binding added are not the replacement's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+
+from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
+from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+
+STATEFUL_SET = "StatefulSet"
+
+
+class Moment(Enum):
+    """When the replacement is made."""
+
+    AT_ONCE = "while the old pod terminates"
+    AFTERWARDS = "when the old pod is gone"
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """What an owner makes its pods from.
+
+    Attributes:
+        labels: of the pods.
+        spec: theirs.
+        claims: claims that the template names itself, for all pods.
+        changing: whether a rollout is under way, so that nobody knows which template counts.
+        only_failed: whether a Job waits until a pod has ended.
+    """
+
+    labels: Labels
+    spec: PodSpec
+    claims: tuple[str, ...] = ()
+    changing: bool = False
+    only_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The pod that comes, or why nobody knows which."""
+
+    pod: Pod | None = None
+    moment: Moment = Moment.AT_ONCE
+    unknown: str = ""
+
+
+#: By kind and uid of the owner.
+Templates = Mapping[tuple[str, str], Template]
+
+
+def replacement(pod: Pod, templates: Templates) -> Replacement:
+    """Return what comes in place of a pod.
+
+    Args:
+        pod: the pod that goes.
+        templates: of the owners that were read.
+    """
+    owner = next((each for each in pod.owners if each.controller), None)
+    if owner is None:
+        return Replacement(unknown=f"nothing replaces {pod}, which no controller looks after")
+    template = templates.get((owner.kind, owner.uid))
+    if template is None:
+        return Replacement(unknown=f"{owner.kind} {owner.name} was not read")
+    if template.changing:
+        return Replacement(unknown=f"{owner.kind} {owner.name} is being rolled out")
+    keeps = owner.kind == STATEFUL_SET
+    late = keeps or (owner.kind == "Job" and template.only_failed)
+    return Replacement(_made(pod, template, keeps=keeps), Moment.AFTERWARDS if late else Moment.AT_ONCE)
+
+
+def _made(pod: Pod, template: Template, *, keeps: bool) -> Pod:
+    labels = {**template.labels, **(_identity(pod) if keeps else {})}
+    return Pod(
+        namespace=pod.namespace,
+        name=pod.name if keeps else f"{pod.name}'s replacement",
+        labels=labels,
+        owners=pod.owners,
+        spec=merged(template.spec, labels),
+        claims=pod.claims if keeps else template.claims,
+        own_claims=pod.own_claims if keeps else (),
+    )
+
+
+def _identity(pod: Pod) -> dict[str, str]:
+    """Return the labels by which a StatefulSet tells its pods apart."""
+    keys = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "controller-revision-hash")
+    return {key: pod.labels[key] for key in keys if key in pod.labels}
+
+
+def merged(spec: PodSpec, labels: Labels) -> PodSpec:
+    """Return a template's spec as the API server makes it a pod's: `matchLabelKeys` become part of the selectors.
+
+    Since Kubernetes 1.29 (pod affinity) and 1.34 (spreading); before that the scheduler reads them so.
+    """
+    placement = spec.placement
+    weighted = (*placement.preferred_affinity, *placement.preferred_anti_affinity)
+    terms = (*spec.anti_affinity, *placement.affinity, *(each.term for each in weighted))
+    if not any(each.match_label_keys for each in spec.spread) and not any(map(_has_keys, terms)):
+        return spec  # shared by all replicas, and so worth keeping
+    return msgspec.structs.replace(
+        spec,
+        anti_affinity=tuple(_term(each, labels) for each in spec.anti_affinity),
+        spread=tuple(_constraint(each, labels) for each in spec.spread),
+        placement=msgspec.structs.replace(
+            placement,
+            affinity=tuple(_term(each, labels) for each in placement.affinity),
+            preferred_affinity=tuple(_weighted(each, labels) for each in placement.preferred_affinity),
+            preferred_anti_affinity=tuple(_weighted(each, labels) for each in placement.preferred_anti_affinity),
+        ),
+    )
+
+
+def _has_keys(term: PodAffinityTerm) -> bool:
+    return bool(term.match_label_keys or term.mismatch_label_keys)
+
+
+def _weighted(weighted: WeightedPodTerm, labels: Labels) -> WeightedPodTerm:
+    return WeightedPodTerm(weighted.weight, _term(weighted.term, labels))
+
+
+def _term(term: PodAffinityTerm, labels: Labels) -> PodAffinityTerm:
+    keys = [("In", key) for key in term.match_label_keys] + [("NotIn", key) for key in term.mismatch_label_keys]
+    return msgspec.structs.replace(term, selector=_with(term.selector, keys, labels))
+
+
+def _constraint(constraint: SpreadConstraint, labels: Labels) -> SpreadConstraint:
+    keys = [("In", key) for key in constraint.match_label_keys]
+    return msgspec.structs.replace(constraint, selector=_with(constraint.selector, keys, labels))
+
+
+def _with(selector: LabelSelector | None, keys: list[tuple[str, str]], labels: Labels) -> LabelSelector | None:
+    if selector is None or not keys:
+        return selector
+    extra = [Requirement(key, operator, (labels[key],)) for operator, key in keys if key in labels]
+    return LabelSelector(tuple(sorted({*selector.requirements, *extra})))

@@ -1,0 +1,144 @@
+"""The pod affinity of the pods that run: how often each term stands in each topology domain, and whom it selects."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from enum import Enum
+
+import msgspec
+
+from rebalancer.cluster.placement import PodAffinityTerm
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.selectors import Labels, LabelSelector
+from rebalancer.scheduling.simulator.tally import Condition
+
+
+class Strength(Enum):
+    """What a term does to the pods that it selects."""
+
+    REPELS = "required anti-affinity"
+    ATTRACTS = "required affinity"
+    PREFERS = "preferred, for or against"
+
+
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """A term as it stands in a pod of some namespace; replicas have equal ones.
+
+    Attributes:
+        weight: of a preferred term, negative against; 1 of a required one.
+    """
+
+    strength: Strength
+    topology_key: str
+    condition: Condition
+    weight: int = 1
+
+
+class Rule:
+    """A term with the number of running pods that have it, by domain."""
+
+    __slots__ = ("domains", "term")
+
+    def __init__(self, term: Term) -> None:
+        self.term = term
+        self.domains: defaultdict[str, int] = defaultdict(int)
+
+
+def condition_of(term: PodAffinityTerm, namespace: str) -> Condition:
+    """Return which pods a term in a pod of this namespace selects.
+
+    Namespaces and the selector of namespaces add up; without either it is the pod's own.  `matchLabelKeys` and
+    `mismatchLabelKeys` are in the selector since the pod was made (Kubernetes 1.29).
+    """
+    own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
+    return Condition(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
+
+
+def terms_of(spec: PodSpec, namespace: str) -> list[Term]:
+    """Return all terms of a pod's affinity and anti-affinity."""
+    placement = spec.placement
+    found = [_term(Strength.REPELS, each, namespace) for each in spec.anti_affinity]
+    found += [_term(Strength.ATTRACTS, each, namespace) for each in placement.affinity]
+    found += [_term(Strength.PREFERS, each.term, namespace, each.weight) for each in placement.preferred_affinity]
+    found += [_term(Strength.PREFERS, each.term, namespace, -each.weight) for each in placement.preferred_anti_affinity]
+    return found
+
+
+def _term(strength: Strength, term: PodAffinityTerm, namespace: str, weight: int = 1) -> Term:
+    return Term(strength, term.topology_key, condition_of(term, namespace), weight)
+
+
+class RuleBook:
+    """The rules of all running pods.
+
+    Attributes:
+        conditions_on_namespaces: those that ask for labels of namespaces.
+    """
+
+    def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
+        self._topology = topology
+        self._namespaces = namespaces
+        self._rules: dict[Term, Rule] = {}
+        self._by_label: defaultdict[tuple[str, str], list[Rule]] = defaultdict(list)
+        self._others: list[Rule] = []
+        self.conditions_on_namespaces: list[Condition] = []
+        self._of_spec: dict[tuple[int, str], tuple[PodSpec, list[Rule]]] = {}
+        self._matching: dict[tuple[str, int], tuple[int, Labels, list[Rule]]] = {}
+
+    def count(self, pod: Pod, node: int, change: int) -> None:
+        """Let a pod with its terms come to a node, or leave it."""
+        for rule in self._rules_of(pod):
+            value = self._topology[node].get(rule.term.topology_key)
+            if value is not None:
+                rule.domains[value] += change
+
+    def selecting(self, pod: Pod) -> list[Rule]:
+        """Return the rules, of any pod, that select this one."""
+        key = (pod.namespace, id(pod.labels))  # the value keeps the labels alive
+        known = self._matching.get(key)
+        if known is None or known[0] != len(self._rules):
+            known = self._matching[key] = (len(self._rules), pod.labels, self._find(pod))
+        return known[2]
+
+    def _find(self, pod: Pod) -> list[Rule]:
+        labels = self._namespaces.get(pod.namespace, {})
+        likely = [*self._others, *(rule for label in pod.labels.items() for rule in self._by_label.get(label, ()))]
+        return [rule for rule in likely if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
+
+    def _rules_of(self, pod: Pod) -> list[Rule]:
+        spec = pod.spec
+        if not (spec.anti_affinity or _has_affinity(spec)):
+            return []
+        known = self._of_spec.get((id(spec), pod.namespace))
+        if known is None:
+            rules = [self._rule(term) for term in terms_of(spec, pod.namespace)]
+            known = self._of_spec[id(spec), pod.namespace] = (spec, rules)
+        return known[1]
+
+    def _rule(self, term: Term) -> Rule:
+        rule = self._rules.get(term)
+        if rule is None:
+            rule = self._rules[term] = Rule(term)
+            self._shelve(rule)
+        return rule
+
+    def _shelve(self, rule: Rule) -> None:
+        if rule.term.condition.namespace_selector:
+            self.conditions_on_namespaces.append(rule.term.condition)
+        label = _asked_label(rule.term.condition.selector)
+        if label:
+            self._by_label[label].append(rule)
+        else:
+            self._others.append(rule)
+
+
+def _has_affinity(spec: PodSpec) -> bool:
+    placement = spec.placement
+    return bool(placement.affinity or placement.preferred_affinity or placement.preferred_anti_affinity)
+
+
+def _asked_label(selector: LabelSelector | None) -> tuple[str, str] | None:
+    """Return a label that every selected pod has, if one is plain to see."""
+    for each in selector.requirements if selector else ():
+        if each.operator == "In" and len(each.values) == 1:
+            return each.key, each.values[0]
+    return None

@@ -1,0 +1,58 @@
+"""Answers by node for pods that request the same, brought up to date only where pods came or went."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.state import State, scored_of
+
+T = TypeVar("T")
+
+
+class _Known(Generic[T]):
+    """Answers by node, and how many changes of the state they reflect."""
+
+    __slots__ = ("answers", "seen")
+
+    def __init__(self, answers: list[T], seen: int) -> None:
+        self.answers = answers
+        self.seen = seen
+
+
+class Shapes(Generic[T]):
+    """Answers of one question, which goes by the pod's requests and the node alone.
+
+    Args:
+        state: the cluster.
+        ask: answers for a pod and some nodes, in their order.
+    """
+
+    def __init__(self, state: State, ask: Callable[[Pod, Sequence[int]], list[T]]) -> None:
+        self._state = state
+        self._ask = ask
+        self._known: dict[object, _Known[T]] = {}
+
+    def by_node(self, pod: Pod) -> Sequence[T]:
+        """Return the answers for a pod, by index of the node."""
+        key = (frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items()))
+        known = self._known.get(key)
+        changes = self._state.changes
+        if known is None:
+            everywhere = range(len(self._state.nodes))
+            known = self._known[key] = _Known(self._ask(pod, everywhere), len(changes))
+        elif known.seen < len(changes):
+            changed = sorted(set(changes[known.seen :]))
+            for index, answer in zip(changed, self._ask(pod, changed), strict=True):
+                known.answers[index] = answer
+            known.seen = len(changes)
+        return known.answers
+
+    def of(self, pod: Pod, nodes: Sequence[int]) -> list[T]:
+        """Return the answers for a pod and some nodes, in their order."""
+        answers = self.by_node(pod)
+        return list(answers) if len(nodes) == len(answers) else [answers[index] for index in nodes]
+
+
+def picked(column: Sequence[int], nodes: Sequence[int]) -> Sequence[int]:
+    """Return the entries of some nodes in their order; `nodes` is sorted."""
+    return column if len(nodes) == len(column) else [column[index] for index in nodes]

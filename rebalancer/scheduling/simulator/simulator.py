@@ -1,0 +1,133 @@
+"""Where kube-scheduler would put a pod, asked of one cluster and its profiles.
+
+Source: the Kubernetes documentation, kube-scheduler and Scheduler Performance Tuning.  Not simulated, and so unknown:
+preemption, gates, dynamic resource allocation, and pods for which others have been evicted already.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from operator import add
+
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.scheduling.simulator.answer import Answer, Scores
+from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
+from rebalancer.scheduling.simulator.profile import Profile
+from rebalancer.scheduling.simulator.sampling import nodes_to_score, window_winners
+from rebalancer.scheduling.simulator.state import State
+
+
+class Simulator:
+    """Answers for one cluster, as its state is when it is asked.
+
+    Args:
+        state: the cluster.
+        profiles: by name of the scheduler.
+    """
+
+    def __init__(self, state: State, profiles: Mapping[str, Profile]) -> None:
+        self._state = state
+        self._profiles = profiles
+        self._still: dict[tuple[int, str], tuple[PodSpec, list[int], Refusals]] = {}
+
+    def ask(self, pod: Pod) -> Answer:
+        """Return where a pod would go that runs nowhere yet."""
+        unknown = self._why_unknown(pod)
+        if unknown:
+            return Answer(unknown=unknown)
+        try:
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler])
+        except UnknownPlacementError as error:
+            return Answer(unknown=str(error))
+        except PodUnschedulableError as error:
+            return Answer(reason=f"0/{len(self._state.nodes)} nodes are available: {error}.")
+
+    def _why_unknown(self, pod: Pod) -> str:
+        placement = pod.spec.placement
+        if pod.problem or pod.spec.problem:
+            return f"the pod is malformed: {pod.problem or pod.spec.problem}"
+        if placement.scheduler not in self._profiles:
+            return f"nothing is known of the scheduler {placement.scheduler!r}"
+        if self._profiles[placement.scheduler].unknown:
+            return self._profiles[placement.scheduler].unknown
+        if placement.gated:
+            return "a scheduling gate holds the pod back"
+        if pod.spec.resource_claims:
+            return "the pod claims devices"
+        rivals = (each for each in self._state.nominated if (each.spec.priority or 0) >= (pod.spec.priority or 0))
+        rival = next(rivals, None)
+        return f"{rival} waits for room that is being made for it" if rival else ""
+
+    def _decide(self, pod: Pod, profile: Profile) -> Answer:
+        nodes, refused = self._feasible(pod, profile)
+        if not nodes:
+            return Answer(reason=self._reason(refused))
+        weighted = self._weighted(pod, profile, nodes)
+        enough = nodes_to_score(profile.percentage, self._looked_at(pod))
+        sampled = len(nodes) > enough
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(weighted, len(nodes))
+        return Answer(
+            nodes=tuple([self._state.names[nodes[each]] for each in winners]),
+            feasible=len(nodes),
+            sampled=sampled,
+            scores=lambda name: self._scores(weighted, nodes, name),
+        )
+
+    def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
+        place = nodes.index(self._state.index[name])
+        return {plugin: scores[place] for plugin, scores in weighted.items()}
+
+    def _weighted(self, pod: Pod, profile: Profile, nodes: Sequence[int]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for plugin, weight in profile.scores:
+            scores = plugin.scores(pod, nodes) if weight else None
+            if scores is not None:
+                found[plugin.name] = scores if weight == 1 else [weight * score for score in scores]
+        return found
+
+    def _feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
+        key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
+        known = self._still.get(key)
+        if known is None:
+            known = self._still[key] = (pod.spec, *_filtered(pod, profile.still, *self._narrowed(pod)))
+        return _filtered(pod, profile.moving, known[1], known[2])
+
+    def _narrowed(self, pod: Pod) -> tuple[list[int], dict[int, tuple[str, ...]]]:
+        names = named_nodes(pod.spec)
+        if names is None:
+            return list(range(len(self._state.nodes))), {}
+        nodes = sorted(self._state.index[name] for name in names if name in self._state.index)
+        reason = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+        return nodes, {index: reason for index in range(len(self._state.nodes)) if index not in nodes}
+
+    def _looked_at(self, pod: Pod) -> int:
+        names = named_nodes(pod.spec)
+        return len(self._state.nodes if names is None else self._state.index.keys() & names)
+
+    def _reason(self, refused: Refusals) -> str:
+        total = len(self._state.nodes)
+        if not total:
+            return "no nodes available to schedule pods"
+        return f"0/{total} nodes are available: {_tallied(reason for each in refused.values() for reason in each)}."
+
+
+def _tallied(reasons: Iterable[str]) -> str:
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
+
+
+def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Refusals) -> tuple[list[int], Refusals]:
+    """Return the nodes that all plugins let pass, and all refusals; the first plugin that refuses a node counts."""
+    for plugin in plugins:
+        more = plugin.refusals(pod, nodes)
+        if more:
+            refused = {**more, **refused}
+            nodes = [index for index in nodes if index not in more]
+    return nodes, refused
+
+
+def _best(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
+    totals = [0] * count
+    for scores in weighted.values():
+        totals = list(map(add, totals, scores))
+    most = max(totals)
+    return [place for place, total in enumerate(totals) if total == most]

@@ -1,0 +1,166 @@
+"""The cluster as the scheduler counts it: what is taken of each node, and which pods are where.
+
+Pods come and go; whatever hangs on them is kept true at once, or brought up to date when it is asked for.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from rebalancer.cluster.companions import NOTHING_READ, Companions
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.placement import ASSUMED
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
+from rebalancer.cluster.selectors import Labels
+from rebalancer.scheduling.simulator.claims import names
+from rebalancer.scheduling.simulator.rules import RuleBook
+from rebalancer.scheduling.simulator.tally import Tallies
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class ClusterView(Protocol):
+    """What a state is built from; the cluster of a cycle, and a snapshot, offer it.
+
+    Attributes:
+        nodes: all nodes, ready or not.
+        pods: all pods, of any phase, bound or not.
+        namespaces: labels by namespace, None where they were not read.
+    """
+
+    @property
+    def nodes(self) -> Iterable[Node]: ...  # noqa: D102
+
+    @property
+    def pods(self) -> Iterable[Pod]: ...  # noqa: D102
+
+    @property
+    def namespaces(self) -> Mapping[str, Labels] | None: ...  # noqa: D102
+
+
+class State:
+    """Nodes by index, in the order of their names.
+
+    Attributes:
+        nodes: the nodes.
+        names: theirs.
+        index: by name, the index.
+        kinds: by index, a number that nodes share whose taints and labels, but for the host name, are equal.
+        offered: by resource, what can be requested of each node.
+        taken: by resource, what the pods of each node request; their number as `pods`.
+        assumed: the same of cpu and memory with what is assumed of pods that do not say.
+        residents: by index, the pods that take room, by namespace and name.
+        changes: the nodes that pods came to or left, in order; caches read on from where they were.
+        namespaces: labels by namespace, None where they were not read.
+        companions: what else was read.
+        nominated: pods that wait for room made for them.
+        claims_on: by index, how many pods there have each claim.
+        claimants: by claim, how many pods on any node have it.
+    """
+
+    def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
+        self.nodes = sorted(view.nodes, key=lambda node: node.name)
+        self.names = [node.name for node in self.nodes]
+        self.index = {name: index for index, name in enumerate(self.names)}
+        self.kinds = _kinds(self.nodes)
+        self.namespaces = view.namespaces
+        self.companions = companions
+        namespaces = dict(view.namespaces or {})
+        self.tallies = Tallies(namespaces)
+        self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
+        self._values: dict[str, list[str | None]] = {}
+        self._nothing = self._zeros()
+        self.offered = _columns(self.nodes)
+        self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
+        self.assumed: dict[str, list[int]] = {name: self._zeros() for name in ASSUMED}
+        self.residents: list[dict[tuple[str, str], Pod]] = [{} for _ in self.nodes]
+        self.changes: list[int] = []
+        self.nominated: list[Pod] = []
+        self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
+        self.claimants: Counter[tuple[str, str]] = Counter()
+        for pod in view.pods:
+            self._take_in(pod)
+
+    def _zeros(self) -> list[int]:
+        return [0] * len(self.nodes)
+
+    def _take_in(self, pod: Pod) -> None:
+        if pod.active and pod.node in self.index:
+            self.place(pod, pod.node)
+        elif pod.active and not pod.node and pod.nominated_node:
+            self.nominated.append(pod)
+
+    def room(self, name: str) -> tuple[list[int], list[int]]:
+        """Return what is offered of a resource and what is taken, by index of the node."""
+        return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
+
+    def values(self, topology_key: str) -> list[str | None]:
+        """Return the values of a label, by index of the node."""
+        if topology_key not in self._values:
+            self._values[topology_key] = [node.labels.get(topology_key) for node in self.nodes]
+        return self._values[topology_key]
+
+    def place(self, pod: Pod, name: str) -> None:
+        """Let a pod run on a node, wherever its own words say it runs."""
+        node = self.index[name]
+        self.residents[node][pod.key] = pod
+        self._count(pod, node, 1)
+
+    def remove(self, pod: Pod, name: str) -> None:
+        """Let a pod be gone from a node."""
+        node = self.index[name]
+        del self.residents[node][pod.key]
+        self._count(pod, node, -1)
+
+    def _count(self, pod: Pod, node: int, sign: int) -> None:
+        for name, amount in pod.spec.requests.items():
+            if name not in self.taken:
+                self.taken[name] = self._zeros()
+            self.taken[name][node] += sign * amount
+        self.taken[PODS][node] += sign
+        for name, amount in assumed_of(pod).items():
+            self.assumed[name][node] += sign * amount
+        group = self.tallies.group(pod.namespace, pod.labels)
+        self.tallies.count(group, node, sign, leaving=pod.terminating)
+        self.rules.count(pod, node, sign)
+        self.changes.append(node)
+        for name in names(pod):
+            _tell(self.claims_on[node], (pod.namespace, name), sign)
+            _tell(self.claimants, (pod.namespace, name), sign)
+
+
+def _tell(counter: Counter[tuple[str, str]], key: tuple[str, str], change: int) -> None:
+    counter[key] += change
+    if not counter[key]:
+        del counter[key]
+
+
+def assumed_of(pod: Pod) -> Resources:
+    """Return cpu and memory with what the scheduler assumes of a pod that does not say."""
+    requests = pod.spec.requests if pod.spec.placement.assumed is None else pod.spec.placement.assumed
+    return {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+
+
+def scored_of(pod: Pod) -> Resources:
+    """Return the same as it counts in the score of the pod itself: without what the pod requests as a whole.
+
+    Source: seen with the scheduler of 1.36, which counts that for running pods, and not for the one it places.
+    """
+    requests = pod.spec.placement.assumed_of_containers
+    return assumed_of(pod) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+
+
+def _columns(nodes: Sequence[Node]) -> dict[str, list[int]]:
+    names = {name for node in nodes for name in node.allocatable}
+    return {name: [node.allocatable.get(name, 0) for node in nodes] for name in sorted({*names, CPU, MEMORY, PODS})}
+
+
+def _kinds(nodes: Iterable[Node]) -> list[int]:
+    known: dict[object, int] = {}
+    return [known.setdefault(_signature(node), len(known)) for node in nodes]
+
+
+def _signature(node: Node) -> object:
+    labels = frozenset(label for label in node.labels.items() if label[0] != HOSTNAME)
+    return node.unschedulable, node.taints, labels, HOSTNAME in node.labels

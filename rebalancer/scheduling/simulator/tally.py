@@ -1,0 +1,157 @@
+"""Pods counted by node, kept true as pods come and go.
+
+Pods of one namespace with equal labels form a group.  A tally counts the groups that a matcher takes, so that a pod
+that comes or goes costs as much as there are tallies that count it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False):
+    """Pods of some namespaces that a selector matches.
+
+    Attributes:
+        namespaces: of these.
+        selector: None matches nothing.
+        namespace_selector: and of those namespaces whose labels match.
+    """
+
+    namespaces: frozenset[str]
+    selector: LabelSelector | None
+    namespace_selector: LabelSelector | None = None
+
+    def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
+        """Tell whether a pod of this namespace with these labels is meant."""
+        here = namespace in self.namespaces or (
+            self.namespace_selector is not None and self.namespace_selector.matches(namespace_labels)
+        )
+        return here and self.selector is not None and self.selector.matches(labels)
+
+
+class Matcher(msgspec.Struct, frozen=True, gc=False):
+    """Which pods count: those that meet all conditions.
+
+    Attributes:
+        conditions: at least one.
+        running_only: whether terminating pods are left out.
+    """
+
+    conditions: tuple[Condition, ...]
+    running_only: bool = False
+
+    def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
+        """Tell whether a pod of this namespace with these labels counts."""
+        return all(each.takes(namespace, namespace_labels, labels) for each in self.conditions)
+
+    def asked(self) -> Iterable[Requirement]:
+        """Return what every pod that counts has one of: labels with certain values."""
+        selectors = (each.selector for each in self.conditions)
+        return (each for selector in selectors if selector for each in selector.requirements if each.operator == "In")
+
+
+class Group:
+    """Pods of a namespace with equal labels.
+
+    Attributes:
+        nodes: how many are on each node, by index.
+        leaving: how many of them are terminating.
+        tallies: those that count them.
+    """
+
+    __slots__ = ("labels", "leaving", "namespace", "nodes", "tallies")
+
+    def __init__(self, namespace: str, labels: Labels) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.nodes: defaultdict[int, int] = defaultdict(int)
+        self.leaving: defaultdict[int, int] = defaultdict(int)
+        self.tallies: list[Tally] = []
+
+
+class Tally:
+    """How many pods that a matcher takes are on each node, by index.
+
+    Attributes:
+        nodes: by index of the node.
+        total: of them all.
+    """
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.nodes: defaultdict[int, int] = defaultdict(int)
+        self.total = 0
+
+    def count(self, node: int, change: int) -> None:
+        """Count so many more, or fewer, on a node."""
+        self.nodes[node] += change
+        self.total += change
+
+
+class Tallies:
+    """The pods of a cluster in their groups, and the tallies over them."""
+
+    def __init__(self, namespaces: dict[str, Labels]) -> None:
+        self._namespaces = namespaces
+        self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
+        self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
+        self._by_label: defaultdict[tuple[str, str], list[Group]] = defaultdict(list)
+        self._tallies: dict[Matcher, Tally] = {}
+
+    def group(self, namespace: str, labels: Labels) -> Group:
+        """Return the group of the pods of a namespace with these labels."""
+        known = self._known.get((namespace, id(labels)))  # replicas share one mapping, which the value keeps alive
+        if known is None:
+            known = self._known[namespace, id(labels)] = (self._find(namespace, labels), labels)
+        return known[0]
+
+    def _find(self, namespace: str, labels: Labels) -> Group:
+        key = (namespace, frozenset(labels.items()))
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(namespace, labels)
+            for label in labels.items():
+                self._by_label[label].append(group)
+            group.tallies = [each for each in self._tallies.values() if self._takes(each.matcher, group)]
+        return group
+
+    def count(self, group: Group, node: int, change: int, *, leaving: bool) -> None:
+        """Let pods of a group come to a node, or leave it."""
+        group.nodes[node] += change
+        if leaving:
+            group.leaving[node] += change
+        for tally in group.tallies:
+            if not (leaving and tally.matcher.running_only):
+                tally.count(node, change)
+
+    def tally(self, matcher: Matcher) -> Tally:
+        """Return the tally of a matcher."""
+        tally = self._tallies.get(matcher)
+        if tally is None:
+            tally = self._tallies[matcher] = Tally(matcher)
+            for group in self._worth_a_look(matcher):
+                if self._takes(matcher, group):
+                    self._take_in(tally, group)
+        return tally
+
+    def _take_in(self, tally: Tally, group: Group) -> None:
+        group.tallies.append(tally)
+        for node, count in group.nodes.items():
+            counted = count - (group.leaving[node] if tally.matcher.running_only else 0)
+            if counted:
+                tally.count(node, counted)
+
+    def _takes(self, matcher: Matcher, group: Group) -> bool:
+        return matcher.takes(group.namespace, self._namespaces.get(group.namespace, {}), group.labels)
+
+    def _worth_a_look(self, matcher: Matcher) -> Iterable[Group]:
+        """Return the groups that may match: those with a label that a selector asks for."""
+        narrowed = (
+            [group for value in set(each.values) for group in self._by_label[each.key, value]]
+            for each in matcher.asked()
+        )
+        return min(narrowed, key=len, default=list(self._groups.values()))

@@ -1,0 +1,53 @@
+"""What is served, and how: pages, health as probes see it, and the settings of TLS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+#: By the name of a check, what is wrong; empty where all is well.
+Checks = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer to a GET."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+#: Makes a page; told whether `?verbose` was asked for.
+PageOf = Callable[[bool], Page]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """How to serve TLS; names as on the command line.
+
+    Attributes:
+        cert_file: a PEM file with the certificate and its chain; empty for one that is made.
+        key_file: a PEM file with its key.
+        min_version: `VersionTLS12` or `VersionTLS13`; empty for TLS 1.2.
+        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the usual ones.
+    """
+
+    cert_file: str = ""
+    key_file: str = ""
+    min_version: str = ""
+    cipher_suites: Sequence[str] = ()
+
+
+def health_page(name: str, checks: Checks, *, verbose: bool) -> Page:
+    """Return 200 and `ok`, or 500 and every check with its outcome, in the format of the Kubernetes components.
+
+    Args:
+        name: of the whole, like `healthz`.
+        checks: what was found.
+        verbose: whether to name the checks that are well too.
+    """
+    bad = any(checks.values())
+    if not bad and not verbose:
+        return Page(200, b"ok")
+    lines = [f"[-]{check} failed: {wrong}" if wrong else f"[+]{check} ok" for check, wrong in checks.items()]
+    lines.append(f"{name} check {'failed' if bad else 'passed'}")
+    return Page(500 if bad else 200, ("\n".join(lines) + "\n").encode())

@@ -1,0 +1,129 @@
+"""The server's side of TLS: the certificate that was given, read again when it changes, or one made at the start."""
+
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from rebalancer.errors import UsageError
+from rebalancer.serving.checks import TlsSettings
+
+_LOG = logging.getLogger(__name__)
+_VALID_FOR = timedelta(days=3 * 365)
+_VERSIONS = {
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+
+
+class Identity:
+    """A context for the server, and the certificate in it.
+
+    Raises:
+        UsageError: the settings cannot be used.
+    """
+
+    def __init__(self, settings: TlsSettings) -> None:
+        if bool(settings.cert_file) != bool(settings.key_file):
+            raise UsageError("--tls-cert-file and --tls-private-key-file go together")
+        self._settings = settings
+        self.context = _context(settings)
+        self._content: tuple[bytes, ...] = ()
+        if settings.cert_file:
+            self._load()
+        else:
+            with _as_file(self_signed(datetime.now(UTC))) as path:
+                self.context.load_cert_chain(path)
+
+    def refresh(self) -> None:
+        """Load the files again if they have changed; bad ones are warned of, and the old ones stay."""
+        if not self._settings.cert_file:
+            return
+        try:
+            self._load()
+        except UsageError as error:
+            _LOG.warning("%s; the certificate of before is still served", error)
+
+    def _load(self) -> None:
+        files = (self._settings.cert_file, self._settings.key_file)
+        try:
+            content = tuple(Path(file).read_bytes() for file in files)
+            if content != self._content:
+                _context(self._settings).load_cert_chain(*files)  # a bad pair must not touch the context in use
+                self.context.load_cert_chain(*files)
+        except OSError as error:  # ssl.SSLError is one
+            raise UsageError(f"the certificate in {' and '.join(files)} cannot be used: {error}") from error
+        self._content = content
+
+
+def self_signed(now: datetime) -> bytes:
+    """Return a new key and a certificate for it as PEM, named as the descheduler names its own."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    host = f"apiserver-loopback-client@{int(now.timestamp())}"
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _VALID_FOR)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return key.private_bytes(encoding, form, serialization.NoEncryption()) + certificate.public_bytes(encoding)
+
+
+def _context(settings: TlsSettings) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if settings.min_version:
+        if settings.min_version not in _VERSIONS:
+            raise UsageError(f"--tls-min-version {settings.min_version!r}: there are {', '.join(_VERSIONS)}")
+        context.minimum_version = _VERSIONS[settings.min_version]
+    if settings.cipher_suites:
+        try:
+            context.set_ciphers(":".join(_openssl_names(settings.cipher_suites)))
+        except ssl.SSLError:
+            raise UsageError(f"--tls-cipher-suites {','.join(settings.cipher_suites)}: none of them is known") from None
+    return context
+
+
+def _openssl_names(suites: Iterable[str]) -> Iterator[str]:
+    """Yield OpenSSL's names for IANA's: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256."""
+    for suite in suites:
+        name = suite.removeprefix("TLS_").replace("_WITH_", "_").replace("AES_", "AES").replace("_", "-")
+        yield name.removesuffix("-SHA256") if "CHACHA20" in name else name
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """Give content a path for as long as it takes to read it: OpenSSL takes nothing else.
+
+    Without touching a disk where the system can: a container's root is often read-only.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate")
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name

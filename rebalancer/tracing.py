@@ -1,0 +1,71 @@
+"""Spans over OTLP; comes with the extra `otel`, and is imported only where traces are asked for."""
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+
+from rebalancer import __version__
+
+_TRACER = "sigs.k8s.io/descheduler"
+#: For what is not delivered when the program ends (the descheduler's).
+_FLUSH_MILLISECONDS = 3000
+_SECONDS = 5
+
+
+class OpenTelemetry:
+    """Sends spans to a collector, in batches and beside the run.
+
+    Args:
+        endpoint: host:port of an OTLP collector that takes gRPC; empty for what the variables say.
+        ca_file: a PEM file with the authorities that the collector's certificate may be from; empty for no TLS.
+        service: the name of the service.
+        namespace: of the service; may be empty.
+        sample_rate: the share of cycles that are traced.
+
+    Raises:
+        ImportError: the package for the protocol is not installed.
+        OSError: the file cannot be read.
+        ValueError: an address or a variable cannot be used.
+    """
+
+    def __init__(self, *, endpoint: str, ca_file: str, service: str, namespace: str, sample_rate: float) -> None:
+        about = {"service.name": service, "service.version": __version__}
+        about |= {"service.namespace": namespace} if namespace else {}
+        self._provider = TracerProvider(
+            resource=Resource.create(about),
+            sampler=ParentBased(TraceIdRatioBased(min(1.0, max(0.0, sample_rate)))),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(_exporter(endpoint, ca_file)))
+        self._tracer = self._provider.get_tracer(_TRACER)
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
+        """Return a span; it begins as it is entered, inside of the one that is open."""
+        return self._tracer.start_as_current_span(name, attributes=attributes)
+
+    def close(self) -> None:
+        """Deliver what waits, for three seconds at most."""
+        self._provider.force_flush(_FLUSH_MILLISECONDS)
+        self._provider.shutdown()
+
+
+def _exporter(endpoint: str, ca_file: str) -> SpanExporter:
+    protocol = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    if not endpoint and protocol == "http/protobuf":
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415  one of two
+            OTLPSpanExporter as HttpExporter,
+        )
+
+        return HttpExporter(timeout=_SECONDS)
+    from grpc import ssl_channel_credentials  # noqa: PLC0415  one of two
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+
+    if not endpoint:
+        return OTLPSpanExporter(timeout=_SECONDS)
+    credentials = ssl_channel_credentials(Path(ca_file).read_bytes()) if ca_file else None
+    return OTLPSpanExporter(endpoint=endpoint, insecure=not ca_file, credentials=credentials, timeout=_SECONDS)

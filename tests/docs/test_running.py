@@ -1,0 +1,62 @@
+"""docs/running.md: its tables say what is served and what can be asked for."""
+
+import re
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from rebalancer.app.options import Options
+from rebalancer.app.serve import pages
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.cli import main
+from rebalancer.metrics import MOST_SERIES, Metrics
+
+TEXT = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
+ROW = re.compile(r"^\|( `(?:descheduler|rebalancer)_[^|]*)\|([^|]*)\|", re.MULTILINE)
+#: What the library adds to a name, by type.
+SUFFIXES = {"counter": "_total"}
+
+
+def documented() -> dict[str, set[str]]:
+    """Labels by metric, as the table has them."""
+    found: dict[str, set[str]] = {}
+    before: set[str] = set()
+    for names, labels in ROW.findall(TEXT):
+        before = before if labels.strip() == "the same" else {each for each in labels.strip().split(", ") if each}
+        found |= {name.strip("` "): before for name in names.split(",")}
+    return found
+
+
+def declared() -> dict[str, set[str]]:
+    """Labels by metric, as the program declares them; the old name of a counter has those of the counter."""
+    found = {}
+    for collector in list(Metrics(dry_run=False).registry._collector_to_names):
+        name = getattr(collector, "_name", "")
+        if name.startswith(("descheduler_", "rebalancer_")):
+            found[name + SUFFIXES.get(collector._type, "")] = set(collector._labelnames)
+    return found | {"descheduler_pods_evicted": found["descheduler_pods_evicted_total"]}
+
+
+def test_the_table_has_every_metric_with_its_labels() -> None:
+    """None too many, none too few."""
+    assert documented() == declared()
+
+
+def test_the_bound_is_the_one_that_holds() -> None:
+    """How many series there can be."""
+    assert f"{MOST_SERIES:,} series" in TEXT
+
+
+def test_every_path_is_named() -> None:
+    """But for single checks."""
+    for path in pages(Telemetry(Options("demo")), metrics=True):
+        if path.count("/") == 1:
+            assert f"`{path}`" in TEXT
+
+
+def test_every_flag_that_is_named_exists() -> None:
+    """A table cannot promise what the command line does not take."""
+    known = {name for command in [main.commands["run"]] for option in command.params for name in option.opts}
+
+    assert set(re.findall(r"`(--[a-z-]+)", TEXT)) <= known
+    assert CliRunner().invoke(main, ["run", "--help"]).exit_code == 0

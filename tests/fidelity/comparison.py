@@ -1,0 +1,99 @@
+"""Placements foreseen beside placements made, counted and told."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rebalancer.scheduling.simulator.answer import Answer
+from tests.fidelity.scheduler_log import Written
+
+_ELSEWHERE = frozenset(("DynamicResources",))  # scores nothing for pods without claims
+
+
+@dataclass
+class Comparison:
+    """What came of many placements.
+
+    Attributes:
+        counts: by kind of placement or judgement.
+        plugins: by plugin, how many scores of nodes agree and how many there are.
+        sizes: how often the set had so many nodes.
+        disagreements: in words.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    plugins: dict[str, Counter[str]] = field(default_factory=dict)
+    sizes: Counter[int] = field(default_factory=Counter)
+    disagreements: list[str] = field(default_factory=list)
+
+    def bound(self, pod: str, answer: Answer, node: str, written: Written) -> None:
+        """Count a pod that the scheduler bound."""
+        self.counts["placements"] += 1
+        if answer.unknown:
+            self.counts["unknown"] += 1
+            self._disagree(pod, f"unknown: {answer.unknown}")
+            return
+        kind = "sampled" if answer.sampled else "single" if written.feasible == 1 else "scored"
+        self.counts[kind] += 1
+        self.sizes[len(answer.nodes)] += 1
+        if node in answer.nodes:
+            self.counts[f"{kind}, in the set"] += 1
+        else:
+            self._disagree(pod, f"went to {node}, foreseen {answer.nodes[:5]} {answer.reason}")
+        if kind == "scored":
+            self._compare_nodes(pod, answer, written)
+            self._compare_scores(pod, answer, written)
+
+    def unschedulable(self, pod: str, answer: Answer, message: str) -> None:
+        """Count a pod that fits nowhere."""
+        self.counts["unschedulable"] += 1
+        if answer.unknown or answer.nodes:
+            self._disagree(pod, f"fits nowhere ({message}), foreseen {answer.nodes[:5]} {answer.unknown}")
+            return
+        self.counts["unschedulable, foreseen"] += 1
+        if message.startswith(answer.reason):
+            self.counts["unschedulable, reason as worded"] += 1
+        else:
+            self._disagree(pod, f"says {message!r}, foreseen {answer.reason!r}")
+
+    def _compare_nodes(self, pod: str, answer: Answer, written: Written) -> None:
+        if answer.feasible == written.feasible:
+            self.counts["scored, feasible nodes agree"] += 1
+        else:
+            self._disagree(pod, f"{written.feasible} nodes are feasible, foreseen {answer.feasible}")
+
+    def _compare_scores(self, pod: str, answer: Answer, written: Written) -> None:
+        if not written.scores:
+            self.counts["scored, without scores in the log"] += 1
+            return
+        for node in sorted(written.scored):
+            try:
+                foreseen = answer.scores(node)
+            except ValueError:
+                self._disagree(pod, f"{node} is feasible, not foreseen")
+                return
+            self._compare_node(pod, node, foreseen, written)
+
+    def _compare_node(self, pod: str, node: str, foreseen: Mapping[str, int], written: Written) -> None:
+        for plugin in sorted(set(foreseen) | set(written.scores) - _ELSEWHERE):
+            real, ours = written.scores.get(plugin, {}).get(node), foreseen.get(plugin)
+            agreed = (real or 0) == (ours or 0)
+            counter = self.plugins.setdefault(plugin, Counter())
+            counter["scores"] += 1
+            counter["agree"] += agreed
+            if not agreed:
+                self._disagree(pod, f"{plugin} scores {node} {real}, foreseen {ours}")
+
+    def _disagree(self, pod: str, what: str) -> None:
+        self.disagreements.append(f"{pod}: {what}")
+
+    def table(self) -> str:
+        """Return the figures in words."""
+        lines = [f"{what:45} {count:8,}" for what, count in sorted(self.counts.items())]
+        lines += ["", f"{'plugin':45} {'scores':>9} {'agree':>9}"]
+        lines += [
+            f"{plugin:45} {counter['scores']:9,} {100 * counter['agree'] / counter['scores']:8.3f}%"
+            for plugin, counter in sorted(self.plugins.items())
+        ]
+        sizes = ", ".join(f"{size}: {count}" for size, count in sorted(self.sizes.items()))
+        return "\n".join([*lines, "", f"sizes of the sets: {sizes}"])

@@ -1,0 +1,45 @@
+"""Holds the simulated scheduler against the real one (`make fidelity`)."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
+
+from tests.e2e.binaries import provide
+from tests.fidelity.comparison import Comparison
+from tests.fidelity.trial import Plan, run
+
+
+def main() -> int:
+    """Play random clusters; return 1 where something came out otherwise than foreseen."""
+    options = _options()
+    comparison, binaries = Comparison(), provide()
+    for seed in range(options.seed, options.seed + options.clusters):
+        started = time.monotonic()
+        nodes = options.nodes or Random(seed).choice((10, 15, 25, 40, 60, 90, 150, 300))
+        run(binaries, Plan(seed, nodes, options.placements, options.configured, options.volumes), comparison)
+        took = time.monotonic() - started
+        sys.stderr.write(f"seed {seed}: {nodes} nodes, {took:.0f} s, {len(comparison.disagreements)} disagreements\n")
+    sys.stdout.write(comparison.table() + "\n")
+    for each in comparison.disagreements[: options.show]:
+        sys.stdout.write(each + "\n")
+    return int(bool(comparison.disagreements))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the first cluster")
+    parser.add_argument("--clusters", type=int, default=50, help="how many clusters")
+    parser.add_argument("--placements", type=int, default=100, help="pods placed on each")
+    parser.add_argument("--nodes", type=int, default=0, help="nodes of each; 10 to 300 where it is not said")
+    parser.add_argument("--configured", action="store_true", help="with profiles other than the default one")
+    parser.add_argument("--volumes", action="store_true", help="pods with claims")
+    parser.add_argument("--show", type=int, default=100, help="how many disagreements to print")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

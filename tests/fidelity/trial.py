@@ -1,0 +1,198 @@
+"""One random cluster on a real control plane: pods placed one after another, the simulator asked first."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.scheduling.simulator.configuration import read_configuration
+from rebalancer.scheduling.simulator.profile import profiles
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
+from rebalancer.wire.collect import Collection, add_document
+from rebalancer.wire.pods import PodDecoder, PodWire
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.harness import ControlPlane
+from tests.e2e.waiting import wait_for
+from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
+from tests.fidelity.comparison import Comparison
+from tests.fidelity.configurations import CONFIGURATION, PROFILES, write_configuration
+from tests.fidelity.pods import random_template
+from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
+from tests.fidelity.volumes import VolumeStage
+
+KINDS = (
+    *("Node", "Pod", "Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
+    *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
+    "VolumeAttachment",
+)
+INVALID = 422
+NOT_READY = "node.kubernetes.io/not-ready"
+TEMPLATES = 2 * APPS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trial does: a seed, so many nodes, so many pods.
+
+    Attributes:
+        configured: Whether the scheduler has profiles of `configurations.py` and not its own.
+        volumes: Whether pods have claims; then they have no owners, since the controllers work on.
+    """
+
+    seed: int
+    nodes: int
+    placements: int
+    configured: bool = False
+    volumes: bool = False
+
+
+def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
+    """Play one random cluster and count what comes of it."""
+    options = list(OPTIONS)
+    running = ControlPlane(binaries, options)
+    if plan.configured:
+        options += ["--config", str(write_configuration(running))]
+    with running:
+        Trial(running, plan, comparison).run()
+
+
+class Trial:
+    """A random cluster in a control plane of its own."""
+
+    def __init__(self, running: ControlPlane, plan: Plan, comparison: Comparison) -> None:
+        self._running = running
+        self._api: Api = running.api
+        self._plan = plan
+        self._comparison = comparison
+        self._random = Random(plan.seed)
+        self._log = SchedulerLog(running.processes.log("kube-scheduler"))
+        self._decoder = PodDecoder()
+        self._stage = VolumeStage(self._api, self._random, plan.nodes)
+        self._owners: dict[tuple[str, str], Object] = {}
+
+    def run(self) -> None:
+        """Set up, then place."""
+        self._set_up()
+        templates = [random_template(self._random, number % APPS) for number in range(TEMPLATES)]
+        if self._plan.configured:
+            for template in templates:
+                template["spec"]["schedulerName"] = self._random.choice(PROFILES)
+        state, simulator = self._simulator()
+        for number in range(self._plan.placements):
+            template = self._random.choice(templates)
+            if self._plan.volumes:
+                template = self._stage.with_claims(template, f"pod-{number:04}")
+                state, simulator = self._simulator()
+            self._place(f"pod-{number:04}", template, state, simulator)
+
+    def _simulator(self) -> tuple[State, Simulator]:
+        snapshot = read(self._api)
+        state = State(snapshot, snapshot.companions)
+        configuration = read_configuration(CONFIGURATION) if self._plan.configured else None
+        return state, Simulator(state, profiles(state, configuration))
+
+    def _set_up(self) -> None:
+        cluster = random_nodes(self._random, self._plan.nodes)
+        for each in cluster.nodes:
+            self._api.create(each)
+        for name, labels in NAMESPACES.items():
+            self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+            # With controllers at work, ReplicaSets would adopt the pods and delete them.
+            for owner in () if self._plan.volumes else owners(self._random):
+                made = self._api.create(owner, name)
+                self._owners[name, f"{owner['kind']}/{owner['metadata']['name']}"] = made
+        wait_for(
+            lambda: all(map(is_settled, self._api.list("Node"))), "all nodes without taints of the controllers", 120
+        )
+        if self._plan.volumes:
+            self._stage.set_up()
+        else:  # controllers would delete pods that their owners do not want
+            self._running.processes.kill("kube-controller-manager")
+
+    def _place(self, name: str, template: Object, state: State, simulator: Simulator) -> None:
+        namespace = "blue" if self._plan.volumes else self._random.choice(tuple(NAMESPACES))
+        owner = self._owner(namespace, template["metadata"]["labels"]["app"])
+        metadata = {"name": name, **template["metadata"], **({"ownerReferences": [owner]} if owner else {})}
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        try:
+            created = self._api.create(manifest, namespace)
+        except ApiError as error:
+            if error.status != INVALID:
+                raise
+            self._comparison.counts["not a valid pod"] += 1
+            return
+        before = len(self._comparison.disagreements)
+        created["spec"].pop("nodeName", None)
+        answer = simulator.ask(self._decoded(created))
+        settled = wait_for(lambda: self._decided(name, namespace), f"a decision about {name}", 30)
+        known = f"{namespace}/{name}"
+        node = settled["spec"].get("nodeName")
+        if node:
+            self._comparison.bound(known, answer, node, self._log.read(known))
+            state.place(self._decoded(settled), node)
+        else:
+            self._comparison.unschedulable(known, answer, decided_message(settled))
+            self._api.delete("Pod", name, namespace, grace=0)
+        if len(self._comparison.disagreements) > before:
+            self._comparison.disagreements.append(f"{known} is {json.dumps(template)}")
+
+    def _decided(self, name: str, namespace: str) -> Object | None:
+        if self._plan.volumes:
+            self._stage.provision()
+        return decided(self._api.read("Pod", name, namespace))
+
+    def _owner(self, namespace: str, app: str) -> Object | None:
+        if self._plan.volumes or self._random.random() < 0.2:
+            return None
+        for kind in ("ReplicaSet", "StatefulSet"):
+            owner = self._owners.get((namespace, f"{kind}/{app}"))
+            if owner:
+                identity = {"kind": kind, "name": app, "uid": owner["metadata"]["uid"], "controller": True}
+                return {"apiVersion": "apps/v1", **identity}
+        return None
+
+    def _decoded(self, pod: Object) -> Pod:
+        return self._decoder.convert(msgspec.json.decode(json.dumps(pod), type=PodWire))
+
+
+def read(api: Api) -> Snapshot:
+    """Return all that the simulator reads."""
+    collection = Collection()
+    for kind in KINDS:
+        listed = {"kind": f"{kind}List", "items": api.list(kind)}
+        add_document(collection, json.dumps(listed).encode())
+    return collection.snapshot(datetime.now(UTC))
+
+
+def is_settled(node: Object) -> bool:
+    """Whether a node is Ready and has no taint that the controllers are about to take off."""
+    taints = node["spec"].get("taints", [])
+    conditions = node["status"].get("conditions", [])
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not any(each["key"] == NOT_READY for each in taints)
+
+
+def decided(pod: Object) -> Object | None:
+    """Return a pod that is bound, or that the scheduler has said it cannot place."""
+    return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
+
+
+def decided_message(pod: Object) -> str:
+    """Return why the scheduler could not place a pod; empty if it has not said so."""
+    conditions: Sequence[dict[str, Any]] = pod["status"].get("conditions", [])
+    return next(
+        (
+            each.get("message", "")
+            for each in conditions
+            if each["type"] == "PodScheduled" and each["status"] == "False"
+        ),
+        "",
+    )

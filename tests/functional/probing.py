@@ -1,0 +1,54 @@
+"""What a kubelet and a Prometheus ask a process: real HTTPS, with the certificate that is there."""
+
+import http.client
+import socket
+import ssl
+import subprocess
+from dataclasses import dataclass
+
+from tests.e2e.waiting import wait_for
+
+_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: str
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def ask(port: int, path: str, method: str = "GET") -> Answer:
+    """Ask once."""
+    context = ssl._create_unverified_context()  # as the kubelet: probes do not look at certificates
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_SECONDS, context=context)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read().decode())
+    finally:
+        connection.close()
+
+
+def wait_until_served(port: int, process: "subprocess.Popen[str]") -> None:
+    """Wait until something listens."""
+
+    def answers() -> bool:
+        assert process.poll() is None, process.communicate()
+        try:
+            return ask(port, "/healthz").status > 0
+        except OSError:
+            return False
+
+    wait_for(answers, "an answer to /healthz", 60)
+
+
+def samples(text: str) -> dict[str, float]:
+    """Values by series, as the text format has them."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}

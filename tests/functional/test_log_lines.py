@@ -1,0 +1,63 @@
+"""Log and report as JSON lines: all that a pod writes can be read by a program."""
+
+import json
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+
+
+@pytest.fixture
+def many(server):
+    """A cluster with forty old pods."""
+    for each in two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))):
+        server.add(each)
+    return server
+
+
+def arguments(rebalancer, server, document):
+    given = [*rebalancer.arguments(server, document)]
+    at = given.index("--output")
+    return given[:at] + given[at + 2 :]
+
+
+@pytest.mark.parametrize("flag", ["--log-format", "--logging-format"])
+def test_everything_is_an_object_a_line(many, rebalancer, flag):
+    """Evictions one by one, refusals as counts, a summary last."""
+    many.fail("POST", "*/events", status=403)
+    document = policy(OLD, maxNoOfPodsToEvictTotal=2)
+
+    process = rebalancer.start(*arguments(rebalancer, many, document), flag, "json", "-v", "1")
+    outcome = finish(process)
+
+    logged = [json.loads(line) for line in outcome.stderr.splitlines()]
+    lines = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert logged
+    assert all(set(line) == {"ts", "level", "logger", "msg"} for line in logged)
+    assert [line["kind"] for line in lines] == ["Eviction", "Eviction", "Refusals", "Strategy", "Warning", "Summary"]
+    assert [line["name"] for line in lines[:2]] == ["p00", "p01"]
+    assert lines[2]["count"] == 1
+    assert (lines[-1]["evicted"], lines[-1]["refused"], lines[-1]["failed"]) == (2, 1, 0)
+
+
+def test_no_line_grows_with_the_cluster(many, rebalancer):
+    """However many pods are refused."""
+    evictor = {"minReplicas": 100}
+
+    process = rebalancer.start(
+        *arguments(rebalancer, many, policy(OLD, evictor=evictor, maxNoOfPodsToEvictTotal=9)), "--log-format=json"
+    )
+    outcome = finish(process)
+
+    lines = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert [line["kind"] for line in lines] == ["Refusals", "Strategy", "Summary"]
+    assert lines[0]["count"] == 40
+    assert max(map(len, outcome.stdout.splitlines())) < 400
+
+
+def test_a_report_that_was_asked_for_stays_as_it_is(many, rebalancer):
+    """`--output json` is one document, whatever the log looks like."""
+    outcome = rebalancer.run(many, policy(OLD, maxNoOfPodsToEvictTotal=2), "--log-format", "json")
+
+    assert outcome.report["kind"] == "Report"

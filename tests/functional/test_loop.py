@@ -1,0 +1,175 @@
+"""A loop: cycle after cycle, whatever goes wrong in one of them, watched by probes and a scraper."""
+
+import json
+import signal
+
+import pytest
+
+from tests.e2e.waiting import wait_for
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.probing import ask, free_port, samples, wait_until_served
+from tests.functional.program import finish
+
+ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
+NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
+PATIENCE = 60
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+class Loop:
+    """A loop as a process, with a port to ask."""
+
+    def __init__(self, program, server, document, *options):
+        self.port = free_port()
+        arguments = [*program.arguments(server, document), "--descheduling-interval", "200ms"]
+        self.process = program.start(*arguments, "--secure-port", self.port, "--bind-address", "127.0.0.1", *options)
+        wait_until_served(self.port, self.process)
+
+    def metric(self, series):
+        return samples(ask(self.port, "/metrics").body).get(series, 0.0)
+
+    def wait_metric(self, series, least):
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", PATIENCE)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return finish(self.process)
+
+
+SUCCEEDED = 'rebalancer_cycles_total{dry_run="false",result="succeeded"}'
+FAILED = 'rebalancer_cycles_total{dry_run="false",result="failed"}'
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_loop_runs_until_it_is_stopped_and_that_is_no_failure(three, rebalancer, number):
+    """Each cycle reads the cluster anew, has its limits to itself and a report of its own; the end is exit code 0."""
+    loop = Loop(rebalancer, three, ONE_EACH)
+    loop.wait_metric(SUCCEEDED, 4)
+
+    outcome = loop.end(number)
+
+    assert outcome.exit_code == 0
+    assert three.evicted == ["default/a", "default/b", "default/c"]
+    reports = [json.loads(each) for each in outcome.stdout.replace("\n}\n{", "\n}\0{").split("\0")]
+    assert [len(each["evictions"]) for each in reports[:4]] == [1, 1, 1, 0]
+
+
+def test_probes_and_metrics_of_a_loop(three, rebalancer):
+    """What the descheduler's dashboards ask for is there, under its names and labels."""
+    loop = Loop(rebalancer, three, ONE_EACH)
+    loop.wait_metric(SUCCEEDED, 4)
+
+    found = samples(ask(loop.port, "/metrics").body)
+
+    labels = '{namespace="default",node="n1",profile="tidy",result="success",strategy="PodLifeTime"}'
+    assert found[f"descheduler_pods_evicted_total{labels}"] == 3
+    assert found[f"descheduler_pods_evicted{labels}"] == 3
+    assert found["descheduler_loop_duration_seconds_count"] >= 4
+    assert found['descheduler_strategy_duration_seconds_count{profile="tidy",strategy="PodLifeTime"}'] >= 4
+    assert found['rebalancer_api_requests_total{code="201",verb="create"}'] >= 3
+    assert found['rebalancer_last_successful_cycle_timestamp_seconds{dry_run="false"}'] > 1e9
+    assert [ask(loop.port, path).status for path in ("/healthz", "/healthz/Descheduler", "/readyz", "/livez")] == [
+        200
+    ] * 4
+    assert ask(loop.port, "/healthz?verbose").body == "[+]ping ok\n[+]cycle ok\nhealthz check passed\n"
+    assert loop.end().exit_code == 0
+
+
+def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
+    """The descheduler counts what a dry run would have evicted like evictions."""
+    loop = Loop(rebalancer, three, ONE_EACH, "--dry-run")
+    loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 2)
+
+    found = samples(ask(loop.port, "/metrics").body)
+
+    assert not [series for series in found if series.startswith("descheduler_pods_evicted")]
+    series = 'rebalancer_evictions_total{dry_run="true",profile="tidy",result="granted",strategy="PodLifeTime"}'
+    assert found[series] >= 2
+    assert three.evicted == []
+    assert loop.end().exit_code == 0
+
+
+def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
+    """The API server refuses for a while: the loop is alive and not ready, and goes on when it answers again."""
+    three.fail("GET", "/api/v1/pods", status=400, times=3)
+    loop = Loop(rebalancer, three, ONE_EACH)
+
+    loop.wait_metric(FAILED, 2)
+    assert ask(loop.port, "/healthz").status == 200
+    loop.wait_metric(SUCCEEDED, 1)
+    outcome = loop.end()
+
+    assert outcome.exit_code == 0
+    assert "failed cycles in a row: 2" in outcome.stderr
+    assert "default/a" in three.evicted
+
+
+def swap(path, document):
+    """Replace a file as the kubelet does in a mounted ConfigMap: the name is a link, and the link is replaced."""
+    fresh = path.with_name("fresh.yaml")
+    content = path.with_name(f"content-{len(list(path.parent.iterdir()))}.yaml")
+    content.write_text(document)
+    fresh.symlink_to(content)
+    fresh.replace(path)
+
+
+def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer):
+    """By content; nobody has to restart anything."""
+    loop = Loop(rebalancer, three, NOTHING)
+    loop.wait_metric(SUCCEEDED, 1)
+    assert three.evicted == []
+
+    swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
+    wait_for(lambda: three.evicted, "an eviction by the new policy", PATIENCE)
+
+    outcome = loop.end()
+    assert outcome.exit_code == 0
+    assert "has changed: the new one is in force" in outcome.stderr
+
+
+def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
+    """A warning once, a metric, an Event, not ready; and all is well again with a good one."""
+    loop = Loop(rebalancer, three, NOTHING)
+    loop.wait_metric("rebalancer_policy_valid", 1)
+
+    swap(rebalancer.folder / "policy.yaml", "profiles: [")
+    loop.wait_metric("rebalancer_policy_reload_failures_total", 1)
+    assert loop.metric("rebalancer_policy_valid") == 0
+    good = loop.metric(SUCCEEDED)
+    loop.wait_metric(SUCCEEDED, good + 2)
+    not_ready = ask(loop.port, "/readyz")
+    assert not_ready.status == 500
+    assert "[-]policy failed: " in not_ready.body
+    swap(rebalancer.folder / "policy.yaml", json.dumps(NOTHING))
+    loop.wait_metric("rebalancer_policy_valid", 1)
+    assert ask(loop.port, "/readyz").status == 200
+
+    outcome = loop.end()
+    assert outcome.stderr.count("the policy of before stays in force") == 1
+    assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--leader-elect"], "--leader-elect goes with --descheduling-interval"),
+        (["--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s"], "more than"),
+        (["--descheduling-interval", "soon"], "--descheduling-interval"),
+        (["--secure-port", "70000"], "--secure-port"),
+        (["--secure-port", "0", "--tls-min-version", "VersionTLS99", "--descheduling-interval", "x"], "interval"),
+    ],
+)
+def test_options_that_cannot_work(three, rebalancer, options, said):
+    """Bad usage, before anything is asked of the cluster."""
+    outcome = rebalancer.run(three, ONE_EACH, *options)
+
+    assert outcome.exit_code == 2
+    assert said in outcome.stderr
+    assert three.requests == []

@@ -1,0 +1,230 @@
+"""Metrics where others read them: a real Prometheus and its rules, a real Pushgateway, a textfile."""
+
+import json
+import shutil
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.waiting import wait_for
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.probing import free_port
+from tests.functional.test_loop import SUCCEEDED, Loop
+
+RULES = Path(__file__).parents[2] / "examples" / "prometheus" / "alerts.yaml"
+PATIENCE = 90
+ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+#: Queries of dashboards made for the descheduler.
+DASHBOARD = (
+    "sum by (strategy) (descheduler_pods_evicted_total)",
+    'sum(descheduler_pods_evicted{result="success"})',
+    "histogram_quantile(0.9, sum by (le) (descheduler_loop_duration_seconds_bucket))",
+    "histogram_quantile(0.9, sum by (le) (descheduler_descheduler_loop_duration_seconds_bucket))",
+    "histogram_quantile(0.9, sum by (le, strategy) (descheduler_strategy_duration_seconds_bucket))",
+    "histogram_quantile(0.9, sum by (le, profile) (descheduler_descheduler_strategy_duration_seconds_bucket))",
+    "descheduler_build_info",
+)
+
+
+def needs(*programs):
+    absent = [name for name in programs if shutil.which(name) is None]
+    return pytest.mark.skipif(bool(absent), reason=f"there is no {', '.join(absent)} here")
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def prometheus(tmp_path):
+    """Starts a Prometheus that scrapes a port over TLS every second, with the shipped rules; returns what asks it."""
+    processes = []
+
+    def start(scraped):
+        port = free_port()
+        job = {
+            "job_name": "rebalancer",
+            "scheme": "https",
+            "tls_config": {"insecure_skip_verify": True},
+            "static_configs": [{"targets": [f"127.0.0.1:{scraped}"]}],
+        }
+        timing = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+        config = tmp_path / "prometheus.yaml"
+        config.write_text(yaml.safe_dump({"global": timing, "rule_files": [str(RULES)], "scrape_configs": [job]}))
+        command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/data"]
+        with (tmp_path / "prometheus.log").open("wb") as log:
+            process = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
+        processes.append(process)
+
+        def ask(path):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=20) as answer:
+                    return json.load(answer)["data"]
+            except OSError:
+                assert process.poll() is None
+                return {}
+
+        return ask
+
+    yield start
+    for process in processes:
+        process.terminate()
+        process.wait(30)
+
+
+def result(ask, query):
+    return ask(f"query?query={urllib.request.quote(query)}").get("result")
+
+
+@needs("prometheus")
+def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
+    """The queries of the descheduler's dashboards answer, and the shipped rules are evaluated without an error."""
+    loop = Loop(rebalancer, three, ONE_EACH)
+    loop.wait_metric(SUCCEEDED, 4)
+    ask = prometheus(loop.port)
+
+    for query in DASHBOARD:
+        assert wait_for(lambda query=query: result(ask, query), query, PATIENCE)  # type: ignore[misc]  # bound early
+    for name in ("descheduler_pods_evicted_total", "descheduler_pods_evicted"):
+        (evicted,) = result(ask, f'sum by (strategy) ({name}{{result="success"}})') or [None]
+        assert evicted["value"][1] == "3"
+    (group,) = wait_for(lambda: ask("rules").get("groups"), "the rules", PATIENCE)
+    wait_for(lambda: ask("rules")["groups"][0]["rules"][0]["health"] == "ok", "an evaluation", PATIENCE)
+    assert [rule["lastError"] for rule in ask("rules")["groups"][0]["rules"] if rule.get("lastError")] == []
+    assert group["name"] == "rebalancer"
+    assert loop.end().exit_code == 0
+
+
+CASES = {
+    "RebalancerNoGoodCycle": (
+        {"rebalancer_interval_seconds": "300+0x60", "rebalancer_last_successful_cycle_timestamp_seconds": "0+0x60"},
+        {},
+    ),
+    "RebalancerEvictionsFailing": (
+        {'rebalancer_evictions_total{profile="p",strategy="s",result="failed",dry_run="false"}': "0+1x60"},
+        {"profile": "p", "strategy": "s"},
+    ),
+    "RebalancerSourceStale": (
+        {'rebalancer_source_stale_nodes{source="Prometheus"}': "3+0x60"},
+        {"source": "Prometheus"},
+    ),
+    "RebalancerPolicyInvalid": ({"rebalancer_policy_valid": "0+0x60"}, {}),
+}
+WELL = {
+    "rebalancer_interval_seconds": "300+0x60",
+    "rebalancer_last_successful_cycle_timestamp_seconds": "0+60x60",
+    'rebalancer_evictions_total{profile="p",strategy="s",result="granted",dry_run="false"}': "0+5x60",
+    'rebalancer_evictions_total{profile="p",strategy="s",result="failed",dry_run="false"}': "0+1x60",
+    'rebalancer_source_stale_nodes{source="Prometheus"}': "0+0x60",
+    "rebalancer_policy_valid": "1+0x60",
+}
+
+
+def alerts_of(folder, series, name, expected):
+    """Have promtool evaluate the rules on series of an hour, a sample a minute."""
+    test = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": each, "values": values} for each, values in series.items()],
+                "alert_rule_test": [{"eval_time": "50m", "alertname": name, "exp_alerts": expected}],
+            }
+        ],
+    }
+    file = folder / "test.yaml"
+    file.write_text(yaml.safe_dump(test))
+    return subprocess.run(
+        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@needs("promtool")
+@pytest.mark.parametrize("name", CASES)
+def test_an_alert_fires_when_it_should(tmp_path, name):
+    """And not while all is well."""
+    series, labels = CASES[name]
+    described = {rule["alert"]: rule for rule in yaml.safe_load(RULES.read_text())["groups"][0]["rules"]}[name]
+    texts = {
+        key: text.replace("{{ $labels.strategy }}", "s").replace("{{ $labels.source }}", "Prometheus")
+        for key, text in described["annotations"].items()
+    }
+    fires = [{"exp_labels": {"severity": "warning", **labels}, "exp_annotations": texts}]
+
+    fired = alerts_of(tmp_path, series, name, fires)
+    quiet = alerts_of(tmp_path, WELL, name, [])
+
+    assert fired.returncode == 0, fired.stdout + fired.stderr
+    assert quiet.returncode == 0, quiet.stdout + quiet.stderr
+
+
+@needs("prometheus-pushgateway")
+def test_a_run_pushes_its_metrics(three, rebalancer, tmp_path):
+    """Grouped by job and cluster, so that two clusters do not overwrite each other."""
+    port = free_port()
+    with subprocess.Popen(
+        ["prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as gateway:
+        try:
+            wait_for(lambda: fetched(port, "/-/ready") is not None, "the Pushgateway", PATIENCE)
+
+            outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"http://127.0.0.1:{port}")
+
+            pushed = fetched(port, "/metrics") or ""
+        finally:
+            gateway.terminate()
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    series = next(line for line in pushed.splitlines() if line.startswith("rebalancer_cycles_total{"))
+    assert 'cluster="fake"' in series
+    assert 'job="rebalancer"' in series
+    assert series.endswith(" 1")
+
+
+def fetched(port, path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+            return answer.read().decode()
+    except OSError:
+        return None
+
+
+def test_a_pushgateway_that_is_not_there_fails_nothing(three, rebalancer):
+    """A warning that names it; what was to be evicted is."""
+    outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"http://127.0.0.1:{free_port()}")
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == ["default/a"]
+    assert "the metrics cannot be pushed to http://127.0.0.1:" in outcome.stderr
+
+
+def test_a_textfile_is_whole_at_any_time(three, rebalancer, tmp_path):
+    """Replaced and not written over: node-exporter may read at any moment."""
+    file = tmp_path / "rebalancer.prom"
+    file.write_text("old\n")
+    old = file.stat().st_ino
+
+    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", file)
+
+    assert outcome.exit_code == 0
+    assert file.stat().st_ino != old
+    assert 'rebalancer_cycles_total{dry_run="false",result="succeeded"} 1.0' in file.read_text().splitlines()
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("rebalancer.prom")] == ["rebalancer.prom"]
+
+
+def test_a_textfile_that_cannot_be_written_fails_nothing(three, rebalancer):
+    """A warning that names it."""
+    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", "/absent/rebalancer.prom")
+
+    assert outcome.exit_code == 0
+    assert "the metrics cannot be written to /absent/rebalancer.prom: No such file or directory" in outcome.stderr

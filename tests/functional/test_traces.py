@@ -1,0 +1,167 @@
+"""Traces, sent to a collector in this process by the descheduler's flags and by the usual variables."""
+
+import threading
+from concurrent import futures
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import grpc
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
+    TraceServiceServicer,
+    add_TraceServiceServicer_to_server,
+)
+
+from tests.fake_api_server import CERTIFICATE
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.probing import free_port
+
+ONE = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+
+class Collector(TraceServiceServicer):
+    """Keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.received: list[ExportTraceServiceRequest] = []
+
+    def Export(self, request, context):  # noqa: N802  the protocol's name
+        self.received.append(request)
+        return ExportTraceServiceResponse()
+
+    def spans(self):
+        """Spans by name."""
+        return {
+            span.name: span
+            for request in self.received
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        }
+
+    def resource(self):
+        attributes = self.received[0].resource_spans[0].resource.attributes
+        return {each.key: each.value.string_value for each in attributes}
+
+
+def attributes(span):
+    return {each.key: each.value.string_value for each in span.attributes}
+
+
+@pytest.fixture
+def collect():
+    """Starts a collector; returns it and its address."""
+    servers = []
+
+    def start(credentials=None):
+        collector = Collector()
+        server = grpc.server(futures.ThreadPoolExecutor(2))
+        add_TraceServiceServicer_to_server(collector, server)
+        add = server.add_secure_port if credentials else server.add_insecure_port
+        port = add("127.0.0.1:0", *([credentials] if credentials else []))
+        server.start()
+        servers.append(server)
+        return collector, f"127.0.0.1:{port}"
+
+    yield start
+    for server in servers:
+        server.stop(None).wait(20)
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+def test_a_cycle_its_strategies_and_evictions_are_spans(three, rebalancer, collect):
+    """One inside of the other, with the descheduler's names and attributes."""
+    collector, address = collect()
+
+    outcome = rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-trace-namespace", "ops")
+
+    spans = collector.spans()
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert set(spans) == {"cycle", "read", "evict", "PodLifeTime", "EvictPod", "events"}
+    assert spans["EvictPod"].parent_span_id == spans["PodLifeTime"].span_id
+    assert spans["PodLifeTime"].parent_span_id == spans["evict"].span_id
+    assert spans["evict"].parent_span_id == spans["cycle"].span_id
+    assert attributes(spans["PodLifeTime"]) == {"plugin": "PodLifeTime", "profile": "tidy"}
+    assert attributes(spans["EvictPod"])["podName"] == "a"
+    assert collector.resource()["service.name"] == "descheduler"
+    assert collector.resource()["service.namespace"] == "ops"
+
+
+def test_with_authorities_it_is_tls(three, rebalancer, collect):
+    """The file that is given decides whom to trust."""
+    pem = CERTIFICATE.read_bytes()
+    collector, address = collect(grpc.ssl_server_credentials([(pem, pem)]))
+
+    rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-transport-ca-cert", CERTIFICATE)
+
+    assert "EvictPod" in collector.spans()
+
+
+def test_the_usual_variables_do_too(three, rebalancer, collect):
+    """Without a flag, over gRPC as is usual."""
+    collector, address = collect()
+    program = replace(rebalancer, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}"})
+
+    program.run(three, ONE)
+
+    assert "EvictPod" in collector.spans()
+
+
+def test_over_http_where_the_variables_say_so(three, rebalancer):
+    """For collectors that speak no gRPC."""
+    taken = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            taken.append((self.path, self.headers["Content-Type"], content))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Stay silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        variables = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+        replace(rebalancer, environment=variables).run(three, ONE)
+        server.shutdown()
+        thread.join()
+
+    assert [each[:2] for each in taken] == [("/v1/traces", "application/x-protobuf")]
+    assert b"EvictPod" in taken[0][2] or taken[0][2][:2] == b"\x1f\x8b"
+
+
+def test_a_rate_of_none_sends_nothing(three, rebalancer, collect):
+    """Sampled by cycle."""
+    collector, address = collect()
+
+    rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-sample-rate", "0")
+
+    assert collector.received == []
+
+
+@pytest.mark.parametrize("more", [[], ["--otel-transport-ca-cert", "/absent.crt"]])
+def test_without_a_collector_the_run_goes_on(three, rebalancer, more):
+    """Untraced; what is wrong is logged and nothing more."""
+    outcome = rebalancer.run(three, ONE, "--otel-collector-endpoint", f"127.0.0.1:{free_port()}", *more)
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == ["default/a"]
+    assert "Traceback" not in outcome.stderr

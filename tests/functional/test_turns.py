@@ -1,0 +1,151 @@
+"""One-shot runs take turns: with each other, with loops, with a laptop."""
+
+import signal
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish, wait_for
+from tests.functional.test_interruption import EVICTIONS, arrival
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+def in_turn(rebalancer, server, *options):
+    """Arguments of a run that takes its turn."""
+    return [each for each in rebalancer.arguments(server, LIMITED) if each != "--no-lease"] + list(options)
+
+
+def hold(server, holder="cronjob-1", renewed_ago=0.0):
+    """Let another run hold the Lease, last renewed so many seconds ago."""
+    renewed = datetime.now(UTC) - timedelta(seconds=renewed_ago)
+    server.leases.held["kube-system", "rebalancer"] = {
+        "metadata": {"name": "rebalancer", "namespace": "kube-system", "resourceVersion": "100"},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600, "renewTime": f"{renewed:%FT%T.%fZ}"},
+    }
+
+
+def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalancer):
+    """From before it reads the cluster until its report."""
+    holders = []
+    for pattern in ("/api/v1/nodes", "*/events"):
+        three.on("GET" if "nodes" in pattern else "POST", pattern, lambda _: holders.append(three.leases.holder()))
+
+    outcome = rebalancer(*in_turn(rebalancer, three))
+
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.evicted() == ["default/a"]
+    assert len(holders) == 2
+    assert all(holders)
+    assert three.leases.holder() == ""
+
+
+def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three, rebalancer, tmp_path):
+    """Exit code 0, since the next CronJob run comes anyway, and a metric for who wants to know."""
+    hold(three)
+    metrics = tmp_path / "rebalancer.prom"
+
+    outcome = rebalancer(*in_turn(rebalancer, three, "--lease-wait", "0", "--metrics-textfile", metrics))
+
+    assert outcome.exit_code == 0
+    assert outcome.report["skipped"] == "cronjob-1 is at work: it holds the lease kube-system/rebalancer"
+    assert 'rebalancer_cycles_total{dry_run="false",result="skipped"} 1.0' in metrics.read_text().splitlines()
+    assert three.evicted == []
+    assert three.leases.holder() == "cronjob-1"
+
+
+def test_a_run_waits_for_the_one_before_it(three, rebalancer):
+    """It begins when the Lease is given back."""
+    hold(three)
+    asked = arrival(three, "GET", "*/leases/rebalancer")
+
+    process = rebalancer.start(*in_turn(rebalancer, three))
+    wait_for(asked, process)
+    assert three.evicted == []
+    three.leases.held.clear()
+    outcome = finish(process)
+
+    assert outcome.exit_code == 0
+    assert three.evicted == ["default/a"]
+
+
+def test_what_a_killed_run_left_keeps_nobody_for_long(three, rebalancer):
+    """Its Lease was over yesterday."""
+    hold(three, renewed_ago=86400)
+
+    outcome = rebalancer(*in_turn(rebalancer, three))
+
+    assert outcome.evicted() == ["default/a"]
+
+
+@pytest.mark.parametrize("verb", ["get", "create"])
+def test_without_the_permission_a_run_goes_on_with_a_warning(three, rebalancer, verb):
+    """The role of an older installation has no leases."""
+    three.forbid(verb, "leases.coordination.k8s.io")
+
+    outcome = rebalancer(*in_turn(rebalancer, three))
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == ["default/a"]
+    (warning,) = outcome.report["warnings"]
+    assert f"no permission to {verb} leases.coordination.k8s.io" in warning
+    assert warning in outcome.stderr
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--no-lease"])
+def test_dry_runs_and_those_told_so_never_take_it(three, rebalancer, option):
+    """They wait for nobody and keep nobody waiting."""
+    hold(three)
+
+    outcome = rebalancer(*in_turn(rebalancer, three, option))
+
+    assert outcome.evicted() == ["default/a"]
+    assert [each.path for each in three.requests if "leases" in each.path] == []
+
+
+def test_a_signal_gives_the_lease_back(three, rebalancer):
+    """Also in the middle of a run."""
+    evicting = arrival(three, "POST", EVICTIONS)
+    answer = three.stall("POST", EVICTIONS)
+
+    process = rebalancer.start(*in_turn(rebalancer, three))
+    wait_for(evicting, process)
+    assert three.leases.holder()
+    process.send_signal(signal.SIGTERM)
+    answer.set()
+    finish(process)
+
+    assert three.leases.holder() == ""
+
+
+def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
+    """The request in flight is finished; the report says why the rest stayed."""
+    evicting = arrival(three, "POST", EVICTIONS)
+    answer = three.stall("POST", EVICTIONS)
+    arguments = in_turn(rebalancer, three)
+    rebalancer.policy(policy(OLD, maxNoOfPodsToEvictTotal=3))
+    timing = ["lease-duration", "3s", "renew-deadline", "2s", "retry-period", "100ms"]
+    flags = [f"--leader-elect-{each}" if number % 2 == 0 else each for number, each in enumerate(timing)]
+
+    process = rebalancer.start(*arguments, *flags)
+    wait_for(evicting, process)
+    hold(three, holder="thief")
+    lost = arrival(three, "GET", "*/leases/rebalancer")
+    wait_for(lost, process)
+    line = process.stderr.readline()
+    answer.set()
+    outcome = finish(process)
+
+    assert "the lease kube-system/rebalancer is lost: thief holds it" in line
+    assert three.evicted == outcome.evicted() == ["default/a"]
+    assert "the lease kube-system/rebalancer is not held any more" in outcome.report["warnings"]
+    assert three.leases.holder() == "thief"

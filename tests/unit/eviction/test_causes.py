@@ -1,0 +1,143 @@
+"""Causes and destinations as values, and how they come into ledger and report."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rebalancer.api import Cause, Refused
+from rebalancer.args import evictor as names
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.eviction.causes import Code, as_cause
+from rebalancer.eviction.destination import Destination
+from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.limits import Limits
+from rebalancer.report.document import Circumstances, document
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests.make import cluster, decide, node, pod
+from tests.measured import cluster as measured_cluster
+from tests.measured import low
+from tests.measured import node as measured_node
+from tests.measured import pod as measured_pod
+from tests.unit.engine.stand_ins import Greedy, Scripted
+
+NODES = (node("n1"), node("n2"))
+
+
+def report(on: Any, *strategies: Any, **settings: Any) -> dict[str, Any]:
+    """The report as programs read it."""
+    ledger = decide(on, *strategies, **settings)
+    whole = document(ledger, on, Circumstances(True, {"file": "x"}, "wall", ()))
+    decoded: dict[str, Any] = json.loads(json.dumps(whole, allow_nan=False))
+    return decoded
+
+
+def test_text_of_other_packages_is_a_custom_cause() -> None:
+    """A strategy may say why in its own words; the code tells that nobody can compare them."""
+    found = report(cluster(NODES, [pod("a")]), Greedy())
+
+    assert found["evictions"][0]["cause"] == {"code": "Custom", "message": "greed"}
+    assert found["evictions"][0]["reason"] == "greed"
+
+
+def test_refusals_of_other_packages_are_custom_too() -> None:
+    """Their own rules have a place in the report."""
+
+    def script(on: Any, evict: Any) -> None:
+        evict.refuse(next(iter(on.pods())), "whim", Refused(as_cause("not on a Friday")))
+
+    (refusal,) = report(cluster(NODES, [pod("a")]), Scripted(script))["refusals"]
+
+    assert (refusal["by"], refusal["reason"]) == ("Custom", "not on a Friday")
+
+
+def test_a_cause_has_its_figures_as_numbers_beside_its_code() -> None:
+    """Programs need not take sentences apart; `by` is the cause's code."""
+    found = report(cluster(NODES, [pod("a"), pod("b")]), Greedy(), limits=Limits(per_node=1))
+
+    (refusal,) = found["refusals"]
+    assert refusal["cause"] == {"code": "NodeLimit", "node": "n1", "used": 1, "limit": 1}
+    assert refusal["by"] == refusal["cause"]["code"]
+
+
+def test_relief_tells_what_it_measured_and_where_the_pod_will_likely_run() -> None:
+    """Node, resource, before, after and target of the node it leaves; the node it lands on."""
+    nodes = (measured_node("n1"), measured_node("n2"))
+    on = measured_cluster(nodes, [measured_pod("a"), measured_pod("b")], {"a": 30, "b": 45})
+
+    (eviction,) = report(on, low())["evictions"]
+
+    assert eviction["destination"] == {"nodes": ["n2"]}
+    figures = eviction["cause"]
+    assert (figures["code"], figures["node"]) == ("OverTarget", "n1")
+    assert figures["measured"] == [{"resource": "cpu", "before": 75.0, "after": 45.0, "target": 50}]
+    assert (figures["points"], figures["relieved"]) == (25.0, 25.0)
+    assert figures["landsOn"] == {"node": "n2", "filled": [{"resource": "cpu", "before": 0.0, "after": 30.0}]}
+
+
+def test_without_a_forecast_there_is_no_destination() -> None:
+    """The descheduler's own way to pick does not look where pods land; it does measure."""
+    args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}
+    pods = [pod("a", cpu="1"), pod("b", cpu="2")]
+
+    evictions = report(cluster(NODES, pods), LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args)))[
+        "evictions"
+    ]
+
+    assert evictions[0]["destination"] is None
+    (measured,) = evictions[0]["cause"]["measured"]
+    assert (measured["before"], measured["target"]) == (75.0, 50)
+    assert measured["after"] in (50.0, 25.0)
+
+
+@pytest.mark.parametrize(("count", "one"), [(1, True), (2, False), (16, False), (40, False)])
+def test_a_destination_names_sixteen_nodes_at_most_and_the_expected_one_first(count: int, one: bool) -> None:
+    """Whether it is one or one of several shows in their number."""
+    likely = [f"n{number}" for number in range(count)]
+
+    found = Destination.among(likely[-1], likely)
+
+    assert (found.nodes[0], found.is_one) == (likely[-1], one)
+    assert len(found.nodes) == len(set(found.nodes)) == min(count, 16)
+
+
+def test_an_entry_knows_the_very_pod() -> None:
+    """By UID: a StatefulSet's next pod has the same name."""
+    ledger = decide(cluster(NODES, [pod("a", uid="u-1")]), Greedy())
+
+    assert ledger.evictions[0].uid == "u-1"
+
+
+def test_the_evictor_says_all_causes_in_order_and_the_first_counts() -> None:
+    """Protections first, then the way out, then replicas; whoever lifts one should know of the next."""
+    lone = pod("a", cpu="99", local_storage=True, mirror=True)
+    evictor = Evictor(cluster(NODES, [lone]), DefaultEvictorArgs(node_fit=True, min_replicas=2))
+
+    found = [each.code for each in evictor.causes(lone)]
+
+    assert found == [Code.MIRROR_PODS, Code.LOCAL_STORAGE, Code.NODE_FIT, Code.MIN_REPLICAS]
+    refusal = evictor.refusal(lone)
+    assert refusal is not None
+    assert refusal.cause.code is found[0]
+
+
+def test_a_free_pod_has_no_cause() -> None:
+    """Nothing holds it."""
+    free = pod("a")
+
+    assert Evictor(cluster(NODES, [free]), DefaultEvictorArgs()).causes(free) == ()
+
+
+def test_protections_have_the_names_that_policies_use() -> None:
+    """What a policy disables is what a report names."""
+    listed = {*names.DEFAULT_PROTECTIONS, *names.EXTRA_PROTECTIONS}
+
+    assert listed <= {code.value for code in Code}
+
+
+def test_more_figures_make_another_cause() -> None:
+    """Values do not change under those who hold them."""
+    first = Cause(Code.NEWCOMER, {"age_seconds": 1})
+
+    assert first.with_figures(extra=2).figures == {"age_seconds": 1, "extra": 2}
+    assert first.figures == {"age_seconds": 1}

@@ -1,0 +1,95 @@
+"""Text for people is made of causes, here and nowhere else."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.engine.ledger import Notice
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.report.words import notice_text, text
+from rebalancer.report.words.goes import GOES
+from rebalancer.report.words.nodes import NODES
+from rebalancer.report.words.notices import NOTICES
+from rebalancer.report.words.numbers import age_text, ages_text
+from rebalancer.report.words.stays import STAYS
+
+PRODUCT = Path(__file__).parents[4]
+DAY = 86400
+
+
+def test_every_code_has_words_in_one_table() -> None:
+    """A cause without words could not be shown; one with two would be told in two ways."""
+    tables = [GOES, STAYS, NODES, NOTICES]
+
+    assert set().union(*tables) == set(Code)
+    assert sum(map(len, tables)) == len(Code)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        pytest.param(0, "0s", id="nothing"),
+        pytest.param(59.4, "59s", id="seconds"),
+        pytest.param(59.6, "1m", id="rounded to the next unit"),
+        pytest.param(90, "1m30s", id="two units"),
+        pytest.param(5400, "1h30m", id="hours"),
+        pytest.param(86395, "1d", id="five seconds less than a day"),
+        pytest.param(3455964, "40d", id="a minute less than forty days"),
+        pytest.param(DAY + 7200 + 59, "1d2h", id="no more than two units"),
+    ],
+)
+def test_ages_are_told_in_their_greatest_units(seconds: float, shown: str) -> None:
+    """Two of them, the last one rounded."""
+    assert age_text(seconds) == shown
+
+
+@given(st.integers(0, 400 * DAY), st.integers(0, 400 * DAY))
+def test_different_ages_look_different(age: int, bound: int) -> None:
+    """`1h > 1h` would tell a person nothing."""
+    left, right = ages_text(age, bound)
+
+    assert (left == right) is (age == bound)
+
+
+@pytest.mark.parametrize(
+    ("code", "figures", "words"),
+    [
+        pytest.param(
+            Code.MIN_POD_AGE, {"age_seconds": 3595, "minimum_seconds": 3600}, "59m55s ago, less than 1h", id="age"
+        ),
+        pytest.param(
+            Code.NODE_LIMIT, {"used": 3, "limit": 3, "node": "n"}, "3 of 3 evictions from n are used", id="limit"
+        ),
+        pytest.param(Code.PDB, {"message": "the server says no"}, "the server says no", id="words from elsewhere"),
+        pytest.param(Code.NODE_FIT, {"nodes": 0, "obstacles": []}, "there is no other node", id="no nodes"),
+        pytest.param(
+            Code.NO_USAGE,
+            {"used": 0, "keeps_node": "n1"},
+            "it uses nothing; it keeps n1, which is emptied",
+            id="keeper",
+        ),
+    ],
+)
+def test_figures_stand_in_the_words(code: Code, figures: dict[str, Any], words: str) -> None:
+    """A person can check them."""
+    assert words in text(cause(code, **figures))
+
+
+def test_a_warning_says_whose_it_is() -> None:
+    """The engine's own have no name before them."""
+    found = cause(Code.MORE_STAY_OVER, nodes=2)
+
+    assert notice_text(Notice(found, "a/B")) == "a/B: 2 more nodes stay over, and nothing more may go that helps"
+    assert notice_text(Notice(found)).startswith("2 more")
+
+
+def test_the_words_of_causes_are_made_nowhere_else() -> None:
+    """No other module gives a verdict a sentence, or looks for one."""
+    sources = [*(PRODUCT / "rebalancer").rglob("*.py"), *(PRODUCT / "strategies").glob("*.py")]
+    sentences = re.compile(r'\b(?:Refused|refused)\(\s*f?"|\.by == "')
+
+    assert [str(path) for path in sources if sentences.search(path.read_text())] == []

@@ -1,0 +1,187 @@
+"""What the simulator answers, and what it says it does not know."""
+
+import pytest
+
+from rebalancer.cluster.companions import NOTHING_READ, Companions
+from rebalancer.cluster.placement import Placement, PodAffinityTerm
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.storage import Claim, CsiNode, StorageClass, Volume
+from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.configuration import Configuration, ConfigurationError, read_configuration
+from rebalancer.scheduling.simulator.profile import profiles
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
+from tests import make
+
+ZONE = "topology.kubernetes.io/zone"
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+READ = Companions(
+    services={},
+    replica_sets={},
+    replication_controllers={},
+    stateful_sets={},
+    claims={},
+    volumes={},
+    storage_classes={},
+    csi_nodes={},
+    csi_drivers={},
+    storage_capacities=(),
+    attachments=(),
+)
+
+
+def ask(nodes, pods, pod: Pod, read: Companions = READ, configuration: Configuration | None = None, **fields) -> Answer:
+    state = State(make.snapshot(nodes, pods, **{"namespaces": {}, **fields}), read)
+    return Simulator(state, profiles(state, configuration)).ask(pod)
+
+
+def test_all_nodes_of_the_top_score_may_win() -> None:
+    """Nothing is assumed of which of equals is taken."""
+    answer = ask([make.node("a"), make.node("b"), make.node("c", cpu="2")], [], make.pod("p"))
+
+    assert answer.nodes == ("a", "b")
+    assert (answer.feasible, answer.sampled, answer.known) == (3, False, True)
+
+
+def test_reasons_are_worded_and_sorted_as_the_schedulers() -> None:
+    """Every node counts once for each of its reasons, those of the first plugin that refuses it."""
+    nodes = [
+        make.node("a", unschedulable=True, taints=["x:NoSchedule"]),
+        make.node("b", taints=["x:NoSchedule"]),
+        make.node("c", cpu="1", memory="1Gi"),
+        make.node("d", pods=0),
+    ]
+
+    answer = ask(nodes, [], make.pod("p", cpu="2", memory="2Gi"))
+
+    assert answer.nodes == ()
+    assert answer.reason == (
+        "0/4 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 Too many pods,"
+        " 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"placement": Placement(scheduler="other")}, "scheduler 'other'"),
+        ({"placement": Placement(gated=True)}, "gate"),
+        ({"resource_claims": True}, "devices"),
+        ({"problem": "cpu: no quantity"}, "malformed"),
+    ],
+)
+def test_what_is_not_simulated_is_not_known(fields: dict, why: str) -> None:
+    """Each with its reason."""
+    answer = ask([make.node("a")], [], make.pod("p", **fields))
+
+    assert not answer.known
+    assert why in answer.unknown
+
+
+@pytest.mark.parametrize(("priority", "known"), [(5, True), (6, False), (7, False)])
+def test_room_that_is_being_made_is_anothers(priority: int, known: bool) -> None:
+    """A pod that waits for it counts where its priority is as high."""
+    waiting = make.pod("w", node="", nominated_node="a", phase="Pending", priority=priority)
+
+    assert ask([make.node("a")], [waiting], make.pod("p", priority=6)).known is known
+
+
+def test_a_kind_that_was_not_read_makes_unknown_what_hangs_on_it() -> None:
+    """Default spreading goes by Services; volumes by claims."""
+    assert "Services" in ask([make.node("a")], [], make.pod("p"), NOTHING_READ).unknown
+    assert "Claims" in ask([make.node("a")], [], make.pod("p", claims=("data",)), NOTHING_READ).unknown
+
+
+def test_a_namespace_selector_needs_namespaces() -> None:
+    """Also one of a running pod."""
+    term = PodAffinityTerm(ZONE, make.selector(app="x"), namespace_selector=make.selector(team="one"))
+    resident = make.pod("r", node="a", anti_affinity=(term,))
+
+    assert "namespaces" in ask([make.node("a")], [resident], make.pod("p"), namespaces=None).unknown
+
+
+def claim(**fields) -> Companions:
+    volume = {key: fields.pop(key) for key in ("node_terms", "labels", "driver", "handle") if key in fields}
+    made = Claim(namespace="default", name="data", **{"volume": "v", "bound": True, **fields})
+    return Companions(
+        **{name: getattr(READ, name) for name in READ.__struct_fields__}
+        | {
+            "claims": {("default", "data"): made},
+            "volumes": {"v": Volume(name="v", **volume)},
+            "storage_classes": {"slow": StorageClass(name="slow", provisioner="x", waits=True)},
+            "csi_nodes": {"a": CsiNode(name="a", limits={"x": 0})},
+        }
+    )
+
+
+IN_EAST = NodeSelectorTerm((Requirement(ZONE, "In", ("east",)),))
+EAST, WEST = make.node("a", labels={ZONE: "east"}), make.node("b", labels={ZONE: "west"})
+USER = make.pod("p", owners=None, claims=("data",))
+
+
+def test_volumes_say_where_a_pod_may_go() -> None:
+    """By node affinity, by zone, by how many a node takes; a claim that waits goes anywhere."""
+    for read, nodes in (
+        (claim(node_terms=(IN_EAST,)), ("a",)),
+        (claim(labels={ZONE: "west__south"}), ("b",)),
+        (claim(driver="x", handle="1"), ("b",)),
+        (claim(volume="", bound=False, storage_class="slow"), ("b",)),
+    ):
+        assert ask([EAST, WEST], [], USER, read).nodes == nodes
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"bound": False}, "pod has unbound immediate PersistentVolumeClaims"),
+        ({"terminating": True}, 'persistentvolumeclaim "data" is being deleted'),
+    ],
+)
+def test_a_claim_may_keep_a_pod_waiting(fields: dict, why: str) -> None:
+    """In the scheduler's words."""
+    assert ask([EAST], [], USER, claim(**fields)).reason == f"0/1 nodes are available: {why}."
+
+
+def test_a_claim_for_one_pod_is_taken_by_one() -> None:
+    """On no node may another have it."""
+    read = claim(access_modes=frozenset(("ReadWriteOncePod",)))
+    resident = make.pod("r", node="b", claims=("data",))
+
+    assert ask([EAST, WEST], [], USER, read).nodes
+    assert "ReadWriteOncePod" in ask([EAST, WEST], [resident], USER, read).reason
+
+
+def test_a_profile_may_change_weights_and_turn_plugins_off() -> None:
+    """What a point says goes before `multiPoint`."""
+    plugins = {
+        "multiPoint": {"disabled": [{"name": "ImageLocality"}], "enabled": [{"name": "TaintToleration", "weight": 9}]},
+        "score": {"enabled": [{"name": "NodeResourcesFit", "weight": 4}], "disabled": [{"name": "NodeAffinity"}]},
+    }
+    configuration = read_configuration({**HEAD, "profiles": [{"plugins": plugins}]})
+
+    found = ask([make.node("a"), make.node("b")], [], make.pod("p", cpu=None), configuration=configuration).scores("a")
+
+    assert dict(found) == {"TaintToleration": 900, "NodeResourcesFit": 4 * 97}
+
+
+def test_a_plugin_or_an_extender_that_nothing_is_known_of() -> None:
+    """Makes all answers of the profile unknown."""
+    strange = {"profiles": [{"plugins": {"score": {"enabled": [{"name": "MyOwn"}]}}}]}
+    for more, why in ((strange, "MyOwn"), ({"extenders": [{"filterVerb": "filter"}]}, "extender")):
+        assert why in ask([EAST], [], make.pod("p"), configuration=read_configuration({**HEAD, **more})).unknown
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"kind": "Pod"}, "found Pod"),
+        ({**HEAD, "profiles": 5}, "profiles"),
+        ({**HEAD, "profiles": [{}, {}]}, "schedulerName"),
+        ([], "object"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(document: object, why: str) -> None:
+    """Says why."""
+    with pytest.raises(ConfigurationError, match=why):
+        read_configuration(document)

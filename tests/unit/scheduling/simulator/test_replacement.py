@@ -1,0 +1,56 @@
+"""What controllers make in place of a pod."""
+
+from rebalancer.cluster.pod import PodSpec, SpreadConstraint
+from rebalancer.scheduling.simulator.replacement import Moment, Template, replacement
+from tests import make
+
+SPEC = PodSpec(requests={"cpu": 100})
+
+
+def replaced(kind: str, **fields):
+    pod = make.pod("web-1", cpu="900m", owners=(make.owner("web", kind),), claims=("data-web-1",), labels={"zone": "x"})
+    template = Template(**{"labels": {"app": "web"}, "spec": SPEC, **fields})
+    return replacement(pod, {(kind, f"{kind}-web"): template})
+
+
+def test_a_replica_sets_comes_at_once_from_the_template() -> None:
+    """Requests changed in place, labels of the binding and claims are not its own."""
+    found = replaced("ReplicaSet")
+
+    assert found.moment is Moment.AT_ONCE
+    assert found.pod is not None
+    assert (found.pod.labels, found.pod.spec.requests, found.pod.claims) == ({"app": "web"}, {"cpu": 100}, ())
+    assert (found.pod.node, found.pod.name) == ("", "web-1's replacement")
+
+
+def test_a_stateful_sets_comes_afterwards_with_name_and_claims() -> None:
+    """The volumes say where it may go."""
+    found = replaced("StatefulSet")
+
+    assert found.moment is Moment.AFTERWARDS
+    assert found.pod is not None
+    assert (found.pod.name, found.pod.claims) == ("web-1", ("data-web-1",))
+
+
+def test_a_jobs_comes_when_its_policy_says() -> None:
+    """`podReplacementPolicy: Failed` waits."""
+    assert replaced("Job").moment is Moment.AT_ONCE
+    assert replaced("Job", only_failed=True).moment is Moment.AFTERWARDS
+
+
+def test_nobody_knows_the_replacement_of_an_owner_in_a_rollout() -> None:
+    """Nor that of one that was not read, nor whether a bare pod has one."""
+    assert "rolled out" in replaced("ReplicaSet", changing=True).unknown
+    assert "not read" in replacement(make.pod("a"), {}).unknown
+    assert "no controller" in replacement(make.pod("a", owners=None), {}).unknown
+
+
+def test_label_keys_become_part_of_the_selector() -> None:
+    """By the template's labels, as the API server writes them into a pod."""
+    spread = SpreadConstraint(1, "zone", "DoNotSchedule", make.selector(app="web"), ("version",))
+    spec = PodSpec(requests={}, spread=(spread,))
+
+    found = replaced("ReplicaSet", spec=spec, labels={"app": "web", "version": "v2"})
+
+    assert found.pod is not None
+    assert found.pod.spec.spread[0].selector == make.selector(app="web", version="v2")

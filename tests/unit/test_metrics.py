@@ -1,0 +1,112 @@
+"""What is counted."""
+
+import pytest
+
+from rebalancer import metrics as module
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.verdict import GRANTED, Failed, Unknown, refused
+from rebalancer.metrics import Metrics
+from tests.functional.probing import samples
+from tests.make import pod
+
+
+def entry(verdict, name="p", namespace="ns", node="n"):
+    return Entry(
+        "profile", "Strategy", pod(name, node, namespace=namespace), cause(Code.CUSTOM, message="because"), verdict
+    )
+
+
+def found(metrics):
+    return samples(metrics.exposition().decode())
+
+
+def evicted(result, namespace="ns", node="n"):
+    labels = f'namespace="{namespace}",node="{node}",profile="profile",result="{result}",strategy="Strategy"'
+    return f"descheduler_pods_evicted_total{{{labels}}}"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "result"),
+    [
+        (GRANTED, "success"),
+        (Failed("no answer"), "error"),
+        (refused(Code("PDB")), "error"),
+        (refused(Code("TotalLimit")), "maximum number of evicted pods per a descheduling cycle reached"),
+        (refused(Code("NodeLimit")), "maximum number of evicted pods per node reached"),
+        (refused(Code("NamespaceLimit")), "maximum number of evicted pods per namespace reached"),
+    ],
+)
+def test_results_in_the_words_of_the_descheduler(verdict, result):
+    """Dashboards select by them; old name and new name have the same value."""
+    metrics = Metrics(dry_run=False)
+    ledger = Ledger(observe=metrics.observe)
+    ledger.record(entry(verdict))
+    ledger.close_run("profile", "Strategy", 0.1, None)
+    metrics.ledger_closed(ledger)
+
+    values = found(metrics)
+
+    assert values[evicted(result)] == 1
+    assert values[evicted(result).replace("_total", "")] == 1
+
+
+def test_a_protection_is_a_refusal_and_no_eviction():
+    """Counted by its cause, each pod once however often it was asked for."""
+    metrics = Metrics(dry_run=False)
+    ledger = Ledger(observe=metrics.observe)
+    for _ in range(3):
+        ledger.record(entry(refused(Code("DaemonSetPods"))))
+    ledger.close_run("profile", "Strategy", 0.1, None)
+    metrics.ledger_closed(ledger)
+
+    values = found(metrics)
+
+    labels = 'by="DaemonSetPods",dry_run="false",profile="profile",strategy="Strategy"'
+    assert values[f"rebalancer_pods_refused_total{{{labels}}}"] == 1
+    considered = 'rebalancer_pods_considered_total{dry_run="false",profile="profile",strategy="Strategy"}'
+    assert values[considered] == 1
+    assert not [series for series in values if series.startswith("descheduler_pods_evicted")]
+
+
+def test_an_eviction_without_an_answer_is_unknown():
+    """Apart from failures."""
+    metrics = Metrics(dry_run=False)
+    metrics.observe(entry(Unknown("lost")))
+
+    labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
+    assert found(metrics)[f"rebalancer_evictions_total{{{labels}}}"] == 1
+
+
+def test_series_by_node_and_namespace_are_bounded(monkeypatch):
+    """Nodes come and go for months; what is beyond is still counted."""
+    monkeypatch.setattr(module, "MOST_SERIES", 3)
+    metrics = Metrics(dry_run=False)
+    for number in range(10):
+        metrics.observe(entry(GRANTED, node=f"n{number}"))
+    metrics.observe(entry(GRANTED, node="n0"))
+
+    values = found(metrics)
+
+    series = [each for each in values if each.startswith("descheduler_pods_evicted_total")]
+    assert len(series) == 4
+    assert values[evicted("success", "other", "other")] == 7
+    assert values[evicted("success", node="n0")] == 2
+
+
+def test_nodes_as_strategies_saw_them():
+    """By state in the last cycle; by utilization before and after in all of them."""
+    metrics = Metrics(dry_run=False)
+
+    def report(*states):
+        nodes = [{"name": "n", "state": each, "before": {"cpu": 85}, "after": {"cpu": 55}} for each in states]
+        return {"strategies": [{"profile": "p", "strategy": "s", "nodes": nodes}, {"profile": "p", "strategy": "t"}]}
+
+    metrics.report_made(report("over", "over", "under"))
+    metrics.report_made(report("under"))
+
+    values = found(metrics)
+    assert values['rebalancer_nodes{profile="p",state="under",strategy="s"}'] == 1
+    assert 'rebalancer_nodes{profile="p",state="over",strategy="s"}' not in values
+    assert values['rebalancer_node_utilization_percent_sum{moment="before",resource="cpu"}'] == 4 * 85
+    assert values['rebalancer_node_utilization_percent_sum{moment="after",resource="cpu"}'] == 4 * 55
