@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from rebalancer import __version__
+from rebalancer.commandline import extras
+from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
+from rebalancer.commandline.group import Spelled
+from rebalancer.commandline.options import context_option, kubeconfig_option, policy_option, verbosity_option
 from rebalancer.errors import Interrupted, RebalancerError, UsageError
 from rebalancer.foreign.printable import printable, printable_lines
 from rebalancer.logs import set_up
@@ -30,34 +34,6 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _LONGEST_COMPLAINT = 1_000
 
 
-class _Verbosity(click.IntRange):
-    """A number that may also be written as in `-v=2`, as the reference's own command line takes it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(number, param, ctx)
-
-
-policy_option = click.option(
-    "--policy-config-file",
-    "--policy",
-    "policy",
-    required=True,
-    metavar="FILE|PRESET",
-    help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
-)
-kubeconfig_option = click.option(
-    "--kubeconfig",
-    "--client-connection-kubeconfig",
-    metavar="FILE",
-    help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
-)
-context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig; else its current one.")
-verbosity_option = click.option(
-    "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."
-)
-
-
 def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
     """End the program with the message and the exit code of an error of our own."""
 
@@ -72,13 +48,14 @@ def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
     return wrapper
 
 
-@click.group(context_settings=_CONTEXT)
+@click.group(cls=Spelled, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="rebalancer")
 def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or SIGTERM came before anything was evicted.
+    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or
+    SIGTERM came (in a pod: before anything was evicted).
     """
 
 
@@ -90,6 +67,7 @@ def main() -> None:
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
+    "-o",
     "--output",
     type=click.Choice(OUTPUTS),
     help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
@@ -107,7 +85,14 @@ def main() -> None:
 )
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@click.option(
+    "--max-evictions",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="No more in one cycle, whatever the policy allows.",
+)
 @service_flags
+@descheduler_flags
 @verbosity_option
 @speaking_plainly
 def run(
@@ -124,14 +109,15 @@ def run(
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     set_up(verbosity, as_json=log_format == "json")
+    tell_of_accepted(click.get_current_context())
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
     shape = output or ("lines" if log_format == "json" else "table")
     with Interruption() as interruption:
         from rebalancer.app.options import Options, Outcome  # noqa: PLC0415
         from rebalancer.app.run import run, run_on  # noqa: PLC0415
+        from rebalancer.commandline.question import Question  # noqa: PLC0415
 
-        chosen = yes or options["kubeconfig"] is not None or options["context"] is not None
         asked = Options(
             policy=policy,
             deadline=_seconds("--deadline", deadline),
@@ -139,17 +125,15 @@ def run(
             **options,
         )
 
-        def confirm(cluster: dict[str, str | None], in_cluster: bool) -> None:
-            if not (chosen or in_cluster):
-                _confirm(cluster)
+        person = Question(yes=yes)
 
         def delivered(outcome: Outcome) -> int:
             return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
         if asked.interval:
-            run_on(asked, confirm, delivered, interruption)
+            run_on(asked, person, delivered, interruption)
             return
-        sys.exit(delivered(run(asked, confirm, interruption)))
+        sys.exit(delivered(run(asked, person, interruption)))
 
 
 @main.command()
@@ -172,7 +156,7 @@ def validate(policy: str, *, lenient: bool) -> None:
 @main.command()
 @kubeconfig_option
 @context_option
-@click.option("--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
+@click.option("-o", "--output", "path", required=True, metavar="FILE", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
 @speaking_plainly
 def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
@@ -225,6 +209,10 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
+for _command in (extras.version, extras.help_, extras.completion):
+    main.add_command(_command)
+
+
 def _seconds(option: str, text: str) -> float:
     from rebalancer.args.arguments import parse_duration  # noqa: PLC0415
 
@@ -232,19 +220,6 @@ def _seconds(option: str, text: str) -> float:
         return parse_duration(text).total_seconds()
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
-
-
-def _confirm(cluster: dict[str, str | None]) -> None:
-    server = str(cluster["server"])
-    where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
-    if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
-        raise UsageError(f"this run would evict pods from {where}: say so with --context, --kubeconfig or --yes")
-    try:
-        agreed = click.confirm(f"Evict pods from {where}?", err=True)
-    except click.Abort:
-        agreed = False
-    if not agreed:
-        raise UsageError("nothing was done")
 
 
 def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:

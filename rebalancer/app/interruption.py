@@ -21,6 +21,7 @@ class Interruption:
 
     Attributes:
         signal: the name of the last signal that came; empty for none.
+        exit_code: what a shell makes of it; 0 for none.
 
     Raises:
         Interrupted: a signal came, and nothing was said about what to do then.
@@ -28,6 +29,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal = ""
+        self.exit_code = 0
         self._act: Callable[[str], None] | None = None
         self._before: dict[signal.Signals, _Handler] = {}
 
@@ -52,8 +54,9 @@ class Interruption:
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         received = signal.Signals(number)
         self.signal = received.name
+        counted = signal.SIGTERM if received == signal.SIGHUP else received
+        self.exit_code = _BY_SIGNAL + counted
         if self._act:
             self._act(received.name)
             return
-        counted = signal.SIGTERM if received == signal.SIGHUP else received
-        raise Interrupted(f"stopped by {received.name} before anything was evicted", _BY_SIGNAL + counted)
+        raise Interrupted(f"stopped by {received.name} before anything was evicted", self.exit_code)

@@ -16,6 +16,7 @@ from rebalancer.engine.ledger import Entry
 from rebalancer.errors import ClusterError, CycleStopped, Unreachable
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
+from rebalancer.guards.closures import Closures
 from rebalancer.kube.client import Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
@@ -143,10 +144,12 @@ class LiveSink:
 
     Attributes:
         is_denied: whether some pod that the cycle let go was not evicted.
+        closures: the namespaces where no more is asked for.
     """
 
     def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
         self.is_denied = False
+        self.closures = Closures()
         self._halt = halt
         self._evictions = Evictions(
             live.client,
@@ -166,13 +169,17 @@ class LiveSink:
         """Evict a pod.
 
         Raises:
-            CycleStopped: a signal came, the deadline has passed, or the permit ended.
+            CycleStopped: a signal came, the deadline has passed, the permit ended, or no eviction succeeds.
         """
-        if reason := self._halt.reason:
+        if reason := self._halt.reason or self.closures.ended:
             raise CycleStopped(reason)
+        if refusal := self.closures.refusal(pod.namespace):
+            self.is_denied = True
+            return refusal
         verdict = self._evictions.evict(
             pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=text(because)
         )
+        self.closures.heard(pod, verdict)
         self.is_denied = self.is_denied or not verdict.granted
         return verdict
 

@@ -5,12 +5,11 @@ import time
 
 from rebalancer.app import live, policies
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.live_usage import live_usage
-from rebalancer.app.options import Confirm, Options
+from rebalancer.app.look import Look, look_at
+from rebalancer.app.options import Options
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.work import Finished, Work, plan
-from rebalancer.cluster.cluster import Cluster, Measure
-from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
@@ -22,19 +21,13 @@ from rebalancer.report.words import text
 _LOG = logging.getLogger(__name__)
 
 
-def connect(
-    options: Options, confirm: Confirm, telemetry: Telemetry, patience: Patience | None = None
-) -> live.LiveCluster:
-    """Find the API server, and ask before a live run.
+def connect(options: Options, telemetry: Telemetry, patience: Patience | None = None) -> live.LiveCluster:
+    """Find the API server; nothing is sent.
 
     Raises:
         NoCredentials: there is no way to one.
-        UsageError: the run was declined.
     """
-    cluster = live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
-    if not options.dry_run:
-        confirm(cluster.description, cluster.connection.in_cluster)
-    return cluster
+    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
 
 
 def cycle(
@@ -44,6 +37,7 @@ def cycle(
     interruption: Interruption,
     telemetry: Telemetry,
     permit: Permit = always,
+    look: Look | None = None,
 ) -> Finished:
     """Read the cluster as it is now, and evict what the policy wants gone; a dry run only plans.
 
@@ -54,25 +48,26 @@ def cycle(
         interruption: once evictions may begin, a signal stops these and nothing else.
         telemetry: told of what happens.
         permit: asked before every eviction, a second try too.
+        look: at the cluster, where it was read already; the deadline counts from there.
 
     Raises:
         ClusterError: the cluster cannot be read.
         Interrupted: a signal came before anything was evicted.
     """
-    halt = Halt(options.deadline, cluster.patience.clock, permit)
+    look = look or look_at(cluster, options, work, telemetry)
+    halt = Halt(options.deadline, cluster.patience.clock, permit, look.taken)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
-    with telemetry.stage("read"):
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
-    measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    left = Cluster(snapshot, work.policy.node_selector, measure)
+    left = look.cluster(work)
     if options.dry_run:
         circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
         return Finished(_plan(left, work, telemetry), left, circumstances)
     interruption.then(halt.signal)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     ledger, problem = _evict(work, sink, events, left, telemetry)
-    extra = (*_no_limits(work), ledger.stopped, problem)
-    extra += (_unforeseen(ledger, snapshot, work, measure),) if sink.is_denied else ()
+    for notice in sink.closures.notices():
+        _LOG.warning("%s", notice)
+    extra = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem)
+    extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
     warnings = (*work.warnings, *filter(None, extra))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
 
@@ -125,8 +120,8 @@ def _no_limits(work: Work) -> tuple[str, ...]:
     return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
 
 
-def _unforeseen(ledger: Ledger, snapshot: Snapshot, work: Work, measure: Measure) -> str:
+def _unforeseen(ledger: Ledger, look: Look, work: Work) -> str:
     """Name the pods that went in the place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in plan(Cluster(snapshot, work.policy.node_selector, measure), work).evictions}
+    planned = {entry.pod.key for entry in plan(look.cluster(work), work).evictions}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

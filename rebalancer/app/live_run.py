@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from rebalancer.app.consent import Consent, Person, Unseen
 from rebalancer.app.exports import export
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
-from rebalancer.app.options import Confirm, Options, Outcome
+from rebalancer.app.options import Options, Outcome
+from rebalancer.app.place import in_pod
 from rebalancer.app.serve import served
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.traces import traced
@@ -18,7 +21,7 @@ from rebalancer.kube.patience import Patience
 
 
 def run_live(
-    options: Options, work: Work, confirm: Confirm, interruption: Interruption, patience: Patience | None = None
+    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None = None
 ) -> Outcome:
     """Run one cycle on a live cluster.
 
@@ -27,14 +30,60 @@ def run_live(
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
+    outcome = _run(options, work, person, interruption, patience)
+    return replace(outcome, exit_code=_exit_code(outcome, interruption))
+
+
+def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
+    """Return the exit code of a run; after a signal the signal's, so that a shell does not go on to its next command.
+
+    In a pod a run that has evicted, or may have, keeps its own: a Job would start it again with fresh limits.
+    """
+    has_spent = outcome.report["evictions"] or outcome.report["unknown"]
+    if not interruption.exit_code or (in_pod() and has_spent):
+        return outcome.exit_code
+    return interruption.exit_code
+
+
+def _run(
+    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None
+) -> Outcome:
     with attended(options) as telemetry:
-        cluster = connect(options, confirm, telemetry, patience)
+        cluster = connect(options, telemetry, patience)
+        if not options.dry_run and person.must_be_asked(cluster.description):
+            return _run_with_consent(
+                Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
+            )
         warn_of_no_limits(options, work)
 
         def act(permit: Permit) -> Finished:
             return cycle(cluster, options, work, interruption, telemetry, permit)
 
         return attempt(cluster, options, telemetry, lambda: in_turn(cluster, options, act))
+
+
+def _run_with_consent(
+    consent: Consent,
+    cluster: LiveCluster,
+    options: Options,
+    work: Work,
+    interruption: Interruption,
+    telemetry: Telemetry,
+) -> Outcome:
+    """Ask, then run the cycle on what was agreed to; the Lease is not held while somebody thinks."""
+
+    def act(permit: Permit) -> Finished:
+        return cycle(cluster, options, work, interruption, telemetry, permit, consent.fresh_look())
+
+    def in_my_turn() -> Finished:
+        return consent.nothing_to_do() or in_turn(cluster, options, act, consent.sleep)
+
+    while True:
+        consent.obtain()
+        try:
+            return attempt(cluster, options, telemetry, in_my_turn)
+        except Unseen:
+            continue
 
 
 @contextmanager

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import NoReturn
 
+from rebalancer.app.consent import Consent, Person
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.leadership import Leadership
 from rebalancer.app.lease_timing import boottime
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.live_run import attempt, attended
-from rebalancer.app.options import Confirm, Deliver, Options
+from rebalancer.app.options import Deliver, Options
 from rebalancer.app.policy_file import PolicyFile
 from rebalancer.app.policy_news import PolicyNews
 from rebalancer.app.schedule import Schedule, Start
@@ -28,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 _NAP_SECONDS = 1.0
 
 
-def run_loop(options: Options, confirm: Confirm, deliver: Deliver, interruption: Interruption) -> None:
+def run_loop(options: Options, person: Person, deliver: Deliver, interruption: Interruption) -> None:
     """Run cycles until a signal comes.
 
     Raises:
@@ -38,8 +39,12 @@ def run_loop(options: Options, confirm: Confirm, deliver: Deliver, interruption:
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options))
         news = PolicyNews(telemetry)
-        policy = PolicyFile(options.policy, strict=options.strict, told=news.tell)
-        cluster = connect(options, confirm, telemetry)
+        policy = PolicyFile(options.policy, strict=options.strict, told=news.tell, max_evictions=options.max_evictions)
+        cluster = connect(options, telemetry)
+        for warning in policy.work().warnings:
+            _LOG.warning("policy %s: %s", options.policy, warning)
+        if not options.dry_run and person.must_be_asked(cluster.description):
+            Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
         news.open(cluster, options.lease.resource_namespace)
         stack.callback(news.close)
         warn_of_no_limits(options, policy.work())

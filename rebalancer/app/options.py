@@ -69,6 +69,7 @@ class Options:
 
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
+        max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
     """
 
     policy: str
@@ -81,6 +82,7 @@ class Options:
     deadline: float = 300.0
     fail_on_error: bool = False
     interval: float = 0.0
+    max_evictions: int | None = None
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
@@ -94,9 +96,6 @@ class Outcome:
     report: dict[str, Any]
     exit_code: int
 
-
-#: Asked before the first eviction of a live run, with the description of the cluster; raises to decline.
-Confirm = Callable[[dict[str, str | None], bool], None]
 
 #: Takes the outcome of each cycle.
 Deliver = Callable[[Outcome], object]

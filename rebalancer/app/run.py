@@ -1,11 +1,12 @@
 """One run from options to report, on a file or on a live cluster."""
 
+import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import Confirm, Deliver, Options, Outcome
+from rebalancer.app.options import Deliver, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
 from rebalancer.cluster.cluster import Cluster
@@ -15,15 +16,19 @@ from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
 
 if TYPE_CHECKING:
+    from rebalancer.app.consent import Person
     from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
 
 
-def run_on(options: Options, confirm: Confirm, deliver: Deliver, interruption: Interruption) -> None:
+_LOG = logging.getLogger(__name__)
+
+
+def run_on(options: Options, person: "Person", deliver: Deliver, interruption: Interruption) -> None:
     """Run cycles until a signal comes.
 
     Args:
         options: what to do, and how often.
-        confirm: asked before the first eviction.
+        person: asked before the first eviction.
         deliver: takes the outcome of each cycle.
         interruption: entered; a signal ends the loop.
 
@@ -34,15 +39,15 @@ def run_on(options: Options, confirm: Confirm, deliver: Deliver, interruption: I
     _agree(options)
     from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
 
-    run_loop(options, confirm, deliver, interruption)
+    run_loop(options, person, deliver, interruption)
 
 
-def run(options: Options, confirm: Confirm, interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
+def run(options: Options, person: "Person", interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
     """Run one cycle.
 
     Args:
         options: what to do.
-        confirm: asked before the first eviction.
+        person: asked before the first eviction.
         interruption: entered; told what a signal means once there is something to finish.
         patience: how requests to the API server are tried again, and by which clock.
 
@@ -51,12 +56,14 @@ def run(options: Options, confirm: Confirm, interruption: Interruption, patience
         ClusterError: there is no cluster to work on.
     """
     _agree(options)
-    work = work_of(policies.read_policy(options.policy, strict=options.strict))
+    work = work_of(policies.read_policy(options.policy, strict=options.strict), options.max_evictions)
+    for warning in work.warnings:
+        _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
         return publish(_plan_offline(options, options.snapshot, work), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  as above
 
-    return run_live(options, work, confirm, interruption, patience)
+    return run_live(options, work, person, interruption, patience)
 
 
 def _agree(options: Options) -> None:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
@@ -47,9 +47,16 @@ class Finished:
     circumstances: Circumstances
 
 
-def work_of(loaded: LoadedPolicy) -> Work:
-    """Make a policy ready to run."""
-    return Work(loaded.policy, policies.plans(loaded.policy), tuple(str(problem) for problem in loaded.warnings))
+def work_of(loaded: LoadedPolicy, max_evictions: int | None = None) -> Work:
+    """Make a policy ready to run.
+
+    Args:
+        loaded: the policy.
+        max_evictions: a limit for a whole cycle; the smaller of this and the policy's own is in force.
+    """
+    given = [each for each in (loaded.policy.max_total, max_evictions) if each is not None]
+    policy = replace(loaded.policy, max_total=min(given, default=None))
+    return Work(policy, policies.plans(policy), tuple(str(problem) for problem in loaded.warnings))
 
 
 def plan(

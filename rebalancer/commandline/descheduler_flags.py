@@ -35,6 +35,8 @@ ACCEPTED = (
     Flag("--permit-address-sharing", "the port is taken for this program alone", switch=True),
     Flag("--permit-port-sharing", "the port is taken for this program alone", switch=True),
     Flag("--cert-dir", "it has no effect in the descheduler either; give --tls-cert-file and --tls-private-key-file"),
+    Flag("--tls-sni-cert-key", "one certificate is served whatever the name; give --tls-cert-file"),
+    Flag("--tls-curve-preferences", "the curves are those that OpenSSL prefers"),
     Flag("--vmodule", "verbosity is one for all modules; use -v"),
     Flag("--log-flush-frequency", _LOG_STREAM),
     Flag("--log-text-split-stream", _LOG_STREAM, switch=True),

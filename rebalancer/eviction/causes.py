@@ -50,12 +50,14 @@ class Code(StrEnum):
     WITHOUT_PDB = "PodsWithoutPDB"
 
     # Filters, limits, budgets and rest.
+    CLOSED = "Closed"
     GONE = "Gone"
     IN_PROGRESS = "InProgress"
     MIN_REPLICAS = "MinReplicas"
     NAMESPACE_LABEL_SELECTOR = "NamespaceLabelSelector"
     NAMESPACE_LIMIT = "NamespaceLimit"
     NEWCOMER = "Newcomer"
+    NO_PERMISSION = "NoPermission"
     NODE_FIT = "NodeFit"
     NODE_LIMIT = "NodeLimit"
     OWNER_SHARE = "OwnerShare"

@@ -51,6 +51,8 @@ _TAKEN_OVER = "Eviction triggered evacuation"
 _TWO_PDBS = "more than one PodDisruptionBudget"
 _WEBHOOK_NOT_CALLED = "failed calling webhook"
 _NAMESPACE_GOES = "NamespaceTerminating"
+#: The words of every authorizer (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`).
+_NOT_ALLOWED = " cannot create resource "
 
 
 class Evictions:
@@ -144,7 +146,12 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
         raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
         raise error
-    return Failed(str(error), forbidden=answer.status == HTTPStatus.FORBIDDEN)
+    return Failed(str(error), forbidden=_is_unauthorised(answer))
+
+
+def _is_unauthorised(answer: Answer) -> bool:
+    """Tell whether the credentials lack the permission; admission says no with the same code and other words."""
+    return answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in answer.explanation().message
 
 
 def _is_agreed(answer: Answer) -> bool:

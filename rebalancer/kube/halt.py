@@ -29,17 +29,24 @@ class Halt:
     """Tells whether a write may still begin.
 
     Args:
-        seconds: from now, after which none may.
+        seconds: after which none may.
         clock: a monotonic clock, in seconds.
         permit: may end the writes too.
+        began: from when the seconds count, on the clock; None for now.
 
     Attributes:
         deadline: when the time is up.
         signalled: set as soon as a signal has come.
     """
 
-    def __init__(self, seconds: float = math.inf, clock: Clock = time.monotonic, permit: Permit = always) -> None:
-        self.deadline = Deadline.after(seconds, clock)
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        clock: Clock = time.monotonic,
+        permit: Permit = always,
+        began: float | None = None,
+    ) -> None:
+        self.deadline = Deadline((clock() if began is None else began) + seconds, clock)
         self.signalled = threading.Event()
         self._seconds = seconds
         self._signal = ""

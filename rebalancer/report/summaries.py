@@ -13,6 +13,7 @@ from rebalancer.eviction.observation import (
     TOO_FEW_UNDER,
     Observation,
 )
+from rebalancer.report.words.numbers import age_text
 
 #: What follows the number of what was counted; figures stand in braces.
 _COUNTED = {
@@ -40,7 +41,6 @@ _OBSTACLES = {
     NONE_RECEIVES: "nothing can be received",
     TOO_FEW_UNDER: "numberOfNodes asks for more than {numberOfNodes}",
 }
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def summary(run: StrategyRun, snapshot: Snapshot) -> str:
@@ -63,16 +63,8 @@ def _asked(run: StrategyRun) -> bool:
     return bool(run.evicted or run.unknown or run.refused)
 
 
-def duration(seconds: float) -> str:
-    """Return a time in the largest unit that needs no fraction: `30d`, `36h`, `90 s`."""
-    for unit, length in _UNITS:
-        if seconds and seconds % length == 0:
-            return f"{seconds // length:.0f}{' ' if len(unit) > 1 else ''}{unit}"
-    return f"{seconds:.0f} s"
-
-
 def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
-    shown = {key: duration(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
+    shown = {key: age_text(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
     words = _COUNTED.get(name, "" if name in _NOUNS else name).format(**shown)
     noun = _plural(number, _NOUNS[name]) if name in _NOUNS else str(number)
     return f"{noun} {_ONE.get(name, words) if number == 1 else words}".rstrip()

@@ -33,7 +33,7 @@ def test_a_live_run_does_what_the_dry_run_said_and_no_more_than_it_may(rebalance
 
 def refusals(outcome):
     """Who was refused what, by whom; the words may tell an age, which grows from run to run."""
-    return [{**each, "reason": ""} for each in outcome.report["refusals"]]
+    return [{**each, "reason": "", "cause": each["cause"]["code"]} for each in outcome.report["refusals"]]
 
 
 def exceeded(objects, rules, evicted):

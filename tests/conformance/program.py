@@ -28,7 +28,7 @@ def run_live(policy: Mapping[str, Any], kubeconfig: Path, *options: str) -> Resu
     """Call `rebalancer run` on a policy and a live cluster."""
     path = kubeconfig.with_name("policy.yaml")
     path.write_text(json.dumps(policy))
-    return _call("run", "--policy", str(path), "--kubeconfig", str(kubeconfig), "--output", "json", *options)
+    return _call("run", "--yes", "--policy", str(path), "--kubeconfig", str(kubeconfig), "--output", "json", *options)
 
 
 def validate(policy: str, *options: str) -> Result:

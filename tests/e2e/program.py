@@ -123,7 +123,7 @@ class Program:
 
     def start(self, policy: Object, *options: str) -> Running:
         """Begin a live run, unless the options say otherwise; it begins when the context is entered."""
-        command = [sys.executable, "-m", "rebalancer", "run", "--policy", "-", "--output", "json"]
+        command = [sys.executable, "-m", "rebalancer", "run", "--policy", "-", "--output", "json", "--yes"]
         return Running([*command, "--kubeconfig", str(self._kubeconfig), *options], json.dumps(policy))
 
     def run(self, policy: Object, *options: str) -> Outcome:

@@ -76,7 +76,8 @@ class Program:
     def arguments(self, server: FakeApiServer, policy: Mapping[str, Any]) -> Sequence[object]:
         """Return the arguments of `run` for a server and a policy; taking turns has tests of its own."""
         kubeconfig = server.kubeconfig(self.folder)
-        return ("run", "--no-lease", "--policy", self.policy(policy), "--kubeconfig", kubeconfig, "--output", "json")
+        named = ("--policy", self.policy(policy), "--kubeconfig", kubeconfig)
+        return ("run", "--yes", "--no-lease", *named, "--output", "json")
 
     def policy(self, document: Mapping[str, Any]) -> Path:
         path = self.folder / "policy.yaml"

@@ -9,6 +9,7 @@ from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
+CURE = """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}"""
 DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 
@@ -148,23 +149,26 @@ def test_a_token_renewed_in_the_middle_of_the_run(three, rebalancer):
     three.on("POST", eviction_of("a"), renew, times=1)
     rules = rebalancer.policy(policy(OLD, **TWO))
 
-    outcome = rebalancer("run", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
+    outcome = rebalancer("run", "--yes", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
 
     assert three.evicted == outcome.evicted() == ["default/a", "default/b"]
     assert len(three.events) == 2
 
 
 def test_forbidden_evictions_are_failures(three, evict):
-    """Exit code 1, since nothing was evicted; the missing permission is named, and nothing is asked for twice."""
+    """Exit code 1, since nothing was evicted; one request a namespace, and one message that holds the cure."""
     three.forbid("create", "pods/eviction")
 
     outcome = evict(**ONE)
 
     assert outcome.exit_code == 1
-    assert set(outcome.failed()) == {"a", "b", "c"}
+    assert set(outcome.failed()) == {"a"}
     assert "no permission to create pods/eviction" in outcome.failed()["a"]
-    assert len(three.sent("POST", EVICTIONS)) == 3
-    assert outcome.report["refusals"] == outcome.report["evictions"] == []
+    assert outcome.refused() == {"b": "NoPermission", "c": "NoPermission"}
+    assert len(three.sent("POST", EVICTIONS)) == 1
+    notice = f"no permission to create pods/eviction in namespace default: {CURE}"
+    assert notice in outcome.report["warnings"]
+    assert outcome.stderr.splitlines()[-1] == f"WARNING rebalancer.app.live_cycle: {notice}"
 
 
 @pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -27,10 +28,28 @@ def arrival(server, method, pattern):
     return arrived
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
-def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, options, exit_code):
-    """The eviction on its way is finished and has its Event; no other is asked for; the report tells it all."""
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+FAIL = ("--fail-on-error",)
+
+
+@pytest.mark.parametrize(
+    ("number", "environment", "options", "exit_code"),
+    [
+        (signal.SIGTERM, {}, (), 143),
+        (signal.SIGHUP, {}, (), 143),
+        (signal.SIGINT, {}, (), 130),
+        (signal.SIGINT, {}, FAIL, 130),
+        (signal.SIGTERM, IN_POD, (), 0),
+        (signal.SIGTERM, IN_POD, FAIL, 1),
+    ],
+)
+def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, environment, options, exit_code):
+    """The eviction on its way is finished and has its Event; no other is asked for; the report tells it all.
+
+    A shell does not go on with the next command; in a pod a Job would start the run again, with fresh limits.
+    """
+    rebalancer = replace(rebalancer, environment=environment)
+    options = ("--secure-port", "0", *options)
     asked = arrival(three, "POST", EVICTIONS)
     answer = three.stall("POST", EVICTIONS)
 
@@ -49,19 +68,21 @@ def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, options, exi
     assert f"stopped by {number.name}" in outcome.report["warnings"]
 
 
-def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):
-    """Nothing was evicted, which makes it exit code 1; the server is not asked again, and the wait is cut short."""
+@pytest.mark.parametrize("environment", [{}, IN_POD], ids=["shell", "pod"])
+def test_a_signal_ends_the_wait_for_another_try(three, rebalancer, environment):
+    """Nothing was evicted: 143, in a pod too; the server is not asked again, and the wait is cut short."""
+    rebalancer = replace(rebalancer, environment=environment)
     asked = arrival(three, "POST", EVICTIONS)
     three.fail("POST", EVICTIONS, status=429, message="busy", headers={"Retry-After": "27"})
 
-    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
+    process = rebalancer.start(*rebalancer.arguments(three, LIMITED), "--secure-port", "0")
     wait_for(asked, process)
     logged = process.stderr.readline()  # written as the wait begins
     process.send_signal(signal.SIGTERM)
     outcome = finish(process, within=20)
 
     assert "trying again in 2" in logged
-    assert outcome.exit_code == 1
+    assert outcome.exit_code == 143
     assert set(outcome.failed()) == {"a"}
     assert len(three.sent("POST", EVICTIONS)) == 1
 

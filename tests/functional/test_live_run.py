@@ -33,7 +33,7 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
     outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1))
 
     (eviction,) = outcome.report["evictions"]
-    reason = eviction.pop("reason")
+    reason, cause = eviction.pop("reason"), eviction.pop("cause")
     assert eviction == {
         "namespace": "default",
         "name": "a",
@@ -42,10 +42,12 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
         "owner": {"kind": "ReplicaSet", "name": "web"},
         "profile": "tidy",
         "strategy": "PodLifeTime",
+        "destination": None,
         "background": False,
     }
-    assert reason.startswith("age ")
-    assert reason.endswith(" s > 60 s")
+    assert reason == "age 3d > 1m"
+    assert (cause["code"], cause["maximumSeconds"]) == ("TooOld", 60)
+    assert cause["ageSeconds"] >= 3 * 86400
 
 
 @pytest.mark.parametrize("grace", [None, 0, 7])

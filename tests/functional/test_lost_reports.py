@@ -121,14 +121,14 @@ def test_a_closed_standard_input_is_said(rebalancer, arguments):
 
 
 def test_a_question_without_standard_input(two, rebalancer):
-    """Nobody can answer: the cluster has to be named."""
+    """Nobody can answer: only --yes can say so."""
     variables = {"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))}
     at_home = replace(rebalancer, environment=variables)
 
     outcome = finish(at_home.start("run", "--policy", at_home.policy(policy(OLD)), preexec_fn=lambda: os.close(0)))
 
     assert outcome.exit_code == 2
-    assert "say so with --context" in outcome.stderr
+    assert "say so with --yes" in outcome.stderr
     assert two.requests == []
 
 

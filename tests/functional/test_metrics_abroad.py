@@ -14,7 +14,7 @@ from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.probing import free_port
 from tests.functional.test_loop import SUCCEEDED, Loop
 
-RULES = Path(__file__).parents[2] / "examples" / "prometheus" / "alerts.yaml"
+RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
 PATIENCE = 90
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -101,70 +101,6 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
     assert [rule["lastError"] for rule in ask("rules")["groups"][0]["rules"] if rule.get("lastError")] == []
     assert group["name"] == "rebalancer"
     assert loop.end().exit_code == 0
-
-
-CASES = {
-    "RebalancerNoGoodCycle": (
-        {"rebalancer_interval_seconds": "300+0x60", "rebalancer_last_successful_cycle_timestamp_seconds": "0+0x60"},
-        {},
-    ),
-    "RebalancerEvictionsFailing": (
-        {'rebalancer_evictions_total{profile="p",strategy="s",result="failed",dry_run="false"}': "0+1x60"},
-        {"profile": "p", "strategy": "s"},
-    ),
-    "RebalancerSourceStale": (
-        {'rebalancer_source_stale_nodes{source="Prometheus"}': "3+0x60"},
-        {"source": "Prometheus"},
-    ),
-    "RebalancerPolicyInvalid": ({"rebalancer_policy_valid": "0+0x60"}, {}),
-}
-WELL = {
-    "rebalancer_interval_seconds": "300+0x60",
-    "rebalancer_last_successful_cycle_timestamp_seconds": "0+60x60",
-    'rebalancer_evictions_total{profile="p",strategy="s",result="granted",dry_run="false"}': "0+5x60",
-    'rebalancer_evictions_total{profile="p",strategy="s",result="failed",dry_run="false"}': "0+1x60",
-    'rebalancer_source_stale_nodes{source="Prometheus"}': "0+0x60",
-    "rebalancer_policy_valid": "1+0x60",
-}
-
-
-def alerts_of(folder, series, name, expected):
-    """Have promtool evaluate the rules on series of an hour, a sample a minute."""
-    test = {
-        "rule_files": [str(RULES)],
-        "evaluation_interval": "1m",
-        "tests": [
-            {
-                "interval": "1m",
-                "input_series": [{"series": each, "values": values} for each, values in series.items()],
-                "alert_rule_test": [{"eval_time": "50m", "alertname": name, "exp_alerts": expected}],
-            }
-        ],
-    }
-    file = folder / "test.yaml"
-    file.write_text(yaml.safe_dump(test))
-    return subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-@needs("promtool")
-@pytest.mark.parametrize("name", CASES)
-def test_an_alert_fires_when_it_should(tmp_path, name):
-    """And not while all is well."""
-    series, labels = CASES[name]
-    described = {rule["alert"]: rule for rule in yaml.safe_load(RULES.read_text())["groups"][0]["rules"]}[name]
-    texts = {
-        key: text.replace("{{ $labels.strategy }}", "s").replace("{{ $labels.source }}", "Prometheus")
-        for key, text in described["annotations"].items()
-    }
-    fires = [{"exp_labels": {"severity": "warning", **labels}, "exp_annotations": texts}]
-
-    fired = alerts_of(tmp_path, series, name, fires)
-    quiet = alerts_of(tmp_path, WELL, name, [])
-
-    assert fired.returncode == 0, fired.stdout + fired.stderr
-    assert quiet.returncode == 0, quiet.stdout + quiet.stderr
 
 
 @needs("prometheus-pushgateway")

@@ -61,7 +61,7 @@ def by_preset(rebalancer, cluster, url, *, without=""):
     file = rebalancer.folder / "preset.yaml"
     file.write_text(text.replace(PRESET_URL, url).replace(without, ""))
     kubeconfig = cluster.kubeconfig(rebalancer.folder)
-    return rebalancer("run", "--policy", file, "--kubeconfig", kubeconfig, "--output", "json")
+    return rebalancer("run", "--yes", "--policy", file, "--kubeconfig", kubeconfig, "--output", "json")
 
 
 def test_the_preset_moves_what_cures(cluster, rebalancer):

@@ -88,7 +88,7 @@ def test_counts_go_on_where_a_limit_ends_the_strategy(rebalancer):
 
     outcome = rebalancer("run", "--policy", rebalancer.policy(one), "--snapshot", file, "--output", "json")
 
-    assert outcome.report["strategies"][0]["summary"] == "3 pods considered, 2 older than 1 min"
+    assert outcome.report["strategies"][0]["summary"] == "3 pods considered, 2 older than 1m"
 
 
 SHOP = [pod("s", "n1", namespace="shop")]
@@ -116,8 +116,7 @@ def test_a_namespace_without_pods_is_named_beside_others(look):
     args = {"maxPodLifeTimeSeconds": 60, "namespaces": {"include": ["shop", "shpo"]}}
 
     assert look("PodLifeTime", args, [*NODES, *SHOP, *NAMESPACES])["summary"] == (
-        "1 pod considered, 0 older than 1 min; "
-        "0 pods in namespace shpo: there is no such namespace (did you mean shop?)"
+        "1 pod considered, 0 older than 1m; 0 pods in namespace shpo: there is no such namespace (did you mean shop?)"
     )
 
 

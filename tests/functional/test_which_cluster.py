@@ -1,15 +1,10 @@
-"""Which cluster a run means, how it is asked about, and what is said when there is none."""
+"""Which cluster a run means, and what is said when there is none."""
 
-import contextlib
-import os
-import pty
 import socket
-from dataclasses import replace
 
 import pytest
 
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -20,59 +15,6 @@ def two(server):
     for each in two_nodes_with(*old_pods("a", "b")):
         server.add(each)
     return server
-
-
-@pytest.fixture
-def at_home(two, rebalancer):
-    """The program where KUBECONFIG says which cluster is meant."""
-    return replace(rebalancer, environment={"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))})
-
-
-def test_a_live_run_without_a_terminal_wants_the_cluster_named(two, at_home):
-    """Exit code 2 names the cluster that would have been meant, and nothing is even read."""
-    outcome = at_home("run", "--policy", at_home.policy(LIMITED))
-
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    for word in ("fake", two.url, "--context", "--kubeconfig", "--yes"):
-        assert word in outcome.stderr
-    assert two.requests == []
-
-
-@pytest.mark.parametrize("options", [("--yes",), ("--context", "fake")])
-def test_a_cluster_that_is_named_is_not_asked_about(two, at_home, options):
-    """Either says that the cluster is meant."""
-    outcome = at_home("run", "--policy", at_home.policy(LIMITED), "--output", "json", *options)
-
-    assert outcome.exit_code == 0
-    assert two.evicted == outcome.evicted() == ["default/a"]
-
-
-def test_a_dry_run_is_not_asked_about(two, at_home):
-    """KUBECONFIG is enough where nothing can happen."""
-    outcome = at_home("run", "--policy", at_home.policy(LIMITED), "--output", "json", "--dry-run")
-
-    assert outcome.evicted() == ["default/a"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "exit_code", "evicted"),
-    [("y\n", 0, ["default/a"]), ("\n", 2, []), ("\x04", 2, [])],
-    ids=["yes", "Enter", "the end of input"],
-)
-def test_on_a_terminal_the_run_asks_first(two, at_home, answer, exit_code, evicted):
-    """Only a yes evicts; the question names the cluster and stays out of the report."""
-    screen, terminal = pty.openpty()
-    with contextlib.closing(os.fdopen(screen, "wb", buffering=0)) as keyboard:
-        keyboard.write(answer.encode())  # the terminal keeps it until it is read
-        arguments = ("run", "--policy", at_home.policy(LIMITED), "--output", "json")
-        process = at_home.start(*arguments, stdin=terminal)
-        os.close(terminal)
-        outcome = finish(process)
-
-    assert outcome.exit_code == exit_code
-    assert two.evicted == evicted
-    assert f"Evict pods from context fake ({two.url})?" in outcome.stderr
-    assert outcome.stdout == "" or outcome.evicted() == evicted
 
 
 def test_the_home_directory_is_looked_into(two, rebalancer):
@@ -117,7 +59,7 @@ def test_a_kubeconfig_that_cannot_be_used(rebalancer, text, words):
     if text is not None:
         path.write_text(text)
 
-    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", path)
+    outcome = rebalancer("run", "--yes", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", path)
 
     assert outcome.exit_code == 3
     assert str(path) in outcome.stderr
@@ -132,7 +74,7 @@ def test_a_server_that_is_not_there(two, rebalancer):
         kubeconfig = two.kubeconfig(rebalancer.folder)
         kubeconfig.write_text(kubeconfig.read_text().replace(two.url, address))
 
-        outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
+        outcome = rebalancer("run", "--yes", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     last = outcome.stderr.splitlines()[-1]

@@ -1,16 +1,177 @@
-"""Flags of the descheduler that do nothing here are refused, never ignored."""
+"""Flags that the descheduler has: each is in the table of the docs, and none stops a manifest that carries it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli import main
 
+#: Of descheduler v0.36.0, in the order of its help.
+FLAGS = [
+    "--policy-config-file",
+    "--descheduling-interval",
+    "--dry-run",
+    "--kubeconfig",
+    "--client-connection-kubeconfig",
+    "--client-connection-qps",
+    "--client-connection-burst",
+    "--feature-gates",
+    "--disable-metrics",
+    "--bind-address",
+    "--secure-port",
+    "--enable-http2",
+    "--disable-http2-serving",
+    "--http2-max-streams-per-connection",
+    "--permit-address-sharing",
+    "--permit-port-sharing",
+    "--cert-dir",
+    "--tls-cert-file",
+    "--tls-private-key-file",
+    "--tls-sni-cert-key",
+    "--tls-min-version",
+    "--tls-cipher-suites",
+    "--tls-curve-preferences",
+    "--otel-collector-endpoint",
+    "--otel-transport-ca-cert",
+    "--otel-trace-namespace",
+    "--otel-service-name",
+    "--otel-sample-rate",
+    "--otel-fallback-no-op-on-error",
+    "--leader-elect",
+    "--leader-elect-lease-duration",
+    "--leader-elect-renew-deadline",
+    "--leader-elect-retry-period",
+    "--leader-elect-resource-lock",
+    "--leader-elect-resource-name",
+    "--leader-elect-resource-namespace",
+    "-v",
+    "--vmodule",
+    "--logging-format",
+    "--log-flush-frequency",
+    "--log-text-split-stream",
+    "--log-json-split-stream",
+    "--log-text-info-buffer-size",
+    "--log-json-info-buffer-size",
+]
+GONE = ["--evict-local-storage-pods", "--node-selector", "--max-pods-to-evict-per-node"]
+SNAPSHOT = ["--snapshot", "examples/cluster.json", "--output", "json"]
 
-@pytest.mark.parametrize("flag", ["--feature-gates=EvictionsInBackground=true", "--cert-dir=/tmp", "--vmodule=a=2"])
-def test_a_flag_without_effect_is_refused(flag: str) -> None:
-    """The run ends before it reads anything, and names the flag: nobody believes that it works."""
-    result = CliRunner().invoke(main, ["run", "--policy", "demo", flag])
 
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "No such option" in result.stderr
-    assert flag.partition("=")[0] in result.stderr
+def invoke(*arguments):
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def documented():
+    text = Path("docs/command-line.md").read_text()
+    return {
+        flag for row in re.findall(r"^\| (`-.*?) \|", text, re.MULTILINE) for flag in re.findall(r"`(-[^`]+)`", row)
+    }
+
+
+def test_the_table_has_each_flag():
+    """Those of v0.36.0 and those of old versions."""
+    assert documented() >= {*FLAGS, *GONE}
+
+
+def test_the_program_knows_each_flag():
+    """By its name in the help, or without a place there."""
+    known = {name for option in main.commands["run"].params for name in option.opts}
+
+    assert known >= {*FLAGS, *GONE}
+
+
+@pytest.mark.parametrize(
+    ("flag", "line"),
+    [
+        (["--feature-gates=EvictionsInBackground=true"], "--feature-gates changes nothing: there are no gates"),
+        (["--client-connection-qps", "50"], "--client-connection-qps changes nothing: requests are not throttled here"),
+        (["--enable-http2"], "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
+        (["--enable-http2=false"], "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
+        (["--log_flush_frequency=5s"], "--log-flush-frequency changes nothing: all logs go to standard error at once"),
+    ],
+)
+def test_a_flag_without_effect_is_accepted_with_a_line(flag, line):
+    """The run does what it does without it, and nobody believes that it works."""
+    plain, given = invoke("run", "--policy", "demo", *SNAPSHOT), invoke("run", "--policy", "demo", *SNAPSHOT, *flag)
+
+    assert given.exit_code == plain.exit_code == 0
+    assert len(given.stderr.splitlines()) == 1
+    assert line in given.stderr
+
+
+@pytest.mark.parametrize("flag", GONE)
+@pytest.mark.parametrize("value", ["", "=true"])
+def test_a_flag_of_old_versions_is_refused_with_the_cure(flag, value):
+    """The descheduler refuses it too."""
+    result = invoke("run", "--policy", "demo", *SNAPSHOT, flag + value)
+
+    assert result.exit_code == 2
+    assert f"{flag} is a flag of old versions of the descheduler: set " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--policy-config-file", "demo"),
+        ("--policy_config_file=demo", "--dry-run=true"),
+        ("--policy-config-file", "demo", "--dry-run", "-v=0", "--logging-format=text"),
+    ],
+)
+def test_the_arguments_of_a_cronjob_carry_over(arguments):
+    """Without a command, with the descheduler's spelling."""
+    result = invoke(*arguments, *SNAPSHOT)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("{")
+
+
+def test_kubectls_habits():
+    """`-o` and `-vv`."""
+    result = invoke("run", "--policy", "demo", "--snapshot", "examples/cluster.json", "-o", "yaml", "-vv")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("apiVersion: ")
+
+
+def test_version_and_help_as_commands():
+    """Beside the options."""
+    assert invoke("version").stdout.startswith("rebalancer ")
+    assert invoke("help").stdout == invoke("--help").stdout
+    assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
+    assert "there is no command 'validat'" in invoke("help", "validat").stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_prints_the_shells_code(shell):
+    """It asks the program itself."""
+    assert f"_REBALANCER_COMPLETE={shell}_complete" in invoke("completion", shell).stdout
+
+
+def test_completion_works_in_bash():
+    """A real shell, with the code that the program prints: it completes a command and an option."""
+    script = """
+        set -e
+        source <(rebalancer completion bash)
+        complete_words() {
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+            _rebalancer_completion $1; echo "${COMPREPLY[*]}"
+        }
+        complete_words rebalancer vali
+        complete_words rebalancer run --max-e
+    """
+    folder = str(Path(sys.executable).parent)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        check=False,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stderr, done.stdout.split()) == (0, "", ["validate", "--max-evictions"])

@@ -121,6 +121,8 @@ _STAYS = words(
         Code.SYSTEM_CRITICAL_PODS: _critical,
         Code.TERMINATING_PODS: "already terminating",
         Code.WITHOUT_PDB: _without_pdb,
+        Code.CLOSED: "{failures} evictions in a row failed for one cause: {error}",
+        Code.NO_PERMISSION: "no permission to create pods/eviction in namespace {namespace}",
         Code.GONE: "already evicted in this cycle, or gone",
         Code.IN_PROGRESS: "another controller is already moving it",
         Code.MIN_REPLICAS: "owner has {pods} pods, fewer than {minimum}",

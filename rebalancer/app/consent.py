@@ -1,0 +1,139 @@
+"""The consent to a live run: what would go is read, planned and shown, then asked about."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from rebalancer.app import policies
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.look import Look, look_at
+from rebalancer.app.options import Options
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.app.work import Finished, Work, plan
+from rebalancer.report.document import Circumstances, document
+from rebalancer.report.overview import overview
+from rebalancer.report.question import new_pods
+
+Report = Mapping[str, Any]
+
+#: An older look at the cluster is not acted upon: it is read again.
+FRESH_SECONDS = 60.0
+
+
+class Person(Protocol):
+    """Whoever is asked before a live run."""
+
+    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
+        """Say whether there is a question; nothing has been read yet.
+
+        Raises:
+            UsageError: there is one, and nobody to answer it.
+        """
+        ...
+
+    def agree(self, report: Report, unseen: Sequence[str]) -> None:
+        """Show a plan, and ask.
+
+        Args:
+            report: of the plan, with its `overview`.
+            unseen: the pods in it that were not shown before, where the question is asked again.
+
+        Raises:
+            UsageError: the answer is no.
+        """
+        ...
+
+
+class Unseen(Exception):  # noqa: N818  named like the rest of the tree
+    """The plan on a fresh look holds a pod that nobody was shown: ask again."""
+
+
+class Consent:
+    """The looks that were taken, and what was shown of them.
+
+    Args:
+        person: who is asked.
+        cluster: the way to the API server.
+        options: with the deadline.
+        work: what the policy asks for.
+        telemetry: told of what is read.
+    """
+
+    def __init__(
+        self, person: Person, cluster: LiveCluster, options: Options, work: Work, telemetry: Telemetry
+    ) -> None:
+        self._person = person
+        self._cluster = cluster
+        self._options = options
+        self._work = work
+        self._telemetry = telemetry
+        self._shown: frozenset[str] = frozenset()
+        self._look: Look | None = None
+        self._plan: Finished | None = None
+        self._has_waited = False
+
+    def obtain(self, *, for_later: bool = False) -> None:
+        """Look, plan, show and ask; without a pod to evict there is no question, unless it is for later cycles too.
+
+        Raises:
+            UsageError: the answer is no.
+            ClusterError: the cluster cannot be read.
+        """
+        finished = self._planned()
+        report = self._report(finished)
+        if report["evictions"] or for_later:
+            self._person.agree(report, new_pods(report, self._shown) if self._shown else [])
+        self._shown |= {each["uid"] for each in report["evictions"]}
+
+    def nothing_to_do(self) -> Finished | None:
+        """Return the plan as the end of the run if it evicts nothing; a pod that nobody was shown is not looked for."""
+        if self._plan is None or self._plan.ledger.evictions:
+            return None
+        warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
+        return Finished(
+            self._plan.ledger, self._plan.cluster, Circumstances(False, self._cluster.description, "wall", warnings)
+        )
+
+    def fresh_look(self) -> Look:
+        """Return the look that was agreed to, or a new one where that is too old or other runs had their turn.
+
+        Raises:
+            Unseen: the plan of the new one holds a pod that was not shown.
+            ClusterError: the cluster cannot be read.
+        """
+        if self._look is not None and self._is_fresh(self._look):
+            return self._look
+        self._has_waited = False
+        self._look = None
+        finished = self._planned()
+        if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
+            raise Unseen
+        assert self._look is not None
+        return self._look
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for another run's turn to end: the cluster is another one afterwards."""
+        self._has_waited = True
+        time.sleep(seconds)
+
+    def _is_fresh(self, look: Look) -> bool:
+        age = self._cluster.patience.clock() - look.taken
+        return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
+
+    def _planned(self) -> Finished:
+        """Return the plan of the look at hand, or of a new one where there is none or only an old one."""
+        if self._look is None or not self._is_fresh(self._look):
+            self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
+        left = self._look.cluster(self._work)
+        ledger = plan(left, self._work)
+        circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
+        self._plan = Finished(ledger, left, circumstances)
+        return self._plan
+
+    def _report(self, finished: Finished) -> Report:
+        pods = [entry.pod for entry in finished.ledger.evictions]
+        snapshot = finished.cluster.snapshot
+        size = overview(pods, snapshot.pods, snapshot.budgets, policies.limits(self._work.policy))
+        report = document(finished.ledger, finished.cluster, finished.circumstances)
+        runs = [{"nodes": [], **run} for run in report["strategies"]]
+        return {"overview": size, **report, "strategies": runs}

@@ -1,0 +1,45 @@
+"""A look at a live cluster: what was read, and when."""
+
+from dataclasses import dataclass
+
+from rebalancer.app import live, policies
+from rebalancer.app.live_usage import live_usage
+from rebalancer.app.options import Options
+from rebalancer.app.telemetry import Telemetry
+from rebalancer.app.work import Work
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.kube.halt import Halt
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A cluster as it was read.
+
+    Attributes:
+        snapshot: nodes, pods and what else the policy needs.
+        measure: real usage; each source is asked once, so that all plans of this look are made on the same figures.
+        taken: before the first request, in seconds on the clock of the API server's patience.
+    """
+
+    snapshot: Snapshot
+    measure: Measure
+    taken: float
+
+    def cluster(self, work: Work) -> Cluster:
+        """Return the cluster as the cycle begins."""
+        return Cluster(self.snapshot, work.policy.node_selector, self.measure)
+
+
+def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> Look:
+    """Read the cluster as it is now.
+
+    Raises:
+        ClusterError: it cannot be read, or not before the deadline.
+    """
+    taken = cluster.patience.clock()
+    halt = Halt(options.deadline, cluster.patience.clock, began=taken)
+    with telemetry.stage("read"):
+        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
+    measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
+    return Look(snapshot, measure, taken)

@@ -1,0 +1,9 @@
+"""Where the program runs."""
+
+import os
+from collections.abc import Mapping
+
+
+def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
+    """Say whether this is a pod, with a mounted kubeconfig too."""
+    return bool(environ.get("KUBERNETES_SERVICE_HOST"))

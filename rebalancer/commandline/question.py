@@ -1,0 +1,69 @@
+"""The question before a live run, on standard error; only `--yes` and a pod go without it."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import click
+
+from rebalancer.app.place import in_pod
+from rebalancer.errors import UsageError
+from rebalancer.foreign.printable import printable, printable_lines
+from rebalancer.report.layout import listed
+from rebalancer.report.question import question_lines
+
+_AGREED = ("y", "yes")
+_MOST_NAMES = 5
+_LONGEST_LINE = 1_000
+
+
+class Question:
+    """Asks the person at the terminal (a `rebalancer.app.consent.Person`).
+
+    Args:
+        yes: whether the answer was given on the command line; in a pod nobody is asked either.
+    """
+
+    def __init__(self, *, yes: bool) -> None:
+        self._is_needless = yes or in_pod()
+        self._where = ""
+
+    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
+        """Say whether there is a question.
+
+        Raises:
+            UsageError: there is one, and no terminal to ask it on.
+        """
+        if self._is_needless:
+            return False
+        server = str(cluster["server"])
+        self._where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
+        if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+            raise UsageError(
+                f"this run would evict pods from {self._where}, and there is no terminal to ask on: "
+                "say so with --yes, or look first with --dry-run"
+            )
+        return True
+
+    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
+        """Show a plan, and ask.
+
+        Raises:
+            UsageError: the answer is anything but yes.
+        """
+        for label, text in question_lines(report):
+            _show(label if label == "!" else f"{label}:", text)
+        if unseen:
+            _show("new:", f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before")
+        question = "The plan has changed. Evict" if unseen else "Evict"
+        click.echo(f"{question} pods from {self._where}? [y/N]: ", nl=False, err=True)
+        if sys.stdin.readline().strip().lower() not in _AGREED:
+            raise UsageError("nothing was done")
+
+
+def _show(label: str, text: str) -> None:
+    click.echo(printable_lines(f"{label:12}{text}", _LONGEST_LINE), err=True)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()

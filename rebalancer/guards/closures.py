@@ -1,0 +1,126 @@
+"""Namespaces where no eviction succeeds: no more are asked for there, and none at all once it is plain that none will.
+
+A missing permission closes its namespace at the first no.  Other failures are counted: so many in a row for one cause,
+with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.
+"""
+
+import re
+from collections.abc import Iterable
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Failed, Refused, Unknown, Verdict, refused
+
+_IN_A_ROW = 20
+_NAMESPACES = 5
+_RULE = '{apiGroups: [""], resources: [pods/eviction], verbs: [create]}'
+
+_ADMISSION = re.compile(r'(?:admission webhook|ValidatingAdmissionPolicy) ["\'][^"\']+["\']')
+_NUMBER = re.compile(r"\d+")
+
+
+class Closures:
+    """What a cycle has learnt of its evictions that did not happen.
+
+    Attributes:
+        ended: why no further eviction is worth asking for; empty as long as one may be.
+    """
+
+    def __init__(self) -> None:
+        self.ended = ""
+        self._has_granted = False
+        self._forbidden: set[str] = set()
+        self._row = _Row()
+
+    def refusal(self, namespace: str) -> Refused | None:
+        """Return why nothing is asked for in this namespace; None where it is."""
+        if namespace in self._forbidden:
+            return refused(Code.NO_PERMISSION, namespace=namespace)
+        if words := self._row.closed.get(namespace):
+            return refused(Code.CLOSED, failures=_IN_A_ROW, error=words)
+        return None
+
+    def heard(self, pod: Pod, verdict: Verdict) -> None:
+        """Learn from what became of a request."""
+        if isinstance(verdict, Failed) and verdict.forbidden:
+            self._forbidden.add(pod.namespace)
+            if len(self._forbidden) >= _NAMESPACES and not self._has_granted:
+                self.ended = self._permission()
+            return
+        self._has_granted = self._has_granted or verdict.granted
+        self._row.add(pod, verdict)
+        if len(self._row.closed) >= _NAMESPACES and self._row.is_failing():
+            self.ended = self._row.notice()
+
+    def notices(self) -> tuple[str, ...]:
+        """Return what the reader of the report should know, and do."""
+        every = (self._permission() if self._forbidden else "", self._row.notice())
+        return tuple(filter(None, every))
+
+    def _permission(self) -> str:
+        return (
+            f"no permission to create pods/eviction in {_named(self._forbidden)}: "
+            f"give the program's role the rule {_RULE}"
+        )
+
+
+class _Row:
+    """Failures in a row for one cause.
+
+    Attributes:
+        closed: by namespace, the cause that closed it, in the server's words.
+    """
+
+    def __init__(self) -> None:
+        self.closed: dict[str, str] = {}
+        self._cause = ""
+        self._length = 0
+        self._namespaces: set[str] = set()
+
+    def add(self, pod: Pod, verdict: Verdict) -> None:
+        """Take down one more verdict; anything but a failure, or one for another cause, begins anew."""
+        words = _failure(verdict)
+        cause = _cause(words, pod)
+        if cause != self._cause:
+            self._cause, self._length, self._namespaces = cause, 0, set()
+        if not cause:
+            return
+        self._length += 1
+        self._namespaces.add(pod.namespace)
+        if self.is_failing():
+            self.closed |= dict.fromkeys(sorted(self._namespaces), words)
+
+    def is_failing(self) -> bool:
+        """Say whether the row is long enough to close namespaces."""
+        return self._length >= _IN_A_ROW
+
+    def notice(self) -> str:
+        """Return what was closed, and for which cause the last time; empty for nothing."""
+        if not self.closed:
+            return ""
+        words = next(reversed(self.closed.values()))
+        return f"evictions were given up in {_named(self.closed)}, after {_IN_A_ROW} failures in a row: {words}"
+
+
+def _failure(verdict: Verdict) -> str:
+    """Return the words of a failure; empty for a grant, and for refusals that show that others may succeed."""
+    match verdict:
+        case Failed(words) | Unknown(words):
+            return words
+        case Refused(cause) if cause.code == Code.WEBHOOK:
+            return str(cause.figures.get("message", ""))
+    return ""
+
+
+def _cause(words: str, pod: Pod) -> str:
+    """Return what failures of one cause have in common: the webhook's name, or the words without what names the pod."""
+    if found := _ADMISSION.search(words):
+        return found[0]
+    for name in filter(None, (pod.name, pod.namespace, pod.uid)):
+        words = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "_", words)
+    return _NUMBER.sub("#", words)
+
+
+def _named(namespaces: Iterable[str]) -> str:
+    every = sorted(namespaces)
+    return f"namespace {every[0]}" if len(every) == 1 else f"namespaces {', '.join(every)}"

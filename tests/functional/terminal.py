@@ -1,0 +1,55 @@
+"""A terminal: the program asks on it, the test reads the screen and types."""
+
+import os
+import pty
+import time
+from typing import Any, Self
+
+from tests.functional.program import PATIENCE_SECONDS, Outcome, Program
+
+_CHUNK = 65_536
+
+
+class Terminal:
+    """A program whose standard input and standard error are a terminal; standard output is a pipe."""
+
+    def __init__(self, program: Program, *arguments: object, **settings: Any) -> None:
+        self._screen, terminal = pty.openpty()
+        self._shown = ""
+        settings = {"stdin": terminal, "stderr": terminal} | settings
+        self.process = program.start(*arguments, **settings)
+        os.close(terminal)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._screen)
+
+    def type(self, text: str) -> None:
+        os.write(self._screen, text.encode())
+
+    def read_until(self, text: str) -> str:
+        """Wait until a text is shown; return all that is shown by then, and forget it."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while text not in self._shown:
+            assert time.monotonic() < until, self._shown
+            assert self._read(), self._shown
+        shown, self._shown = self._shown, ""
+        return shown
+
+    def finish(self) -> Outcome:
+        """Wait for the end; what was shown since `read_until` is standard error."""
+        while self._read():
+            pass
+        stdout, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return Outcome(self.process.returncode, stdout, self._shown)
+
+    def _read(self) -> bool:
+        """Read some of the screen; say whether there may be more."""
+        try:
+            read = os.read(self._screen, _CHUNK).decode()
+        except OSError:  # the program has closed its end
+            return False
+        self._shown += read.replace("\r\n", "\n")
+        return bool(read)

@@ -1,0 +1,238 @@
+"""Before it acts: a live run reads, plans, shows and asks; only `--yes` skips the question."""
+
+import signal
+from dataclasses import replace
+
+import pytest
+
+from rebalancer.app.interruption import Interruption
+from rebalancer.app.options import LeaseOptions, Options
+from rebalancer.app.run import run
+from rebalancer.errors import UsageError
+from rebalancer.kube.patience import Patience
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+from tests.functional.terminal import Terminal
+from tests.functional.test_turns import hold
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+PROMPT = "[y/N]: "
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def at_home(two, rebalancer):
+    """The program where KUBECONFIG says which cluster is meant."""
+    return replace(rebalancer, environment={"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))})
+
+
+def live(program, rules=LIMITED, *options):
+    """Arguments of a live run that has to ask."""
+    return ("run", "--policy", program.policy(rules), "--output", "json", *options)
+
+
+@pytest.mark.parametrize("naming", ["KUBECONFIG", "--kubeconfig", "--context"])
+@pytest.mark.parametrize("more", [(), ("--descheduling-interval", "5m")], ids=["once", "loop"])
+def test_without_a_terminal_only_yes_evicts(two, at_home, naming, more):
+    """Exit code 2 and the cure, whatever names the cluster; nothing is even read."""
+    value = {"--kubeconfig": at_home.environment["KUBECONFIG"], "--context": "fake"}
+    options = (naming, value[naming]) if naming in value else ()
+
+    outcome = finish(at_home.start(*live(at_home, LIMITED, *options, *more)))
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == (
+        f"Error: this run would evict pods from context fake ({two.url}), and there is no terminal to ask on: "
+        "say so with --yes, or look first with --dry-run\n"
+    )
+    assert two.requests == []
+
+
+def test_a_question_that_nobody_sees_is_not_asked(two, at_home):
+    """Standard error in a file: the run would only seem to hang."""
+    with (at_home.folder / "log").open("w+") as log, Terminal(at_home, *live(at_home), stderr=log) as terminal:
+        outcome = terminal.finish()
+        log.seek(0)
+        assert "no terminal to ask on" in log.read()
+
+    assert outcome.exit_code == 2
+    assert two.requests == []
+
+
+def test_yes_and_a_dry_run_are_not_asked(two, at_home):
+    """The one has agreed already, and the other changes nothing."""
+    assert at_home(*live(at_home), "--dry-run").evicted() == ["default/a"]
+    assert two.evicted == []
+
+    assert at_home(*live(at_home), "--yes").evicted() == ["default/a"]
+    assert two.evicted == ["default/a"]
+
+
+def test_in_a_pod_nobody_is_asked(two, at_home):
+    """KUBERNETES_SERVICE_HOST tells of a pod, with a mounted kubeconfig too."""
+    in_pod = replace(at_home, environment={**at_home.environment, "KUBERNETES_SERVICE_HOST": "10.0.0.1"})
+
+    outcome = finish(in_pod.start(*live(in_pod), "--secure-port", "0"))
+
+    assert outcome.exit_code == 0
+    assert two.evicted == outcome.evicted() == ["default/a"]
+
+
+def test_the_plan_is_shown_before_the_question(two, at_home):
+    """How much of what, within which limits, on standard error; nothing has happened yet, and no Lease is held."""
+    with Terminal(at_home, *live(at_home)) as terminal:
+        shown = terminal.read_until(PROMPT)
+        written = two.sent("POST", "*") + two.sent("PUT", "*")
+        holder = two.leases.holder()
+        terminal.type("y\n")
+        outcome = terminal.finish()
+
+    assert shown == (
+        "!           1 of 2 pods of the cluster: more than a fifth\n"
+        "pods:       1 of 2 would be evicted\n"
+        "namespaces: default 1 of 2 (50 %)\n"
+        "owners:     default/ReplicaSet/web (no PDB) 1 of 2 (50 %)\n"
+        "limits:     1 in all\n"
+        f"Evict pods from context fake ({two.url})? [y/N]: "
+    )
+    assert (written, holder) == ([], None)
+    assert outcome.exit_code == 0
+    assert two.evicted == outcome.evicted() == ["default/a"]
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "sure\n", "\x04"], ids=["Enter", "no", "else", "the end of input"])
+def test_anything_but_yes_evicts_nothing(two, at_home, answer):
+    """Exit code 2, and no report of a run that was none."""
+    with Terminal(at_home, *live(at_home)) as terminal:
+        terminal.read_until(PROMPT)
+        terminal.type(answer)
+        outcome = terminal.finish()
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.endswith("Error: nothing was done\n")
+    assert two.sent("POST", "*") == []
+
+
+def test_ctrl_c_at_the_question(two, at_home):
+    """130, as shells have it."""
+    with Terminal(at_home, *live(at_home)) as terminal:
+        terminal.read_until(PROMPT)
+        terminal.process.send_signal(signal.SIGINT)
+        outcome = terminal.finish()
+
+    assert (outcome.exit_code, outcome.stdout) == (130, "")
+    assert two.sent("POST", "*") == []
+
+
+def test_a_quick_answer_runs_on_what_was_shown(two, at_home):
+    """The cluster is not read a second time."""
+    with Terminal(at_home, *live(at_home)) as terminal:
+        terminal.read_until(PROMPT)
+        terminal.type("yes\n")
+        outcome = terminal.finish()
+
+    assert outcome.evicted() == ["default/a"]
+    assert len(two.sent("GET", "/api/v1/pods")) == 1
+
+
+def test_with_nothing_to_evict_there_is_no_question(two, at_home):
+    """The report says that nothing was to be done."""
+    young = policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 10**9}), maxNoOfPodsToEvictTotal=1)
+
+    with Terminal(at_home, *live(at_home, young)) as terminal:
+        outcome = terminal.finish()
+
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.report["dryRun"] is False
+    assert outcome.evicted() == []
+
+
+def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
+    """It evicted what was shown: the plan holds a pod that nobody saw, and the question is asked again."""
+    with Terminal(at_home, *live(at_home)) as terminal:
+        terminal.read_until(PROMPT)
+        hold_for_a_moment(two)
+        terminal.type("y\n")
+        again = terminal.read_until(PROMPT)
+        before = list(two.evicted)
+        terminal.type("y\n")
+        outcome = terminal.finish()
+
+    assert "new:        default/b was not shown before\nThe plan has changed. Evict pods from context fake" in again
+    assert before == []
+    assert outcome.exit_code == 0
+    assert two.evicted == outcome.evicted() == ["default/b"]
+
+
+def hold_for_a_moment(server):
+    """Let another run hold the Lease until this one has seen that; meanwhile the pod `a` goes."""
+    hold(server)
+    asked = []
+
+    def leave(_):
+        asked.append(1)
+        if len(asked) > 1:
+            server.leases.held.clear()
+            server.remove_pod("default", "a")
+
+    server.on("GET", "*/leases/*", leave, times=2)
+
+
+class SlowPerson:
+    """Agrees so often, each time after so many seconds; meanwhile something may happen."""
+
+    def __init__(self, seconds, *, agrees=9, meanwhile=lambda: None):
+        self.now = 1000.0
+        self.unseen = []
+        self._seconds = seconds
+        self._agrees = agrees
+        self._meanwhile = meanwhile
+
+    def must_be_asked(self, _):
+        return True
+
+    def agree(self, _, unseen):
+        self.unseen.append(unseen)
+        self.now += self._seconds
+        self._meanwhile()
+        if len(self.unseen) > self._agrees:
+            raise UsageError("no")
+
+
+def run_asking(server, rebalancer, person):
+    options = Options(
+        policy=str(rebalancer.policy(LIMITED)),
+        kubeconfig=str(server.kubeconfig(rebalancer.folder)),
+        lease=LeaseOptions(no_lease=True),
+    )
+    with Interruption() as interruption:
+        return run(options, person, interruption, Patience(clock=lambda: person.now)).report
+
+
+def test_an_answer_after_a_minute_runs_on_a_fresh_look(two, rebalancer):
+    """The cluster is read again; with no new pod in the plan there is no second question."""
+    report = run_asking(two, rebalancer, person := SlowPerson(61))
+
+    assert [each["name"] for each in report["evictions"]] == ["a"]
+    assert person.unseen == [[]]
+    assert len(two.sent("GET", "/api/v1/pods")) == 2
+
+
+def test_what_was_not_shown_is_asked_about(two, rebalancer):
+    """The pod that was shown goes by itself meanwhile; a no to the second question evicts nothing."""
+    person = SlowPerson(
+        61, agrees=1, meanwhile=lambda: "default/a" in two.pod_names() and two.remove_pod("default", "a")
+    )
+
+    with pytest.raises(UsageError):
+        run_asking(two, rebalancer, person)
+
+    assert person.unseen == [[], ["default/b"]]
+    assert two.sent("POST", "*") == []

@@ -1,0 +1,59 @@
+"""`--max-evictions`: a limit from the command line, with the policy's own."""
+
+import json
+
+import pytest
+
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods."""
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    return server
+
+
+@pytest.mark.parametrize(("total", "most", "evicted"), [(None, 2, 2), (1, 2, 1), (2, 1, 1), (0, 2, 0), (None, 0, 0)])
+def test_the_smaller_limit_counts(three, rebalancer, total, most, evicted):
+    """It never allows more than the policy does; 0 evicts nothing."""
+    limits = {} if total is None else {"maxNoOfPodsToEvictTotal": total}
+
+    outcome = rebalancer.run(three, policy(OLD, **limits), "--max-evictions", most)
+
+    assert len(three.evicted) == len(outcome.evicted()) == evicted
+    assert "no limit" not in outcome.stderr
+
+
+def test_it_limits_a_plan_too(three, rebalancer):
+    """A dry run lists what a live run would evict."""
+    outcome = rebalancer.run(three, policy(OLD), "--max-evictions", 1, "--dry-run")
+
+    assert outcome.evicted() == ["default/a"]
+
+
+def test_it_limits_a_file_too(rebalancer):
+    """Without a cluster as well."""
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b"))}))
+    arguments = ("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file, "--output", "json")
+
+    assert rebalancer(*arguments, "--max-evictions", 1).evicted() == ["default/a"]
+
+
+def test_warnings_about_the_policy_come_first(three, rebalancer):
+    """On standard error before anything is read, also where the report goes into a pipe."""
+    twice = rebalancer.folder / "twice.yaml"
+    text = json.dumps(policy(OLD))
+    twice.write_text(text.replace("{", '{"maxNoOfPodsToEvictTotal": 2, "maxNoOfPodsToEvictTotal": 1, ', 1))
+    three.fail("GET", "/api/v1/nodes", status=400, message="not now")
+    kubeconfig = three.kubeconfig(rebalancer.folder)
+
+    outcome = finish(rebalancer.start("run", "--yes", "--policy", twice, "--kubeconfig", kubeconfig))
+
+    first, last = outcome.stderr.splitlines()
+    assert first.startswith(f"WARNING rebalancer.app.run: policy {twice}: ")
+    assert "maxNoOfPodsToEvictTotal" in first
+    assert "not now" in last

@@ -1,0 +1,102 @@
+"""An API server that forbids or refuses every eviction is not asked two thousand times."""
+
+import pytest
+
+from tests.fake_http import Reply
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+
+EVICTIONS = "*/eviction"
+CURE = """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}"""
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=500)
+
+
+def crowd(server, namespaces, each):
+    """So many old pods in each of the namespaces `n0`, `n1`, ..."""
+    pods = []
+    for number in range(namespaces):
+        for pod in old_pods(*[f"p{index}" for index in range(each)]):
+            pod["metadata"] |= {"namespace": f"n{number}", "uid": f"uid-{number}-{pod['metadata']['name']}"}
+            pods.append(pod)
+    for pod in two_nodes_with(*pods):
+        server.add(pod)
+
+
+def asked(server):
+    """The namespaces of the requests, in order."""
+    return [request.path.split("/")[4] for request in server.sent("POST", EVICTIONS)]
+
+
+def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
+    """One request in each; the report and standard error say what to add to the role."""
+    crowd(server, 7, 3)
+    server.forbid("create", "pods/eviction")
+
+    outcome = rebalancer.run(server, LIMITED)
+
+    assert outcome.exit_code == 1
+    assert len(asked(server)) == len(set(asked(server))) == 5
+    notice = f"no permission to create pods/eviction in namespaces {', '.join(sorted(set(asked(server))))}: {CURE}"
+    assert outcome.report["strategies"][0]["error"] == notice
+    assert outcome.report["warnings"] == [notice]
+    assert outcome.stderr.splitlines()[-1].endswith(notice)
+
+
+def test_a_role_for_some_namespaces_works_there(server, rebalancer):
+    """Where something was granted the run goes on, with one request in each of the others."""
+    crowd(server, 7, 3)
+    server.fail("POST", "*/namespaces/n[1-6]/*/eviction", status=403, message=FORBIDDEN)
+
+    outcome = rebalancer.run(server, LIMITED)
+
+    assert outcome.evicted() == ["n0/p0", "n0/p1", "n0/p2"]
+    assert sorted(asked(server)) == ["n0", "n0", "n0", "n1", "n2", "n3", "n4", "n5", "n6"]
+
+
+FORBIDDEN = 'pods "p" is forbidden: User "me" cannot create resource "pods/eviction" in API group ""'
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (403, 'admission webhook "guard" denied the request: not p{}'),
+        (403, "ValidatingAdmissionPolicy 'guard' with binding 'all' denied request: no"),
+        (403, "pods is forbidden: quota of something"),
+        (422, "no such thing"),
+    ],
+)
+def test_twenty_refusals_in_a_row_close_a_namespace(server, rebalancer, status, message):
+    """A no that is not about permissions closes nothing at first."""
+    crowd(server, 1, 30)
+    server.fail("POST", EVICTIONS, status=status, message=message)
+
+    outcome = rebalancer.run(server, LIMITED)
+
+    assert len(asked(server)) == 20
+    assert list(outcome.refused().values()).count("Closed") == 10
+    (notice,) = outcome.report["warnings"]
+    assert notice.startswith("evictions were given up in namespace n0, after 20 failures in a row: ")
+
+
+def test_refusals_all_over_the_cluster_end_the_run(server, rebalancer):
+    """Twenty in a row over five namespaces."""
+    crowd(server, 6, 10)
+    server.fail("POST", EVICTIONS, status=422, message="no such thing")
+
+    outcome = rebalancer.run(server, LIMITED)
+
+    assert len(set(asked(server))) in {5, 6}
+    assert len(asked(server)) < 60
+    assert "given up in namespaces" in outcome.report["strategies"][0]["error"]
+
+
+def test_a_grant_in_between_begins_the_count_anew(server, rebalancer):
+    """Nineteen, one that goes, and nineteen more close nothing."""
+    crowd(server, 1, 39)
+    no = Reply(422, {"kind": "Status", "message": "no such thing"})
+    server.on("POST", EVICTIONS, lambda _: None if len(asked(server)) == 20 else no)
+
+    outcome = rebalancer.run(server, LIMITED)
+
+    assert len(asked(server)) == 39
+    assert len(outcome.evicted()) == 1
+    assert outcome.refused() == {}
