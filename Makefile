@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e outcome fidelity schema example chart image pins clean
+.PHONY: help demo test attack mutants lint bench e2e outcome fidelity schema pictures example chart image pins clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ schema: $(READY) ## write the JSON schemas in policies/schema anew
 chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
 	@$(VENV)/bin/python -m tests.chart.described
 	@$(VENV)/bin/python -m tests.chart.examples
+
+pictures: $(READY) ## draw the README's pictures of the terminal anew
+	@$(VENV)/bin/python -m tests.terminal.pictures
 
 example: $(READY) ## write the example cluster anew
 	@$(VENV)/bin/python examples/make_cluster.py > examples/cluster.json

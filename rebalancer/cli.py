@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -21,7 +21,13 @@ from rebalancer.foreign.printable import printable, printable_lines
 from rebalancer.logs import set_up
 from rebalancer.service_flags import service_flags
 
+if TYPE_CHECKING:
+    from rebalancer.report.show import Color
+
 P = ParamSpec("P")
+
+OUTPUTS = ("table", "wide", "json", "yaml")
+COLORS = ("auto", "always", "never")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 #: Characters in a line: a value of a document that is repeated may have millions.
@@ -63,9 +69,10 @@ def main() -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    help="The report; default: table, with --log-format json an object a line.",
+    type=click.Choice(OUTPUTS),
+    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
 )
+@click.option("--color", type=click.Choice(COLORS), default="auto", show_default=True, help="auto: on a terminal.")
 @click.option(
     "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
 )
@@ -95,6 +102,7 @@ def run(
     descheduling_interval: str,
     deadline: str,
     verbosity: int,
+    color: "Color",
     *,
     yes: bool,
     **options: Any,
@@ -120,7 +128,7 @@ def run(
         person = Question(yes=yes)
 
         def delivered(outcome: Outcome) -> int:
-            return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0)
+            return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
         if asked.interval:
             run_on(asked, person, delivered, interruption)
@@ -214,11 +222,11 @@ def _seconds(option: str, text: str) -> float:
         raise UsageError(f"{option}: {error}") from None
 
 
-def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool) -> int:
+def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
     """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
     from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
 
-    trouble = deliver(report, output, sys.stdout, everything=everything)
+    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
     if not trouble:
         return exit_code
     _complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)

@@ -108,14 +108,20 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, the oldest of the cluster first."""
-        found = (
-            (pod, because)
-            for pod in cluster.pods()
-            if self.args.selects(pod) and (because := self._why(pod, cluster.now)) is not None
-        )
+        pods = [pod for pod in cluster.pods() if self.args.selects(pod)]
+        found = [(pod, because) for pod in pods if (because := self._why(pod, cluster.now)) is not None]
+        self._count(evict, len(pods), len(found))
         listed = [(pod, because) for pod, because in found if evict.evictable(pod, because)]
         for pod, because in sorted(listed, key=lambda each: each[0].age_order):
             evict(pod, because)
+
+    def _count(self, evict: Evict, pods: int, found: int) -> None:
+        args = self.args
+        age = args.max_pod_life_time_seconds
+        if age is None or args.states or args.conditions or args.exit_codes or args.owner_kinds != OwnerKinds():
+            evict.count({"pods": pods, "matching": found})
+        else:
+            evict.count({"pods": pods, "older": found}, age=age)
 
     def _why(self, pod: Pod, now: datetime) -> Cause | None:
         """Return what the pod matches; None if some criterion does not hold."""

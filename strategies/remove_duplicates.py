@@ -63,6 +63,7 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
         """Evict what a node holds above the upper average, owner by owner."""
         eligible = cluster.index(EligibleNodes)
         for group, replicas in self._groups(cluster, evict):
+            evict.count({"doubled": 1})
             nodes = _number_of_nodes(eligible, replicas)
             if not nodes:
                 continue
@@ -77,6 +78,7 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
         """Return the replicas that may go by group, in the order of the groups; those without duplicates left out."""
         candidates = [pod for node in cluster.nodes for pod in cluster.active_pods_on(node) if self._selects(pod)]
         crowded = _crowded(candidates)
+        evict.count({"pods": len(candidates), "doubled": 0})
         groups: dict[Group, Replicas] = defaultdict(Replicas)
         seen = set()
         for pod in candidates:

@@ -46,11 +46,9 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the failed pods that match, node by node, the oldest first."""
         for node in cluster.nodes:
-            found = [
-                (pod, self._because(pod, cluster))
-                for pod in cluster.pods_on(node)
-                if pod.phase == "Failed" and self.args.selects(pod) and self._matches(pod, cluster)
-            ]
+            failed = [pod for pod in cluster.pods_on(node) if pod.phase == "Failed" and self.args.selects(pod)]
+            found = [(pod, self._because(pod, cluster)) for pod in failed if self._matches(pod, cluster)]
+            evict.count({"failed": len(failed), "matching": len(found)})
             for pod, because in [each for each in found if evict.evictable(*each)]:
                 evict(pod, because)
 

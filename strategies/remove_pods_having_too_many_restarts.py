@@ -47,11 +47,13 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
         """Evict the pods that match, node by node, the most restarts first."""
         threshold = self.args.pod_restart_threshold
         for node in cluster.nodes:
+            pods = [pod for pod in cluster.pods_on(node) if self.args.selects(pod)]
             found = [
                 (restarts, pod)
-                for pod in cluster.pods_on(node)
-                if self.args.selects(pod) and (restarts := self._restarts(pod)) >= threshold and self._in_state(pod)
+                for pod in pods
+                if (restarts := self._restarts(pod)) >= threshold and self._in_state(pod)
             ]
+            evict.count({"pods": len(pods), "restarted": len(found)}, restarts=threshold)
             listed = [
                 (restarts, pod, because)
                 for restarts, pod in sorted(found, key=lambda each: (-each[0], each[1].age_order))

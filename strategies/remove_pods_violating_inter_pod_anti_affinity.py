@@ -32,8 +32,12 @@ class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInte
             for node in cluster.nodes
             for pod in cheapest_first([each for each in cluster.active_pods_on(node) if self.args.selects(each)])
         ]
+        evict.count({"pods": len(pods), "conflicting": 0})
         conflicts = AntiAffinityIndex(cluster, pods)
         for pod in pods:
             because = conflicts.conflict(pod)
-            if because and evict.evictable(pod, because):
+            if not because:
+                continue
+            evict.count({"conflicting": 1})
+            if evict.evictable(pod, because):
                 evict(pod, because)

@@ -62,6 +62,8 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
         """Evict the pods that match, type by type and node by node, the oldest first."""
         eligible = cluster.index(EligibleNodes)
         others = eligible.among(cluster.nodes)
+        pods = sum(self.args.selects(pod) for node in cluster.nodes for pod in cluster.active_pods_on(node))
+        evict.count({"pods": pods, "misplaced": 0})
         for kind in self.args.node_affinity_type:
             if kind == REQUIRED:
                 self._evict(cluster, evict, partial(_requires_another, others))
@@ -77,6 +79,7 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
                 for pod in cluster.active_pods_on(node)
                 if self.args.selects(pod) and (because := why(pod, node))
             ]
+            evict.count({"misplaced": len(found)})
             for pod, because in [each for each in found if evict.evictable(*each)]:
                 evict(pod, because)
 

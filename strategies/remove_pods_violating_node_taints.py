@@ -50,11 +50,13 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict the pods that match, node by node, the oldest first."""
         for node in cluster.nodes:
+            pods = [pod for pod in cluster.active_pods_on(node) if self.args.selects(pod)]
             found = [
                 (pod, Cause(Code.TAINT_NOT_TOLERATED, {"taint": str(taint), "node": node.name}))
-                for pod in cluster.active_pods_on(node)
-                if self.args.selects(pod) and (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
+                for pod in pods
+                if (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
             ]
+            evict.count({"pods": len(pods), "intolerant": len(found)})
             for pod, because in [each for each in found if evict.evictable(*each)]:
                 evict(pod, because)
 

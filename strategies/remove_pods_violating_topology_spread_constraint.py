@@ -70,12 +70,14 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
         chosen: dict[Pod, Cause] = {}
         for pods in self._pods_by_namespace(cluster, evict):
             for domains in topology.of_pods(pods, self.args.constraints):
+                evict.count({"constraints": 1})
                 self._warn(domains, pods[0].namespace, evict)
                 for pod, because, fits in _choose(cluster, domains):
                     if fits or not self.args.topology_balance_node_fit:
                         chosen.setdefault(pod, because)
                     else:
                         evict.refuse(pod, because, _STUCK)
+        evict.count({"crowded": len(chosen)})
         for pod, because in chosen.items():
             if evict.evictable(pod, because):
                 evict(pod, because)
@@ -87,6 +89,7 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             for pod in cluster.active_pods_on(node):
                 if self.args.selects(pod):
                     found[pod.namespace].append(pod)
+        evict.count({"pods": sum(map(len, found.values())), "constraints": 0})
         for _, pods in sorted(found.items()):
             declared = any(each.when_unsatisfiable in self.args.constraints for pod in pods for each in pod.spec.spread)
             counted = [pod for pod in pods if not evict.filter_refusal(pod)] if declared else []

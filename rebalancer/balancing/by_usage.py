@@ -1,6 +1,7 @@
 """Relief, filling and emptying put together, for strategies that decide on measured usage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.band import Band
@@ -13,10 +14,12 @@ from rebalancer.balancing.moves import Moves
 from rebalancer.balancing.relief import Relief, furthest_first
 from rebalancer.balancing.sources import forecast_by, measured_usage_by
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
+from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 
 #: How full pods may make a node unless a policy says otherwise.
 _PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
@@ -58,16 +61,33 @@ class ByUsage:
         peaks = [self._usage.destination(each.node) for each in nodes if not each.node.unschedulable]
         # Destinations are nearly idle, or, in a band, below the mean of some resource.
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
-        if not under or self._too_few(peaks, low):
-            return
-        destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
-        moves = self._moves(destinations, limit)
-        sources = self._usage.sources()
-        relief = Relief(moves, high)
+        few, sources = self._too_few(peaks, low), self._usage.sources()
+        over = furthest_first(sources, high)
+        counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
+        obstacles = (
+            (not over and not bounds.deviation, NONE_OVER),
+            (not under, NONE_RECEIVES),
+            (few, TOO_FEW_UNDER),
+        )
+        with self._told(Weighing(sources, self._usage.of_pod, low, high), counts, obstacles):
+            if under and not few:
+                destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
+                self._relieve(self._moves(destinations, limit), destinations, sources, band, deviation=bounds.deviation)
+
+    def _relieve(
+        self,
+        moves: Moves,
+        destinations: Destinations,
+        sources: Sequence[NodeUtilization],
+        band: Band,
+        *,
+        deviation: bool,
+    ) -> None:
+        relief = Relief(moves, band.high)
         relief.run(sources)
-        if bounds.deviation:
+        if deviation:
             # What the first ceilings did not let go may go further up now; then low nodes are filled.
-            if furthest_first(sources, high):
+            if furthest_first(sources, band.high):
                 destinations.limit(band.above(LAST_CEILING))
                 relief.run(sources)
             Filling(moves, destinations, band).run(sources)
@@ -86,11 +106,22 @@ class ByUsage:
         under = [source for source in sources if source.within(args.thresholds)]
         idle = {source.node.name for source in under}
         others = [each.node for each in sources if each.node.name not in idle and not each.node.unschedulable]
-        if len(under) <= max(args.number_of_nodes, 0) or not others:
-            return
-        peaks = map(self._usage.destination, others)
-        destinations = Destinations(self._cluster, peaks, {**_PACKED, **ceilings}, self._usage.of_pod, packed=True)
-        Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+        few = len(under) <= max(args.number_of_nodes, 0)
+        counts = {"nodes": len(sources), "under": len(under), "receivers": len(others)}
+        obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not others, NONE_RECEIVES))
+        weighing = Weighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
+        with self._told(weighing, counts, obstacles):
+            if few or not others:
+                return
+            peaks = map(self._usage.destination, others)
+            destinations = Destinations(self._cluster, peaks, {**_PACKED, **ceilings}, self._usage.of_pod, packed=True)
+            Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+
+    def _told(
+        self, weighing: Weighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]
+    ) -> AbstractContextManager[None]:
+        figures = {"numberOfNodes": self._args.number_of_nodes}
+        return told(weighing, self._cluster, self._evict, counts, obstacles, figures)
 
     def _destinations(
         self, under: Sequence[NodeUtilization], peaks: Sequence[NodeUtilization], band: Band, *, deviation: bool

@@ -8,11 +8,13 @@ from rebalancer.balancing.figures import above_caps, underutilized, with_pod_gon
 from rebalancer.balancing.room import Room
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused, refused
 
@@ -53,11 +55,17 @@ class Relocation:
         peaks = self._usage.destinations(self._cluster)
         under = [peak for peak in peaks if not peak.node.unschedulable and peak.within(low)]
         over = [source for source in sources if not source.within(high)]
-        if len(under) <= max(number_of_nodes, 0):
-            return
-        room = Room(under, high)
-        for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
-            self._drain(source, room, partial(above_caps, source, high))
+        few = len(under) <= max(number_of_nodes, 0)
+        weighing = Weighing(sources, self._usage.of_pod, low, high)
+        weighing.receive_on(under)
+        counts = {"nodes": len(sources), "over": len(over), "under": len(under)}
+        obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
+        with told(weighing, self._cluster, self._evict, counts, obstacles, {"numberOfNodes": number_of_nodes}):
+            if few:
+                return
+            room = Room(under, high)
+            for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
+                self._drain(source, room, weighing, partial(above_caps, source, high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
         """Take the pods off underutilized nodes, the emptiest first, while the others have room.
@@ -74,13 +82,21 @@ class Relocation:
         idle = {source.node.name for source in under}
         peaks = self._usage.destinations(self._cluster)
         destinations = [peak for peak in peaks if peak.node.name not in idle and not peak.node.unschedulable]
-        if len(under) <= max(number_of_nodes, 0) or not destinations:
-            return
-        room = Room(destinations, {})
-        for source in sorted(under, key=lambda each: (each.total, each.node.name)):
-            self._drain(source, room, partial(underutilized, source, thresholds))
+        few = len(under) <= max(number_of_nodes, 0)
+        weighing = Weighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
+        weighing.receive_on(destinations)
+        counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
+        obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not destinations, NONE_RECEIVES))
+        with told(weighing, self._cluster, self._evict, counts, obstacles, {"numberOfNodes": number_of_nodes}):
+            if few or not destinations:
+                return
+            room = Room(destinations, {})
+            for source in sorted(under, key=lambda each: (each.total, each.node.name)):
+                self._drain(source, room, weighing, partial(underutilized, source, thresholds))
 
-    def _drain(self, source: NodeUtilization, room: Room, because: Callable[[], Cause | None]) -> None:
+    def _drain(
+        self, source: NodeUtilization, room: Room, weighing: Weighing, because: Callable[[], Cause | None]
+    ) -> None:
         """Evict pods of a node, the cheapest first; `because` tells why yet another should go, None if none needs to.
 
         What the node uses falls as pods go; where they will run nobody knows, so the room of all destinations shrinks.
@@ -99,6 +115,7 @@ class Relocation:
             if verdict.leaving:
                 evicted += 1
                 room.take(amounts)
+                weighing.arrive(amounts)
 
     def _candidates(self, source: NodeUtilization, room: Room, reason: Cause | None) -> list[Pod]:
         if reason is None or room.spent:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from rebalancer.args.arguments import Namespaces
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
@@ -64,7 +65,7 @@ def run_cycle(
     Raises:
         UsageError: an evictor's arguments do not go with the cluster.
     """
-    ledger = Ledger(observe=observe)
+    ledger = Ledger(observe=observe, limits=limits)
     plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
@@ -76,8 +77,14 @@ def run_cycle(
         start = timer()
         with around(profile.name, strategy.name):
             error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
-        ledger.close_run(profile.name, strategy.name, timer() - start, error)
+        ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
     return ledger
+
+
+def _namespaces(args: object) -> tuple[str, ...]:
+    """Return the namespaces that a strategy's arguments name to be looked at."""
+    namespaces = getattr(args, "namespaces", None)
+    return namespaces.include if isinstance(namespaces, Namespaces) else ()
 
 
 def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str | None:

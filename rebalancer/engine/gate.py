@@ -1,6 +1,6 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -11,6 +11,7 @@ from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import LimitCounter, Limits
@@ -177,6 +178,14 @@ class StrategyGate:
     def warn(self, what: Cause | str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""
         self._gate.ledger.warn(as_cause(what), f"{self._profile}/{self._strategy}")
+
+    def count(self, counts: Mapping[str, int], **figures: float) -> None:
+        """Add to what the strategy has counted."""
+        self.observe(Observation(counts, figures))
+
+    def observe(self, observation: Observation) -> None:
+        """Add to what the strategy has looked at."""
+        self._gate.ledger.look(observation)
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
+from rebalancer.guards.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class StrategyRun:
-    """How one strategy of one profile went; `seconds` is the only part that differs between equal runs."""
+    """How one strategy of one profile went; `seconds` is the only part that differs between equal runs.
+
+    Attributes:
+        observed: what it looked at.
+        namespaces: those that its arguments name to be looked at; empty for all.
+    """
 
     profile: str
     strategy: str
@@ -55,6 +62,8 @@ class StrategyRun:
     refused: int
     seconds: float
     error: str | None = None
+    observed: Observation = field(default_factory=Observation)
+    namespaces: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -67,6 +76,7 @@ class Ledger:
         stopped: why the cycle ended early, or None.
         observe: called with every entry as it is recorded.
         warnings: what strategies have to say beside their entries, each once.
+        limits: the most evictions of the cycle.
     """
 
     evictions: list[Entry] = field(default_factory=list)
@@ -77,7 +87,9 @@ class Ledger:
     stopped: str | None = None
     observe: Callable[[Entry], None] = lambda _: None
     warnings: list[Notice] = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
+    _observed: Observation = field(default_factory=Observation)
 
     @property
     def refusals(self) -> list[Entry]:
@@ -106,10 +118,19 @@ class Ledger:
         if notice not in self.warnings:
             self.warnings.append(notice)
 
-    def close_run(self, profile: str, strategy: str, seconds: float, error: str | None) -> None:
+    def look(self, observation: Observation) -> None:
+        """Add to what the strategy that runs has looked at."""
+        self._observed += observation
+
+    def close_run(
+        self, profile: str, strategy: str, seconds: float, error: str | None, namespaces: tuple[str, ...] = ()
+    ) -> None:
         """End the strategy whose requests were recorded since the last call."""
         number = len(self.runs)
         evicted = len(self.evictions) - sum(run.evicted for run in self.runs)
         unknown = len(self.unknown) - sum(run.unknown for run in self.runs)
         refused = sum(1 for run, _ in self._refusals if run == number)
-        self.runs.append(StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error))
+        observed, self._observed = self._observed, Observation()
+        self.runs.append(
+            StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error, observed, namespaces)
+        )

@@ -1,12 +1,13 @@
 """What a strategy asks of the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.verdict import Refused, Verdict
 
 
@@ -62,6 +63,19 @@ class Evict(Protocol):
 
     def warn(self, what: Cause | str) -> None:
         """Tell the person who runs the program what else they should know; what is said twice counts once."""
+        ...
+
+    def count(self, counts: Mapping[str, int], **figures: float) -> None:
+        """Tell how many of what was looked at, so that a report can say why nothing was done.
+
+        Args:
+            counts: what and how many, like `{"pods": 214, "older": 0}`; what is counted twice adds up.
+            figures: by what was counted, like an age in seconds.
+        """
+        ...
+
+    def observe(self, observation: Observation) -> None:
+        """Tell what else was looked at."""
         ...
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:

@@ -10,21 +10,22 @@ import yaml
 
 from rebalancer.foreign.printable import printable
 from rebalancer.report.lines import report_lines
-from rebalancer.report.table import print_table
+from rebalancer.report.show import Color, show
 
 Report = Mapping[str, Any]
 
 
-def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool) -> str:
+def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
     """Write a report, and return why that was not possible; empty where it was.
 
     Characters that the stream's encoding lacks are written as ASCII escapes.
 
     Args:
         report: as `rebalancer.report.document` makes it.
-        output: `table`, `json`, `yaml` or `lines` (a JSON object a line).
+        output: `table`, `wide`, `json`, `yaml` or `lines` (a JSON object a line).
         stream: standard output; None where it was closed as the program began.
-        everything: as `print_table` has it.
+        everything: as `show` has it; `wide` asks for it, too.
+        color: as `show` has it.
 
     Raises:
         BrokenPipeError: nobody reads a dry run any more; whoever did has seen enough.
@@ -34,7 +35,7 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     try:
-        _write(report, output, stream, everything=everything)
+        _write(report, output, stream, everything=everything or output == "wide", color=color)
         stream.flush()
     except BrokenPipeError as error:
         if report["dryRun"]:
@@ -60,7 +61,7 @@ def has_evicted(report: Report) -> bool:
     return bool(report["evictions"]) and not report["dryRun"]
 
 
-def _write(report: Report, output: str, stream: IO[str], *, everything: bool) -> None:
+def _write(report: Report, output: str, stream: IO[str], *, everything: bool, color: Color) -> None:
     match output:
         case "json":
             stream.write(json.dumps(report, indent=2) + "\n")
@@ -69,7 +70,7 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool) ->
         case "yaml":
             stream.write(yaml.safe_dump(report, sort_keys=False))
         case _:
-            print_table(report, stream, everything=everything)
+            show(report, stream, everything=everything, color=color)
 
 
 def _given_up(stream: IO[str], error: Exception) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
 from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.observation import WeighedNode
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.report.overview import overview
+from rebalancer.report.summaries import summary
 from rebalancer.report.words import notice_text, text
 
 #: Of figures: what is beyond is noise of floating point.
@@ -55,18 +58,8 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "unknown": [_doubt(entry, entry.verdict) for entry in ledger.unknown if isinstance(entry.verdict, Unknown)],
         "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
         "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
-        "strategies": [
-            {
-                "profile": run.profile,
-                "strategy": run.strategy,
-                "evicted": run.evicted,
-                "unknown": run.unknown,
-                "refused": run.refused,
-                "seconds": round(run.seconds, 6),
-                "error": run.error,
-            }
-            for run in ledger.runs
-        ],
+        "strategies": [_strategy(run, cluster) for run in ledger.runs],
+        "overview": _overview(ledger, cluster),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
         "warnings": list(
             _unique((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
@@ -96,6 +89,35 @@ def _figure(value: Any) -> Any:
 def _camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
+
+
+def _strategy(run: StrategyRun, cluster: Cluster) -> dict[str, Any]:
+    observed = run.observed
+    return {
+        "profile": run.profile,
+        "strategy": run.strategy,
+        "evicted": run.evicted,
+        "unknown": run.unknown,
+        "refused": run.refused,
+        "seconds": round(run.seconds, 6),
+        "error": run.error,
+        "summary": summary(run, cluster.snapshot),
+        "counts": dict(observed.counts),
+        "obstacle": observed.obstacle or None,
+        "thresholds": dict(observed.thresholds),
+        "targetThresholds": dict(observed.targets),
+        "nodes": [_weighed(node) for node in observed.nodes],
+    }
+
+
+def _weighed(node: WeighedNode) -> dict[str, Any]:
+    percents = {"before": dict(node.before), "after": dict(node.after)}
+    return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}
+
+
+def _overview(ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
+    snapshot = cluster.snapshot
+    return overview([entry.pod for entry in ledger.evictions], snapshot.pods, snapshot.budgets, ledger.limits)
 
 
 def _eviction(entry: Entry) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def summary(report: Report) -> str:
         return f"No strategy could look at the cluster; nothing {'would be' if report['dryRun'] else 'was'} evicted"
     verb = "would be evicted" if report["dryRun"] else "evicted"
     parts = [f"{count(len(report['evictions']), 'pod')} {verb}", f"{len(report['refusals'])} refused"]
+    if failed := sum(1 for run in runs if run["error"]):
+        parts.append(f"{_strategies(failed)} failed")
     parts += [f"{len(report[key])} {word}" for key, word in _TROUBLE if report.get(key)]
     return f"{', '.join(parts)}; {nodes['considered']} of {nodes['total']} nodes considered"
 
@@ -42,6 +44,16 @@ def calls(report: Report) -> Iterator[str]:
     if failed := failures(report):
         yield failed
     yield from report["overview"]["alarms"]
+
+
+def other_warnings(report: Report) -> list[str]:
+    """Return the warnings, but for those that are called out at the top."""
+    return [warning for warning in report["warnings"] if warning not in report["overview"]["alarms"]]
+
+
+def looked_at(run: Mapping[str, Any]) -> str:
+    """Return what a strategy looked at, or why it failed."""
+    return f"FAILED: {run['error']}" if run["error"] else str(run["summary"])
 
 
 def _strategies(number: int) -> str:

@@ -8,6 +8,8 @@ from rich.cells import cell_len
 _GAP = 2
 #: Prose narrower than this is hard to read: it gets lines of its own instead.
 _NARROWEST_PROSE = 36
+#: A blank at which no line is wrapped.
+_PERCENT = "\u00a0%"
 
 
 def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, indent: int = 0) -> Iterator[list[str]]:
@@ -50,8 +52,9 @@ def _padded(text: str, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the text in lines; a word that is wider than a line stays whole."""
-    return wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    """Return the text in lines; a word that is wider than a line stays whole, and so does a percentage."""
+    lines = wrap(text.replace(" %", _PERCENT), max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_PERCENT, " %") for line in lines]
 
 
 def bar(percent: float, width: int) -> str:

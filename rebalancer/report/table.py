@@ -2,45 +2,29 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from io import StringIO
-from typing import IO, Any
+from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rebalancer.foreign.printable import printable
 from rebalancer.report.document import CLOCKS
+from rebalancer.report.headline import failures, looked_at, other_warnings, summary
 
-_PLAIN_WIDTH = 500
 _PODS_SHOWN = 3
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
-def print_table(report: Report, stream: IO[str], *, everything: bool = False) -> None:
-    """Print a report; plain and wide where the stream is no terminal.
+def print_table(report: Report, console: Console, *, everything: bool = False) -> None:
+    """Print a report, a line for each pod.
 
     Args:
-        report: as `rebalancer.report.document` makes it.
-        stream: where to.
+        report: as `rebalancer.report.document` makes it, safe to show.
+        console: so wide that no row breaks.
         everything: list every refused pod instead of naming the first ones of each cause.
     """
-    report = _printable(report)
-    if stream.isatty():
-        console = Console(file=stream, highlight=False)
-        with console.capture() as printed:  # or rich would end the program itself where nobody reads
-            _print_all(console, report, everything=everything)
-        stream.write(printed.get())
-        return
-    plain = StringIO()
-    _print_all(Console(file=plain, width=_PLAIN_WIDTH, highlight=False, soft_wrap=True), report, everything=everything)
-    stream.writelines(f"{line.rstrip()}\n" for line in plain.getvalue().splitlines())
-
-
-def _print_all(console: Console, report: Report, *, everything: bool) -> None:
     _print_head(console, report)
     _print_totals(console, report)
     _print_evictions(console, report["evictions"])
@@ -49,38 +33,24 @@ def _print_all(console: Console, report: Report, *, everything: bool) -> None:
     _print_trouble(console, report)
 
 
-def _printable(value: Any) -> Any:
-    """Return a document whose texts are safe to print: some were written by whoever owns a pod."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Mapping):
-        return {key: _printable(each) for key, each in value.items()}
-    return [_printable(each) for each in value] if isinstance(value, list) else value
-
-
 def _print_head(console: Console, report: Report) -> None:
-    cluster, nodes = report["cluster"], report["nodes"]
+    if failed := failures(report):
+        console.print(Text(failed, style="bold red"))
+    cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
     clock = f"at {report['now']} ({CLOCKS[report['clock']]})"
     console.print(Text(f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}, {clock}", style="bold"))
+    for alarm in report["overview"]["alarms"]:
+        console.print(Text(f"! {alarm}", style="yellow"))
     if report["skipped"]:
         console.print(Text(f"Nothing was done: {report['skipped']}", style="yellow"))
         return
-    moved, refused = len(report["evictions"]), len(report["refusals"])
-    verb = "would be evicted" if report["dryRun"] else "evicted"
-    doubts = f", {len(report['unknown'])} unknown" if report["unknown"] else ""
-    considered = f"{nodes['considered']} of {nodes['total']} nodes considered"
-    summary = f"{_count(moved, 'pod')} {verb}{doubts}, {refused} refused; {considered}"
-    console.print(Text(summary, style="bold green" if moved else "bold"))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    console.print(Text(summary(report), style="bold green" if report["evictions"] else "bold"))
 
 
 def _print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table with a title; columns that hold numbers stand to the right."""
-    table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, show_edge=False)
+    table = Table(box=None, pad_edge=False, show_edge=False)
     for number, column in enumerate(columns):
         numeric = all(row[number].isdigit() for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
@@ -96,11 +66,9 @@ def _print_totals(console: Console, report: Report) -> None:
     if not runs:
         return
     unknown = ("unknown",) if report["unknown"] else ()
-    columns: tuple[str, ...] = ("profile", "strategy", "evicted", *unknown, "refused")
-    if any(run["error"] for run in runs):
-        columns += ("error",)
-    rows = [[_cell(run[column]) for column in columns] for run in runs]
-    _print_rows(console, "By strategy", columns, rows)
+    numbers: tuple[str, ...] = ("profile", "strategy", "evicted", *unknown, "refused")
+    rows = [[*(_cell(run[column]) for column in numbers), looked_at(run)] for run in runs]
+    _print_rows(console, "By strategy", [*numbers, "looked at"], rows)
     counts = Counter(each["node"] for each in report["evictions"])
     if counts:
         nodes = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
@@ -141,7 +109,7 @@ def _owner(row: Row) -> str:
 def _print_refusals(console: Console, refusals: Sequence[Row], *, everything: bool) -> None:
     if not refusals:
         return
-    title = "Pods that were asked for and stay"
+    title = "Considered but kept"
     if everything:
         rows = [(_pod(each), each["node"], each["strategy"], each["by"], each["reason"]) for each in refusals]
         _print_rows(console, title, ["pod", "node", "strategy", "by", "reason"], rows)
@@ -159,10 +127,11 @@ def _some(pods: Sequence[str]) -> str:
 
 
 def _print_trouble(console: Console, report: Report) -> None:
-    if report["failures"] or report["warnings"]:
+    warnings = other_warnings(report)
+    if report["failures"] or warnings:
         console.print()
     for failure in report["failures"]:
         where = f"{_pod(failure)} on {failure['node']}"
         console.print(Text(f"Failed: {where} ({failure['strategy']}): {failure['error']}", style="red"))
-    for warning in report["warnings"]:
+    for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
-from rebalancer.report.headline import calls, count, failures, summary
+from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary
 from rebalancer.report.layout import hanging, listed
+from rebalancer.report.node_lines import print_nodes
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -30,6 +31,9 @@ def print_terminal(report: Report, console: Console, *, everything: bool = False
     """
     _print_head(report, console)
     _print_strategies(report["strategies"], console)
+    for run in report["strategies"]:
+        if run["nodes"] and run["thresholds"]:
+            print_nodes(report, run, console)
     _print_evictions(report, console, everything=everything)
     _print_refusals(report["refusals"], console, everything=everything)
     _print_trouble(report, console)
@@ -63,13 +67,14 @@ def _pod(row: Row) -> str:
 
 
 def _print_head(report: Report, console: Console) -> None:
-    failed = bool(failures(report))
-    for number, call in enumerate(calls(report)):
-        _rows(console, [("!",)], [call], style=_BAD if number == 0 and failed else _WARN)
+    if failed := failures(report):
+        _rows(console, [()], [failed], style=_BAD)
     cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
     title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
     _rows(console, [(title,)], [f"at {report['now']} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    for alarm in report["overview"]["alarms"]:
+        _rows(console, [("!",)], [alarm], style=_WARN)
     if report["skipped"]:
         _rows(console, [("Nothing was done:",)], [report["skipped"]], style=_WARN)
         return
@@ -84,8 +89,7 @@ def _print_strategies(runs: Sequence[Row], console: Console) -> None:
     names = [
         (run["strategy"], f"{run['evicted']:>{width}} evicted", f"{run['refused']:>{width}} refused") for run in runs
     ]
-    texts = [f"failed: {run['error']}" if run["error"] else run["summary"] for run in runs]
-    _rows(console, names, texts, style=[_BAD if run["error"] else "" for run in runs])
+    _rows(console, names, [looked_at(run) for run in runs], style=[_BAD if run["error"] else "" for run in runs])
 
 
 def _print_evictions(report: Report, console: Console, *, everything: bool) -> None:
@@ -101,8 +105,8 @@ def _print_evictions(report: Report, console: Console, *, everything: bool) -> N
 def _print_group(strategy: StrategyGroup, console: Console, *, in_full: bool) -> None:
     _say(console, f"{strategy.strategy}: {count(strategy.count, 'pod')}", _STRONG)
     if not in_full:
-        totals = [(str(len(each.pods)), each.namespace, each.owner or "no owner") for each in strategy.owners]
-        _rows(console, totals, [f"from {_nodes_of(each)}" for each in strategy.owners], 2)
+        totals = [(f"{len(each.pods):>5}", each.namespace, each.owner or "no owner") for each in strategy.owners]
+        _rows(console, totals, [f"from {_nodes_of(each)}" for each in strategy.owners])
         return
     for owner in strategy.owners:
         _say(console, f"  {owner.namespace}, {owner.owner or 'no owner'}: {count(len(owner.pods), 'pod')}")
@@ -127,7 +131,7 @@ def _print_refusals(refusals: Sequence[Row], console: Console, *, everything: bo
     causes: dict[tuple[str, str], list[Row]] = {}
     for each in refusals:
         causes.setdefault((each["strategy"], each["by"]), []).append(each)
-    names = [(str(len(pods)), by, strategy) for (strategy, by), pods in causes.items()]
+    names = [(f"{len(pods):>5}", by, strategy) for (strategy, by), pods in causes.items()]
     _rows(console, names, [_example(pods) for pods in causes.values()])
 
 
@@ -143,11 +147,12 @@ def _example(pods: Sequence[Row]) -> str:
 
 def _print_trouble(report: Report, console: Console) -> None:
     trouble = [
-        *(("Unknown:", each, each["reason"]) for each in report.get("unknown", ())),
+        *(("Unknown:", each, each["error"]) for each in report["unknown"]),
         *(("Failed:", each, each["error"]) for each in report["failures"]),
     ]
-    if trouble or report["warnings"]:
+    warnings = other_warnings(report)
+    if trouble or warnings:
         console.print()
     rows = [(word, _pod(each), each["node"]) for word, each, _ in trouble]
     _rows(console, rows, [text for _, _, text in trouble], style=_BAD)
-    _rows(console, [("Warning:",)] * len(report["warnings"]), report["warnings"], style=_WARN)
+    _rows(console, [("Warning:",)] * len(warnings), warnings, style=_WARN)

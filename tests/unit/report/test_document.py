@@ -36,6 +36,9 @@ def problems(value: Any, schema: dict[str, Any], path: str = "report") -> list[s
         return [f"{path}: {value!r} is none of {kinds}"]
     found = [f"{path}: {value}"] if value is not None and "minimum" in schema and value < schema["minimum"] else []
     if isinstance(value, dict):
+        kinds_of = schema.get("additionalProperties")
+        if isinstance(kinds_of, dict):
+            return found + [each for key in value for each in problems(value[key], kinds_of, f"{path}.{key}")]
         known = schema["properties"]
         wrong = set(known) - set(value) if schema["additionalProperties"] else set(value) ^ set(known)
         found += [f"{path}: {key} is missing or too much" for key in wrong]

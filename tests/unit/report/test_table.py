@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from rebalancer.report.table import print_table
+from rebalancer.report.show import show
 from tests.unit.report.example import LIVE, report
 
 
 def printed(document: dict[str, Any] | None = None, *, everything: bool = False) -> str:
     stream = io.StringIO()
-    print_table(report() if document is None else document, stream, everything=everything)
+    show(report() if document is None else document, stream, everything=everything)
     return stream.getvalue()
 
 
@@ -40,18 +40,19 @@ def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     stream = Terminal()
 
-    print_table(report(), stream)
+    show(report(), stream)
 
     assert "\x1b[" in stream.getvalue()
     assert "cluster.json" in stream.getvalue()
 
 
 def test_what_a_person_wants_comes_first() -> None:
-    """Where, whether for real, how many; then totals; then pods; then refusals; then trouble."""
+    """What failed, where, whether for real, how many; then totals; then pods; then refusals; then trouble."""
     text = printed(report(warnings=("look out",)))
     pieces = [
+        "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction",
         "Dry run on cluster.json",
-        "2 pods would be evicted, 1 unknown, 1 refused",
+        "2 pods would be evicted, 1 refused, 1 strategy failed, 1 unknown, 1 failed",
         "2 of 3 nodes considered",
         "Greedy",
         "default/a",
@@ -70,7 +71,7 @@ def test_what_a_person_wants_comes_first() -> None:
 
 def test_a_live_run_names_context_and_server() -> None:
     """So that nobody mistakes the cluster."""
-    text = printed(report(LIVE, dry_run=False))
+    text = printed(report(LIVE, dry_run=False, strategies=[], failures=[]))
 
     assert text.startswith("Live run on prod (https://10.0.0.1)")
     assert "2 pods evicted" in text
@@ -103,7 +104,7 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
 @pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
 def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
     """A webhook's message, a profile's name and a path are no markup."""
-    run = {"profile": text, "strategy": "S", "evicted": 1, "unknown": 0, "refused": 1, "seconds": 0.1, "error": text}
+    run = {**report()["strategies"][0], "profile": text, "error": text}
     eviction = report()["evictions"][0]
     failure = {**refusal(2), "error": text}
     document = report(
@@ -146,7 +147,7 @@ def test_doubts_are_counted_where_there_are_any() -> None:
 def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None:
     """In a terminal and piped alike: separators of lines, marks of direction, what has no width."""
     evil = "a\x1b]0;title\x07\u2028\u202eb\u2066\u200b"
-    run = {**report()["strategies"][0], "profile": evil, "strategy": "S", "error": evil}
+    run = {**report()["strategies"][0], "profile": evil, "error": evil}
     eviction = {**report()["evictions"][0], "name": evil, "node": evil, "reason": evil, "owner": None}
     failure = {**refusal(2), "error": evil}
     document = report(
@@ -159,7 +160,7 @@ def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None
     )
     printed_to = stream()
 
-    print_table(document, printed_to, everything=True)
+    show(document, printed_to, everything=True)
 
     text = printed_to.getvalue()
     assert not set(text) & set("\x07\u2028\u202e\u2066\u200b")

@@ -1,0 +1,124 @@
+"""What nodes use before and after a strategy has moved pods between them, for the report.
+
+Nothing is decided by these figures.  Pods that go are taken off their node; pods that are expected somewhere are added
+there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full by then,
+without asking whether it fits.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from heapq import heapify, heapreplace
+
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED, Observation, WeighedNode
+
+_DECIMALS = 2
+
+
+class Weighing:
+    """Follows what nodes use.
+
+    Args:
+        nodes: as the strategy weighs them; they are copied.
+        of_pod: what a pod uses; None if the source knows nothing of single pods.
+        low: at or below all of these percentages a node is underutilized.
+        high: above any of these it is overutilized.
+        cordoned: whether a cordoned node may be underutilized.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeUtilization],
+        of_pod: Callable[[Pod], Resources | None] | None,
+        low: Percentages,
+        high: Percentages,
+        *,
+        cordoned: bool = False,
+    ) -> None:
+        self._nodes = {each.node.name: NodeUtilization(each.node, each.used) for each in nodes}
+        self._of_pod = of_pod
+        self._low, self._high, self._cordoned = low, high, cordoned
+        self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}
+        self._receivers: list[tuple[float, str]] = []
+
+    def receive_on(self, nodes: Iterable[NodeUtilization]) -> None:
+        """Say on which nodes pods are expected that `arrive`."""
+        names = [each.node.name for each in nodes if each.node.name in self._nodes]
+        self._receivers = [(self._fullness(name), name) for name in names]
+        heapify(self._receivers)
+
+    def arrive(self, amounts: Resources) -> None:
+        """Expect what a pod uses on the receiver that is the least full."""
+        if self._receivers:
+            name = self._receivers[0][1]
+            self._nodes[name].charge(amounts)
+            heapreplace(self._receivers, (self._fullness(name), name))
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count the usage of a pod that went, or is back."""
+        if pod.active:
+            self._charge(pod.node, pod, -sign)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Count the usage of a pod that is expected on a node, or is not any more."""
+        self._charge(node.name, pod, sign)
+
+    def observation(self, counts: Mapping[str, int], figures: Mapping[str, float], obstacle: str) -> Observation:
+        """Return what was looked at, with the nodes as they are by now."""
+        nodes = tuple(self._weighed(name) for name in self._nodes)
+        return Observation(counts, figures, nodes, dict(self._low), dict(self._high), obstacle)
+
+    def _weighed(self, name: str) -> WeighedNode:
+        before, state = self._before[name]
+        node = self._nodes[name]
+        return WeighedNode(name, before, _rounded(node), state, self._state(node))
+
+    def _charge(self, name: str, pod: Pod, sign: int) -> None:
+        node = self._nodes.get(name)
+        if node is not None and self._of_pod is not None:
+            node.charge(self._of_pod(pod) or {}, sign)
+
+    def _state(self, node: NodeUtilization) -> str:
+        if not node.within(self._high):
+            return OVERUTILIZED
+        idle = node.within(self._low) and (self._cordoned or not node.node.unschedulable)
+        return UNDERUTILIZED if idle else APPROPRIATE
+
+    def _fullness(self, name: str) -> float:
+        return max((self._nodes[name].percent(each) or 0.0 for each in self._low), default=0.0)
+
+
+@contextmanager
+def told(
+    weighing: Weighing,
+    cluster: Cluster,
+    evict: Evict,
+    counts: Mapping[str, int],
+    obstacles: Sequence[tuple[bool, str]],
+    figures: Mapping[str, float],
+) -> Iterator[None]:
+    """Follow the cluster meanwhile, and observe at the end, however that comes.
+
+    Args:
+        weighing: what follows.
+        cluster: in whose present scope it does.
+        evict: whom to tell.
+        counts: of nodes.
+        obstacles: why nothing can be done, each with whether it is so; the first that is counts.
+        figures: by what was counted.
+    """
+    obstacle = next((code for is_so, code in obstacles if is_so), "")
+    cluster.follow(weighing)
+    try:
+        yield
+    finally:
+        evict.observe(weighing.observation(counts, figures, obstacle))
+
+
+def _rounded(node: NodeUtilization) -> Percentages:
+    return {name: round(max(percent, 0.0), _DECIMALS) for name, percent in node.percents().items()}

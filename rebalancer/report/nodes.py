@@ -1,0 +1,125 @@
+"""Nodes before and after a plan, as figures in short texts: bands, spread, bars, and what stays over."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import pstdev
+from typing import Any
+
+from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED
+from rebalancer.report.layout import bar, listed
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+#: So many of the most and of the least used nodes get bars.
+_SHOWN = 10
+#: So many nodes that stay over are named with what keeps them there.
+_NAMED = 5
+_BANDS = ((OVERUTILIZED, "over target"), (APPROPRIATE, "between"), (UNDERUTILIZED, "under thresholds"))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One node in a line; an empty name stands for nodes that are left out, whose number is the text."""
+
+    name: str
+    text: str
+    state: str = ""
+    state_after: str = ""
+
+
+def bands(run: Row) -> list[tuple[str, int, int]]:
+    """Return how many nodes are in each band, now and after the plan; bands that no run could have are left out."""
+    shown = _BANDS if run["targetThresholds"] else _BANDS[1:]
+    return [
+        (words, *(sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter")))
+        for state, words in shown
+    ]
+
+
+def spread_lines(run: Row) -> Iterator[tuple[str, str]]:
+    """Yield for each resource that counts its standard deviation and its highest node, now and after the plan."""
+    nodes = run["nodes"]
+    for name in run["thresholds"]:
+        now, then = (pstdev(node[key].get(name, 0.0) for node in nodes) for key in ("before", "after"))
+        highest = " -> ".join(_highest(nodes, key, name) for key in ("before", "after"))
+        yield name, f"standard deviation {now:.1f} -> {then:.1f} points, highest {highest}"
+
+
+def bars(run: Row, width: int) -> Iterator[Bar]:
+    """Yield the most and the least used nodes, the fullest first.
+
+    Args:
+        run: a strategy of the report that weighs nodes.
+        width: of a bar.
+    """
+    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
+    between = len(ranked) - 2 * _SHOWN
+    for number, node in enumerate(ranked):
+        if between > 0 and number == _SHOWN:
+            yield Bar("", f"... {between} nodes between ...")
+        if between <= 0 or not _SHOWN <= number < len(ranked) - _SHOWN:
+            yield Bar(node["name"], _bar_text(run, node, width), node["state"], node["stateAfter"])
+
+
+def staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that stay over target, with what keeps them there, the fullest first; only some by name."""
+    over = [node for node in run["nodes"] if node["stateAfter"] == OVERUTILIZED]
+    ranked = sorted(over, key=lambda node: (-_fullness(run, node, "after"), node["name"]))
+    kept = _kept_by_node(report, run)
+    for node in ranked[:_NAMED]:
+        causes = listed((f"{count} by {by}" for by, count in kept.get(node["name"], Counter()).most_common()), _NAMED)
+        yield node["name"], f"stays over target; {f'pods kept: {causes}' if causes else _why_none(report, run)}"
+    if len(ranked) > _NAMED:
+        yield f"{len(ranked) - _NAMED} more", "stay over target"
+
+
+def _kept_by_node(report: Report, run: Row) -> Mapping[str, Counter[str]]:
+    kept: dict[str, Counter[str]] = {}
+    for each in report["refusals"]:
+        if _same(each, run):
+            kept.setdefault(each["node"], Counter())[each["by"]] += 1
+    return kept
+
+
+def _why_none(report: Report, run: Row) -> str:
+    if run["obstacle"]:
+        return str(run["summary"]).rpartition(": ")[2]
+    if any(_same(each, run) and each["by"] == "TotalLimit" for each in report["refusals"]):
+        return "the limit of the cycle was used up before"
+    return "no pod of it that may go would help"
+
+
+def _same(row: Row, run: Row) -> bool:
+    return bool((row["profile"], row["strategy"]) == (run["profile"], run["strategy"]))
+
+
+def _bounds(run: Row) -> Mapping[str, float]:
+    bounds: Mapping[str, float] = run["targetThresholds"] or run["thresholds"]
+    return bounds
+
+
+def _deciding(run: Row, node: Row, key: str = "before") -> str:
+    """Return the resource in which a node is furthest above its bound, or least below it."""
+    bounds = _bounds(run)
+    return max(sorted(bounds), key=lambda name: node[key].get(name, 0.0) - bounds[name])
+
+
+def _fullness(run: Row, node: Row, key: str = "before") -> float:
+    name = _deciding(run, node, key)
+    return float(node[key].get(name, 0.0) - _bounds(run)[name])
+
+
+def _bar_text(run: Row, node: Row, width: int) -> str:
+    name = _deciding(run, node)
+    now, then = node["before"].get(name, 0.0), node["after"].get(name, 0.0)
+    word = "target" if run["targetThresholds"] else "threshold"
+    pair = " -> ".join(f"{bar(percent, width)} {percent:3.0f} %" for percent in (now, then))
+    size = max(map(len, _bounds(run)))
+    return f"{name:<{size}} {pair}  {word} {_bounds(run)[name]:.0f} %"
+
+
+def _highest(nodes: Sequence[Row], key: str, name: str) -> str:
+    top = max(nodes, key=lambda node: node[key].get(name, 0.0))
+    return f"{top['name']} {top[key].get(name, 0.0):.0f} %"

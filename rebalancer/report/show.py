@@ -1,0 +1,73 @@
+"""The report for a person: as wide as the terminal, or, where there is none, a line for each pod."""
+
+import os
+from collections.abc import Mapping
+from io import StringIO
+from typing import IO, Any, Literal
+
+from rich.console import Console
+
+from rebalancer.foreign.printable import printable
+from rebalancer.report.table import print_table
+from rebalancer.report.terminal import print_terminal
+
+Color = Literal["auto", "always", "never"]
+
+#: Wider than any row: in a pipe a row is a line.
+_PLAIN_WIDTH = 500
+
+
+def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False, color: Color = "auto") -> None:
+    """Print a report.
+
+    Args:
+        report: as `rebalancer.report.document` makes it.
+        stream: where to.
+        everything: list every pod, however many they are.
+        color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
+    """
+    safe, terminal = _printable(report), stream.isatty()
+    # Not straight into the stream, or rich would end the program itself where nobody reads.
+    text = StringIO()
+    if terminal:
+        print_terminal(safe, _console(text, stream, color), everything=everything)
+    else:
+        print_table(safe, _console(text, stream, color, _PLAIN_WIDTH), everything=everything)
+    text = StringIO(_drawn_in(text.getvalue(), getattr(stream, "encoding", None)))
+    stream.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def _console(text: IO[str], stream: IO[str], color: Color, width: int | None = None) -> Console:
+    """Return what prints into a text as it would into a stream."""
+    size = Console(file=stream).width if width is None else width
+    colored = color == "always" or (color == "auto" and stream.isatty() and _wanted())
+    return Console(
+        file=text,
+        width=size,
+        highlight=False,
+        soft_wrap=True,
+        force_terminal=colored,
+        color_system="standard" if colored else None,
+    )
+
+
+def _drawn_in(text: str, encoding: str | None) -> str:
+    """Return a text with bars of characters that an encoding has."""
+    try:
+        "█·".encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate({ord("█"): "#", ord("·"): "."})
+    return text
+
+
+def _wanted() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+def _printable(value: Any) -> Any:
+    """Return a document whose texts are safe to print: some were written by whoever owns a pod."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {key: _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value

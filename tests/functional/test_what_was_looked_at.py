@@ -1,0 +1,185 @@
+"""Each strategy says what it looked at, in a sentence and in figures, whether or not something goes."""
+
+import json
+
+import pytest
+
+from tests.functional.objects import DAY, node, pod, policy
+
+NODES = [node("n1"), node("n2")]
+WEB = [pod("a", "n1", age=DAY), pod("b", "n1", age=2 * DAY), pod("c", "n2", age=3 * DAY)]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+BALANCE = {
+    "LowNodeUtilization",
+    "HighNodeUtilization",
+    "RemoveDuplicates",
+    "RemovePodsViolatingTopologySpreadConstraint",
+}
+
+
+@pytest.fixture
+def look(rebalancer):
+    """Return how a strategy went on some objects; the newest pod sets the clock."""
+
+    def run(name, args, objects=(*NODES, *WEB)):
+        file = rebalancer.folder / "cluster.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+        one = rebalancer.policy(policy((name, args), balance=name in BALANCE, maxNoOfPodsToEvictTotal=100))
+        (found,) = rebalancer("run", "--policy", one, "--snapshot", file, "--output", "json").report["strategies"]
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "summary"),
+    [
+        ("PodLifeTime", {"maxPodLifeTimeSeconds": 30 * DAY}, "3 pods considered, 0 older than 30d"),
+        ("PodLifeTime", {"states": ["Pending"]}, "3 pods considered, 0 that match the arguments"),
+        ("RemoveFailedPods", {}, "0 failed pods, 0 that match the arguments"),
+        ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 9}, "3 pods considered, 0 with 9 restarts or more"),
+        ("RemovePodsViolatingNodeTaints", {}, "3 pods considered, 0 on nodes with a taint that they do not tolerate"),
+        (
+            "RemovePodsViolatingNodeAffinity",
+            {"nodeAffinityType": [REQUIRED]},
+            "3 pods considered, 0 whose node affinity wants another node",
+        ),
+        (
+            "RemovePodsViolatingInterPodAntiAffinity",
+            {},
+            "3 pods considered, 0 next to pods that they must not be next to",
+        ),
+        ("RemoveDuplicates", {}, "3 pods considered, 1 owner with several replicas on a node"),
+        (
+            "RemovePodsViolatingTopologySpreadConstraint",
+            {},
+            "3 pods considered, 0 spread constraints, 0 pods too many in their domains",
+        ),
+        (
+            "LowNodeUtilization",
+            {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}},
+            "none of 2 nodes over target, 2 under thresholds: nothing has to move",
+        ),
+        (
+            "HighNodeUtilization",
+            {"thresholds": {"cpu": 20}},
+            "2 of 2 nodes under thresholds, none that can receive: nothing can be received",
+        ),
+    ],
+)
+def test_every_strategy_says_what_it_looked_at(look, name, args, summary):
+    """Also, and above all, where it found nothing."""
+    assert look(name, args)["summary"] == summary
+
+
+def test_what_is_found_is_counted(look):
+    """In the sentence, and by itself for programs."""
+    found = look("PodLifeTime", {"maxPodLifeTimeSeconds": 12 * 3600})
+
+    assert found["summary"] == "3 pods considered, 2 older than 12h"
+    assert found["counts"] == {"pods": 3, "older": 2}
+
+
+def test_counts_go_on_where_a_limit_ends_the_strategy(rebalancer):
+    """What was looked at by then is told."""
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES, *WEB]}))
+    one = policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 60}), maxNoOfPodsToEvictTotal=1)
+
+    outcome = rebalancer("run", "--policy", rebalancer.policy(one), "--snapshot", file, "--output", "json")
+
+    assert outcome.report["strategies"][0]["summary"] == "3 pods considered, 2 older than 1m"
+
+
+SHOP = [pod("s", "n1", namespace="shop")]
+NAMESPACES = [{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}} for name in ("shop", "empty")]
+
+
+@pytest.mark.parametrize(
+    ("named", "namespaces", "summary"),
+    [
+        ("shpo", NAMESPACES, "0 pods in namespace shpo: there is no such namespace (did you mean shop?)"),
+        ("accounting", NAMESPACES, "0 pods in namespace accounting: there is no such namespace"),
+        ("empty", NAMESPACES, "0 pods in namespace empty"),
+        ("shpo", [], "0 pods in namespace shpo: no pod has that namespace (did you mean shop?)"),
+    ],
+)
+def test_a_namespace_without_pods_is_named(look, named, namespaces, summary):
+    """With what it may have been meant to be; that it does not exist is said only where that is known."""
+    args = {"maxPodLifeTimeSeconds": 60, "namespaces": {"include": [named]}}
+
+    assert look("PodLifeTime", args, [*NODES, *SHOP, *namespaces])["summary"] == summary
+
+
+def test_a_namespace_without_pods_is_named_beside_others(look):
+    """The rest is counted all the same."""
+    args = {"maxPodLifeTimeSeconds": 60, "namespaces": {"include": ["shop", "shpo"]}}
+
+    assert look("PodLifeTime", args, [*NODES, *SHOP, *NAMESPACES])["summary"] == (
+        "1 pod considered, 0 older than 1m; 0 pods in namespace shpo: there is no such namespace (did you mean shop?)"
+    )
+
+
+def of_cpu(name, on, cpu):
+    return pod(name, on, cpu=cpu)
+
+
+def test_nodes_are_told_before_and_after(look):
+    """Percentages by resource and states; what goes is expected on the underutilized node."""
+    pods = [of_cpu(f"a{number}", "n1", "1") for number in range(3)]
+    found = look("LowNodeUtilization", {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}, [*NODES, *pods])
+
+    n1, n2 = found["nodes"]
+    assert (n1["name"], n1["before"]["cpu"], n1["after"]["cpu"]) == ("n1", 75.0, 50.0)
+    assert (n1["state"], n1["stateAfter"]) == ("overutilized", "appropriately utilized")
+    assert (n2["before"]["cpu"], n2["after"]["cpu"], n2["state"]) == (0.0, 25.0, "underutilized")
+    assert found["targetThresholds"] == {"cpu": 60.0}
+    assert found["summary"] == "1 of 2 nodes over target, 1 under thresholds; none over target afterwards"
+    assert found["obstacle"] is None
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "obstacle", "words"),
+    [
+        (0, "2", "NoneReceives", "1 of 2 nodes over target, none under thresholds: nothing can be received"),
+        (
+            1,
+            "100m",
+            "TooFewUnder",
+            "1 of 2 nodes over target, 1 under thresholds: numberOfNodes asks for more than 1",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_told(look, number, others, obstacle, words):
+    """As a code, and in words."""
+    pods = [of_cpu("a", "n1", "3"), of_cpu("b", "n2", others)]
+    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}, "numberOfNodes": number}
+    found = look("LowNodeUtilization", args, [*NODES, *pods])
+
+    assert (found["obstacle"], found["summary"]) == (obstacle, words)
+    assert all(each["before"] == each["after"] for each in found["nodes"])
+
+
+def test_idle_nodes_are_told_empty_afterwards(look):
+    """HighNodeUtilization has no targets, so no node is over any."""
+    pods = [of_cpu("a", "n1", "2"), of_cpu("b", "n2", "200m")]
+    found = look("HighNodeUtilization", {"thresholds": {"cpu": 20}}, [*NODES, *pods])
+
+    n1, n2 = found["nodes"]
+    assert (n1["before"]["cpu"], n1["after"]["cpu"], n1["state"]) == (50.0, 55.0, "appropriately utilized")
+    assert (n2["before"]["cpu"], n2["after"]["cpu"], n2["state"]) == (5.0, 0.0, "underutilized")
+    assert found["summary"] == "1 of 2 nodes under thresholds, 1 that can receive"
+
+
+@pytest.mark.parametrize("preset", ["demo", "usage-metrics-server"])
+def test_what_relief_expects_agrees_with_its_reasons(rebalancer, preset):
+    """By measured usage: what one node loses others receive, of which no pod is lost."""
+    outcome = rebalancer("run", "--policy", preset, "--snapshot", "examples/cluster.json", "--output", "json")
+
+    run = outcome.report["strategies"][-1]
+    lost, won = 0.0, 0.0
+    for each in run["nodes"]:
+        change = each["after"]["cpu"] - each["before"]["cpu"]
+        lost, won = lost - min(change, 0), won + max(change, 0)
+    assert lost > 1
+    assert lost == pytest.approx(won, abs=0.2)  # the nodes are alike, and figures rounded

@@ -1,0 +1,93 @@
+"""The program in a terminal of its own, and what is on its screen."""
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyte
+
+ROOT = Path(__file__).parents[2]
+
+#: More lines than any report has, so that nothing leaves the screen.
+_LINES = 4_000
+#: What in the surroundings of the tests decides on colours and sizes.
+_OURS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "KUBECONFIG")
+_PATIENCE_SECONDS = 50
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a terminal shows once the program has ended.
+
+    Attributes:
+        lines: of the screen, without blanks at their ends.
+        raw: what the program wrote, with its colours.
+        exit_code: of the program.
+        colors: by line, the colours of its characters.
+    """
+
+    lines: Sequence[str]
+    raw: str
+    exit_code: int
+    colors: Sequence[frozenset[str]]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def color_of(self, words: str) -> frozenset[str]:
+        """The colours of the line in which these words stand."""
+        return next(colors for line, colors in zip(self.lines, self.colors, strict=True) if words in line)
+
+
+def on_screen(*arguments: object, columns: int = 120, variables: Mapping[str, str] | None = None) -> Shown:
+    """Run the program in the checkout's folder on a terminal so wide, and return what it shows."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    surroundings = {name: value for name, value in os.environ.items() if name not in _OURS}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rebalancer", *map(str, arguments)],
+        cwd=ROOT,
+        env=surroundings | {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONUTF8": "1"} | dict(variables or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    with process:
+        raw = _everything(ours)
+        exit_code = process.wait(_PATIENCE_SECONDS)
+    return _read(raw, columns, exit_code)
+
+
+def _everything(terminal: int) -> str:
+    """Read until the program has closed its end."""
+    pieces = []
+    with open(terminal, "rb", buffering=0) as stream:
+        try:
+            while piece := stream.read(65_536):
+                pieces.append(piece)
+        except OSError:  # how Linux tells that nobody writes any more
+            pass
+    return b"".join(pieces).decode()
+
+
+def _read(raw: str, columns: int, exit_code: int) -> Shown:
+    screen = pyte.Screen(columns, _LINES)
+    pyte.Stream(screen).feed(raw)
+    last = max((row for row, cells in screen.buffer.items() if cells), default=-1)
+    lines = [line.rstrip() for line in screen.display[: last + 1]]
+    colors = [frozenset(cell.fg for cell in screen.buffer[row].values()) for row in range(last + 1)]
+    return Shown(lines, raw, exit_code, colors)
+
+
+def escapes(raw: str) -> list[str]:
+    """The escape sequences in what a program wrote."""
+    return re.findall(r"\x1b\[[0-9;]*m", raw)

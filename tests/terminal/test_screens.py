@@ -1,0 +1,163 @@
+"""What is on the screen of a real terminal, whatever its width."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.functional.objects import node, pod, policy
+from tests.terminal.screen import Shown, escapes, on_screen
+
+WIDTHS = (80, 120, 200)
+DEMO = ("run", "--policy", "demo", "--snapshot", "examples/cluster.json")
+TROUBLE = ("run", "--policy", "tests/terminal/policies/trouble.yaml", "--snapshot", "examples/cluster.json")
+LONG = "checkout-worker-with-a-rather-long-name-7c9d8f6b5"
+
+
+def written(folder: Path, objects: list[Any], policy_: Any) -> tuple[str, ...]:
+    """The arguments of a run on these objects by this policy."""
+    (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    (folder / "policy.yaml").write_text(json.dumps(policy_))
+    return ("run", "--policy", str(folder / "policy.yaml"), "--snapshot", str(folder / "cluster.json"))
+
+
+def crowd(folder: Path, count: int, *, limit: int | None = 10_000, name: str = "web") -> tuple[str, ...]:
+    """A run that evicts so many pods of two owners on ten nodes."""
+    nodes = [node(f"n{number}") for number in range(10)]
+    pods = [
+        pod(f"{name}-{number:04d}", f"n{number % 10}", restarts=5, owner=f"{name}-{number % 2}")
+        for number in range(count)
+    ]
+    limits = {} if limit is None else {"maxNoOfPodsToEvictTotal": limit}
+    tidy = policy(("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 5}), **limits)
+    return written(folder, nodes + pods, tidy)
+
+
+def demo_names() -> list[str]:
+    """Names that a report of the demo must show: those of pods that go, and of the nodes they go from."""
+    report = json.loads(on_screen(*DEMO, "--output", "json", columns=400).text)
+    return [each[key] for each in report["evictions"] for key in ("name", "node")]
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns: int) -> None:
+    """Each name of a pod or a node stands on the screen as a whole, and a line ends before the screen does."""
+    shown = on_screen(*DEMO, columns=columns)
+
+    words = set(shown.text.split())
+    assert words.issuperset(demo_names())
+    assert "…" not in shown.text
+    # What the program wrote as a line is a line on the screen.
+    assert len(shown.lines) == len(shown.raw.splitlines())
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_long_names_stay_whole(tmp_path: Path, columns: int) -> None:
+    """Their reasons stand below them where they leave no room."""
+    shown = on_screen(*crowd(tmp_path, 3, name=LONG), columns=columns)
+
+    for number in range(3):
+        assert any(f"{LONG}-{number:04d}" in line.split() for line in shown.lines)
+    assert shown.text.count("5 restarts >= 5") == 3
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_five_hundred_evictions_are_readable(tmp_path: Path, columns: int) -> None:
+    """Counted by strategy and owner, on one screen; with -v 1 and --output wide each is there."""
+    run = crowd(tmp_path, 500)
+
+    grouped, wide = on_screen(*run, columns=columns), on_screen(*run, "--output", "wide", columns=columns)
+
+    assert len(grouped.lines) < 25
+    assert "RemovePodsHavingTooManyRestarts: 500 pods" in grouped.text
+    assert "250  default  ReplicaSet/web-0" in grouped.text
+    assert "(-v 1 or --output wide lists each)" in grouped.text
+    assert all(f"web-{number:04d}" in wide.text for number in range(500))
+
+
+def test_in_a_pipe_each_of_five_hundred_is_a_line(tmp_path: Path) -> None:
+    """However many they are, `grep` finds them."""
+    command = [sys.executable, "-m", "rebalancer", *crowd(tmp_path, 500)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50).stdout.splitlines()
+
+    for number in range(500):
+        (line,) = [each for each in lines if each.startswith(f"default/web-{number:04d} ")]
+        assert "5 restarts >= 5" in line
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_nodes_are_shown_before_and_after(columns: int) -> None:
+    """Bands, spread, a bar for each node, and what stays over and why."""
+    shown = on_screen(*DEMO, columns=columns)
+
+    assert "8 ->    6 over target" in shown.text
+    assert "standard deviation 37.4 -> 21.4 points" in " ".join(shown.text.split())
+    bars = [line for line in shown.lines if "█" in line]
+    assert len(bars) == 12
+    assert "94 % -> " in bars[0]
+    assert bars[0].endswith("target 65 %")
+    assert "node-04  stays over target; pods kept: 1 by SystemCriticalPods, 1 by NodeLimit" in shown.text
+
+
+def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
+    """Red stays over target, green was over it, yellow is alarming; a failure leads in red."""
+    shown = on_screen(*DEMO)
+    bars = {line.split()[0]: line for line in shown.lines if "█" in line}
+
+    assert "red" in shown.color_of(bars["node-04"])
+    assert "green" in shown.color_of(bars["node-03"])
+    assert not {"red", "green"} & shown.color_of(bars["node-09"])
+    assert "brown" in shown.color_of("more than half")  # pyte's word for yellow
+    assert "red" in on_screen(*TROUBLE).color_of("FAILED: 1 of 3")
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "colored"),
+    [
+        ((), {}, True),
+        ((), {"NO_COLOR": "1"}, False),
+        ((), {"NO_COLOR": ""}, True),
+        ((), {"TERM": "dumb"}, False),
+        (("--color", "never"), {}, False),
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+        (("--color", "always"), {"TERM": "dumb"}, True),
+    ],
+)
+def test_who_wants_no_colours_gets_none(options: tuple[str, ...], variables: dict[str, str], *, colored: bool) -> None:
+    """The option before the variable; the words are the same."""
+    shown = on_screen(*TROUBLE, *options, variables=variables)
+
+    assert bool(escapes(shown.raw)) == colored
+    assert "PodLifeTime" in shown.text
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_failures_lead_and_nothing_done_is_explained(columns: int) -> None:
+    """The first line says what failed; each strategy says what it looked at."""
+    shown = on_screen(*TROUBLE, columns=columns)
+    text = " ".join(shown.text.split())
+
+    assert text.startswith("FAILED: 1 of 3 strategies (LowNodeUtilization: Prometheus at http://127.0.0.1:9")
+    assert "1 strategy failed; 12 of 12 nodes considered" in text
+    assert "0 pods in namespace shpo: there is no such namespace (did you mean shop?)" in text
+    assert "3 failed pods, 0 that match the arguments" in text
+    assert shown.exit_code == 1
+
+
+def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path: Path) -> None:
+    """At the top, once, with how much of the cluster would go."""
+    shown = on_screen(*crowd(tmp_path, 40, limit=None))
+
+    assert "!  the policy sets no limit on evictions" in "\n".join(shown.lines[:4])
+    assert shown.text.count("no limit") == 1
+    assert "40 of 40 pods of the cluster: more than a fifth" in shown.text
+
+
+def test_a_terminal_without_the_characters_of_bars_gets_others() -> None:
+    """ASCII does for them."""
+    shown: Shown = on_screen(*DEMO, variables={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+
+    assert "node-04  cpu    ###################." in shown.text
