@@ -19,6 +19,7 @@ import pytest
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import LeaseOptions, Options
 from rebalancer.app.run import run
+from rebalancer.commandline.question import Question
 from rebalancer.errors import ClusterError, Interrupted
 from rebalancer.kube.patience import Patience
 from tests.attack.whims import ANNOTATIONS, Time, Whims
@@ -128,7 +129,7 @@ def _report(there: Scene, server: FakeApiServer, folder: Path, patience: Patienc
     options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline, lease=turns)
     try:
         with Interruption() as interruption:
-            return run(options, lambda *_: None, interruption, patience).report
+            return run(options, Question(yes=True), interruption, patience).report
     except (ClusterError, Interrupted):
         return {"evictions": [], "unknown": []}
 

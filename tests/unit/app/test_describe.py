@@ -9,6 +9,7 @@ from rebalancer.app.describe import describe_preset, describe_strategy, example,
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.policies import known_plugins, presets
 from rebalancer.app.run import Options, run
+from rebalancer.commandline.question import Question
 from rebalancer.errors import UsageError
 from rebalancer.policy import load_policy
 
@@ -34,7 +35,7 @@ def test_the_example_of_a_manual_runs(name, tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text(example(name))
 
-    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), lambda *_: None, Interruption())
+    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), Question(yes=True), Interruption())
 
     assert outcome.exit_code == 0
     assert [each["error"] for each in outcome.report["strategies"]] == [None]
