@@ -170,8 +170,8 @@ def test_a_snapshot_leaves_out_what_may_not_be_read(server, rebalancer):
 
 
 def _without_reasons(entries):
-    """A second may pass between two runs, and reasons tell ages."""
-    return [{key: value for key, value in each.items() if key != "reason"} for each in entries]
+    """A second may pass between two runs, and reasons and causes tell ages."""
+    return [{key: value for key, value in each.items() if key not in ("reason", "cause")} for each in entries]
 
 
 # Dry run and live run, universally
