@@ -31,7 +31,7 @@ METRICS_PATHS = {
     "PodMetrics": "/apis/metrics.k8s.io/v1beta1/pods",
 }
 
-#: The key of the token in its Secret (the reference's).
+#: The key of the token in its Secret (the descheduler's).
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
 _SECONDS = 30.0
 

@@ -1,6 +1,6 @@
 """What arguments are made of: the base of every `Args`, and the pieces that strategies share.
 
-Decoding follows the reference (descheduler v0.36.0): keys are strict and case-sensitive, `null` means absent,
+Decoding follows descheduler v0.36.0: keys are strict and case-sensitive, `null` means absent,
 `1.0` is an integer but `1.5` and `"5"` are not, and no type is guessed from another.
 """
 
@@ -70,7 +70,7 @@ class Args(BaseModel):
         defer_build=True,  # a run pays for the plugins of its policy only
     )
 
-    #: Keys that are accepted with any value and mean nothing (the reference tolerates them in arguments).
+    #: Keys that are accepted with any value and mean nothing (the descheduler tolerates them in arguments).
     ignored_keys: ClassVar[frozenset[str]] = frozenset({"apiVersion", "kind"})
 
     @model_validator(mode="before")

@@ -137,7 +137,7 @@ class DefaultEvictorArgs(Args):
         return self
 
     def protections(self) -> frozenset[str]:
-        """Return the names of the protections in force (the reference's effective pod protections)."""
+        """Return the names of the protections in force (the descheduler's effective pod protections)."""
         chosen = self.pod_protections
         disabled = {*chosen.default_disabled, *(name for name in self._switched_off())}
         enabled = {*chosen.extra_enabled, *(name for name in self._switched_on())}

@@ -1,6 +1,6 @@
 """What a policy may say about where real usage comes from: the items of `metricsProviders`.
 
-The reference's keys are source, prometheus.url and prometheus.authToken; the others are ours.
+The descheduler's keys are source, prometheus.url and prometheus.authToken; the others are ours.
 """
 
 from datetime import timedelta

@@ -1,6 +1,6 @@
 """What a strategy may say about real usage: the arguments `metricsUtilization`.
 
-The reference's keys are metricsServer, source and prometheus.query; the others are ours.  What a number means is
+The descheduler's keys are metricsServer, source and prometheus.query; the others are ours.  What a number means is
 declared, never guessed: unit and base stand beside each query.
 """
 
@@ -179,7 +179,7 @@ class MetricsUtilization(Part):
 
     @property
     def shares_only(self) -> bool:
-        """Whether the source knows no resources, only how full a node is (the reference's form of Prometheus)."""
+        """Whether the source knows no resources, only how full a node is (the descheduler's form of Prometheus)."""
         return self.prometheus is not None and bool(self.prometheus.query)
 
     @model_validator(mode="after")

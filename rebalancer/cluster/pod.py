@@ -13,7 +13,7 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.selectors import Labels, LabelSelector, NodeSelectorTerm, any_term_matches
 from rebalancer.cluster.taints import Toleration
 
-#: A pod without a creation time counts as infinitely old, as in the reference.
+#: A pod without a creation time counts as infinitely old, as in the descheduler.
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 #: Value of the class `system-cluster-critical`; from here on a pod is critical.

@@ -1,6 +1,7 @@
 """The words that a policy may use for the state of a pod.
 
-Source: the reference's list, which is closed: phases, reasons of a pod, and what its containers wait for or ended with.
+Source: the descheduler's list, which is closed: phases, reasons of a pod, and what its containers wait for or ended
+with.
 """
 
 PHASES = ("Running", "Pending", "Succeeded", "Failed", "Unknown")

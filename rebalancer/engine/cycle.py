@@ -1,4 +1,4 @@
-"""One pass over the cluster: the strategies of all profiles in the reference's order."""
+"""One pass over the cluster: the strategies of all profiles in the descheduler's order."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -51,7 +51,7 @@ def run_cycle(
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
     A strategy that fails does not stop the others.  With fewer than two ready nodes nothing runs, since nothing could
-    move (the reference's rule).
+    move (the descheduler's rule).
 
     Args:
         cluster: the snapshot to work on; granted pods are taken out of it.

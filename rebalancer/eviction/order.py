@@ -1,4 +1,4 @@
-"""Which pods should go before which: the reference's priority and QoS order."""
+"""Which pods should go before which: the descheduler's priority and QoS order."""
 
 from collections.abc import Sequence
 

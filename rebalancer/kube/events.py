@@ -60,12 +60,12 @@ class Event:
 
 
 def reporting_instance(hostname: str | None = None) -> str:
-    """Return who reports, as the reference spells it: the controller, a hyphen and the host's name."""
+    """Return who reports, as the descheduler spells it: the controller, a hyphen and the host's name."""
     return f"{CONTROLLER}-{hostname or socket.gethostname()}"[:_INSTANCE_LIMIT]
 
 
 def note_of(node: str, because: str, error: str = "") -> str:
-    """Return the note of an eviction from `node`: the reference's words, then our reason.
+    """Return the note of an eviction from `node`: the descheduler's words, then our reason.
 
     Args:
         node: the pod's node.

@@ -25,7 +25,7 @@ def check_fields(wire: WirePolicy, node: Node, findings: Findings) -> LabelSelec
 
 
 def check_effect(node: Node, findings: Findings) -> None:
-    """Note what the reference reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
+    """Note what the descheduler reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
     for profile in items(node, "profiles"):
         seen: set[str] = set()
         for entry in items(profile, "pluginConfig"):

@@ -1,6 +1,6 @@
 """YAML or JSON text, read into values that know their place.
 
-Scalars follow YAML 1.1 as the reference reads it (framework.md 2.1): `yes` and `off` are booleans, `010` is octal,
+Scalars follow YAML 1.1 as the descheduler reads it (framework.md 2.1): `yes` and `off` are booleans, `010` is octal,
 `1e3` is a number; dates and `1:30` are text.
 """
 

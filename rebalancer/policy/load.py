@@ -39,7 +39,7 @@ def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict
 def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
     """Read a policy as `load_policy` does, but do not ask whether its enabled plugins can be built.
 
-    The reference has these two steps too (framework.md 2.6): names under `enabled` may here be unknown, at the
+    The descheduler has these two steps too (framework.md 2.6): names under `enabled` may here be unknown, at the
     wrong point, or without an entry in `pluginConfig`.
 
     Raises:
@@ -96,7 +96,7 @@ def _names_a_policy(document: Node, findings: Findings) -> bool:
     if kind and kind.value != KIND:
         findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
     if version is None:
-        # The reference takes such a file for an empty policy, without a word.
+        # The descheduler takes such a file for an empty policy, without a word.
         first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION
         findings.error(document.place, f"apiVersion is missing; begin with `apiVersion: {first}`")
     elif version.value not in _VERSIONS:

@@ -1,7 +1,7 @@
 """The older wire form `descheduler/v1alpha1`, and its conversion (framework.md 3).
 
 A document goes in and a v1alpha2 document comes out, in which each value keeps the place where its author wrote
-it.  Two things differ from the reference's conversion: strategies keep the order of the document (there it was
+it.  Two things differ from the descheduler's conversion: strategies keep the order of the document (there it was
 random), and `includedTaints` is carried over (there it was lost).
 """
 

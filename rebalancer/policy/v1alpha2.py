@@ -1,6 +1,6 @@
 """The wire form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rule between fields.
 
-A value that is null counts as absent, as it does in the reference.
+A value that is null counts as absent, as it does in the descheduler.
 """
 
 from typing import Annotated

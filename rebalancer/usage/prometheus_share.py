@@ -1,6 +1,6 @@
-"""Usage from Prometheus in the reference's form: one query, the label `instance` the node's name, a value from 0 to 1.
+"""Usage from Prometheus in the descheduler's form: one query, the label `instance` the node's name, a value of 0 to 1.
 
-Whatever breaks this form fails the strategy, as in the reference; so does NaN, of which the reference makes garbage.
+Whatever breaks this form fails the strategy, as in the descheduler; so does NaN, which that takes for a number.
 """
 
 from rebalancer.cluster.cluster import Cluster

@@ -1,4 +1,4 @@
-"""What the program makes of a case, and whether the reference agrees."""
+"""What the program makes of a case, and whether the descheduler agrees."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ def equal(observed: Any, expected: Any) -> Answer:
 
 
 def acceptance(accepted: bool, case: Mapping[str, Any], problems: str = "") -> Answer:
-    """Whether the program accepts what the reference accepts; texts are not compared."""
+    """Whether the program accepts what the descheduler accepts; texts are not compared."""
     agrees = accepted == case["expected_ok"]
     return Answer(accepted, f"{case['expected_ok']} ({case['expected_error'] or problems or 'no error'})", agrees)
 
@@ -34,7 +34,7 @@ def _contradictions(observed: list[str], wanted: Mapping[str, Any]) -> Iterable[
     distinct = set(observed)
     if len(distinct) != len(observed):
         yield "a pod was evicted twice"
-    # The reference may ask twice for one pod; what counts is how many pods go.
+    # The descheduler may ask twice for one pod; what counts is how many pods go.
     if len(distinct) != wanted.get("distinct_evicted_count", len(distinct)):
         yield "count"
     if not wanted.get("evicted_count_min", 0) <= len(distinct) <= wanted.get("evicted_count_max", len(distinct)):

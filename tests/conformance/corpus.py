@@ -1,4 +1,4 @@
-"""The recorded corpus of the reference's own tests, read in place; its INDEX.md explains the fields."""
+"""The recorded corpus of the descheduler's own tests, read in place; its INDEX.md explains the fields."""
 
 import json
 import os

@@ -12,9 +12,9 @@ from tests.conformance.corpus import Case
 from tests.conformance.snapshots import node
 from tests.fake_api_server import FakeApiServer
 
-#: The reference evicts on no strategy's behalf here; a whole run needs one.
+#: The descheduler evicts on no strategy's behalf here; a whole run needs one.
 _STRATEGY = "PodLifeTime"
-#: What the reference's limit errors say, by the cause that a report gives.
+#: What the descheduler's limit errors say, by the cause that a report gives.
 _LIMITS = {"TotalLimit": "per a descheduling cycle", "NodeLimit": "per node", "NamespaceLimit": "per namespace"}
 _NOT_FOUND = "not found"
 _EVICTION = "*/eviction"
@@ -59,7 +59,7 @@ def _nodes(case: Case) -> list[dict[str, Any]]:
 
 
 def _lenient(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pod with the annotation that lifts protections, which the reference's tests leave out too."""
+    """Return the pod with the annotation that lifts protections, which the descheduler's tests leave out too."""
     return {**pod, "metadata": {**pod["metadata"], "annotations": {"descheduler.alpha.kubernetes.io/evict": "true"}}}
 
 

@@ -22,9 +22,9 @@ _MIRROR = (
     f"{_EVICTOR}/Pod is evicted because it is a mirror pod, but it has scheduler.alpha.kubernetes.io/evict annotation"
 )
 _NEVER_MIRROR = "a mirror pod stays whatever its annotations say: the kubelet would only make it again"
-_GRANTED_COUNT = "minReplicas counts what this cycle has granted already; the reference looks at the state before it"
+_GRANTED_COUNT = "minReplicas counts what this cycle has granted already; the descheduler looks at the state before it"
 _DOMAINS = "removepodsviolatingtopologyspreadconstraint/TestSortDomains"
-_LOW_FIRST = "of a crowded domain low priorities leave before high ones, which in the reference leave first"
+_LOW_FIRST = "of a crowded domain low priorities leave before high ones, which in the descheduler leave first"
 
 DIFFERENT: Mapping[str, Difference] = {
     f"defaultevictor/{_MIRROR}": Difference(
@@ -48,7 +48,7 @@ DIFFERENT: Mapping[str, Difference] = {
     ),
     "policy_probes/v1alpha1": Difference("a v1alpha1 policy is converted instead of refused", True),
     "removefailedpods/TestSetDefaults_RemoveFailedPodsArgs/RemoveFailedPodsArgs empty": Difference(
-        "the default is filled in at once; in the reference this function leaves it to the decoding of the policy, "
+        "the default is filled in at once; in the descheduler this function leaves it to the decoding of the policy, "
         "with the same outcome (TestDecodeDefaults)",
         {"minPodLifetimeSeconds": 3600},
     ),

@@ -11,7 +11,7 @@ from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster, nodes, pod, snapshot
 
-#: How the reference words what our reasons begin with.
+#: How the descheduler words what our reasons begin with.
 _REASONS = {
     "insufficient pods": "no free pod slot",
     "pod matches inter-pod anti-affinity rule of other pod on node": "anti-affinity against",

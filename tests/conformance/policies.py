@@ -16,7 +16,7 @@ from tests.conformance import program
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
 
-#: What the reference writes into every policy: the threshold that holds anyway.
+#: What the descheduler writes into every policy: the threshold that holds anyway.
 _THRESHOLD = {"value": SYSTEM_CRITICAL_PRIORITY, "name": ""}
 
 #: The least that makes arguments valid which the descheduler fills with defaults before it looks at them.
@@ -101,7 +101,7 @@ def _plain(args: Args) -> dict[str, Any]:
 
 
 def _sparse(value: Any) -> Any:
-    """Return a value without what is empty, as the reference prints arguments; selectors parsed."""
+    """Return a value without what is empty, as the descheduler prints arguments; selectors parsed."""
     if isinstance(value, Mapping) and value and set(value) <= {"matchLabels", "matchExpressions"}:
         return parse_label_selector(value)
     if isinstance(value, Mapping):

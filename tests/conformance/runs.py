@@ -11,7 +11,7 @@ from tests.conformance.corpus import Case
 from tests.conformance.snapshots import document, filler_nodes
 from tests.fake_servers import FakePrometheus
 
-#: Why a run may fail: metrics-server knows no extended resources, which fails the reference too.
+#: Why a run may fail: metrics-server knows no extended resources, which fails the descheduler too.
 _UNMEASURED = "which this source does not measure"
 
 

@@ -22,7 +22,7 @@ _RELAXED = {"distinct_evicted_count": 1, "exact": ["a/3"], "relaxed": {"include"
     ],
 )
 def test_agreement(evicted, wanted):
-    """What the reference decides, or may decide by chance, agrees; asking twice for a pod counts once."""
+    """What the descheduler decides, or may decide by chance, agrees; asking twice for a pod counts once."""
     assert evictions(evicted, wanted).agrees
 
 

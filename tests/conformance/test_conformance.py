@@ -1,4 +1,4 @@
-"""The reference's own test cases, put to this program."""
+"""The descheduler's own test cases, put to this program."""
 
 from collections.abc import Callable, Mapping
 
@@ -51,7 +51,7 @@ _ABSENT = pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=corpus.m
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in _CASES] or [_ABSENT])
 def test_case(case: corpus.Case, record_property: Callable[[str, object], None]) -> None:
-    """The program decides as the reference does, or differs exactly as listed."""
+    """The program decides as the descheduler does, or differs exactly as listed."""
     if case["id"] in LEFT_OUT:
         record_property(PROPERTY, "left out")
         pytest.skip(f"left out: {LEFT_OUT[case['id']]}")

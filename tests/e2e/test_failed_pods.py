@@ -1,4 +1,4 @@
-"""RemoveFailedPods, by the facts of the reference's end-to-end test."""
+"""RemoveFailedPods, by the facts of the descheduler's end-to-end test."""
 
 import pytest
 

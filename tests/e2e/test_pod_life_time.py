@@ -1,4 +1,4 @@
-"""PodLifeTime, by the facts of the reference's end-to-end tests."""
+"""PodLifeTime, by the facts of the descheduler's end-to-end tests."""
 
 import pytest
 

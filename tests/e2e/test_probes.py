@@ -79,7 +79,7 @@ def test_never_killed_for_health_in_a_cycle_of_two_minutes(
     environment = {**os.environ, "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBECONFIG": str(server.kubeconfig(tmp_path))}
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "rebalancer", "run", *given, "--bind-address", "127.0.0.1", "--yes", "--no-lease"],
+        [sys.executable, "-m", "rebalancer", *given, "--bind-address", "127.0.0.1"],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""RemoveDuplicates, by the facts of the reference's end-to-end test."""
+"""RemoveDuplicates, by the facts of the descheduler's end-to-end test."""
 
 import pytest
 

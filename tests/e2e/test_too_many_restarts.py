@@ -1,4 +1,4 @@
-"""RemovePodsHavingTooManyRestarts, by the facts of the reference's end-to-end tests."""
+"""RemovePodsHavingTooManyRestarts, by the facts of the descheduler's end-to-end tests."""
 
 import pytest
 

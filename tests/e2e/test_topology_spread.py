@@ -1,4 +1,4 @@
-"""RemovePodsViolatingTopologySpreadConstraint, by the facts of the reference's end-to-end test."""
+"""RemovePodsViolatingTopologySpreadConstraint, by the facts of the descheduler's end-to-end test."""
 
 import pytest
 

@@ -17,7 +17,7 @@ MINUTES = 60.0
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
-    """No node over target, three fifths of the reference's evictions or hardly more, and no move in the end."""
+    """No node over target, three fifths of the descheduler's evictions or hardly more, and no move in the end."""
     played = play(SCENARIOS["half"], seed, 5 * MINUTES)
 
     assert played.outside["over"] == 0
@@ -27,7 +27,7 @@ def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_nodes_come_into_the_band_around_the_mean(seed):
-    """Of thirty nodes outside few stay so, with fewer evictions than the reference's."""
+    """Of thirty nodes outside few stay so, with fewer evictions than the descheduler's."""
     played = play(SCENARIOS["deviation"], seed, 5 * MINUTES)
 
     assert played.outside.total() <= 4

@@ -256,7 +256,7 @@ def test_refusals_and_failures_have_events_on_demand(three, evict, wanted):
 
 
 def test_the_limit_has_an_event_on_demand(three, evict):
-    """In the reference's words."""
+    """In the descheduler's words."""
     evict(**ONE, evictionFailureEventNotification=True)
 
     (warning,) = [each for each in three.events if each["type"] == "Warning"]

@@ -57,7 +57,7 @@ def test_standard_output_is_the_report_alone(two, rebalancer):
     ],
 )
 def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
-    """Evictions from 1 on, refusals from 2 on; the number in any of the ways that the reference takes it."""
+    """Evictions from 1 on, refusals from 2 on; the number in any of the ways that the descheduler takes it."""
     stderr = rebalancer.run(two, LIMITED, *options).stderr
 
     assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)

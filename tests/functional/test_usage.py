@@ -131,7 +131,7 @@ def test_malformed_usage_is_a_warning(busy, rebalancer):
 
 
 def test_a_token_comes_from_a_secret(busy, rebalancer):
-    """Read through the API server, under the reference's key."""
+    """Read through the API server, under the descheduler's key."""
     busy.add(
         {
             "kind": "Secret",

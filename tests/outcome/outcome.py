@@ -62,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--spread", type=float, metavar="FACTOR", help="how uneven what pods use is; 0: all use the same"
     )
-    parser.add_argument("--plain", action="store_true", help="give our program its policy in the reference's words too")
+    parser.add_argument(
+        "--plain", action="store_true", help="give our program its policy in the descheduler's words too"
+    )
     parser.add_argument(
         "--other",
         metavar="COMMAND",

@@ -1,4 +1,4 @@
-"""What a policy aims at, and the same policy in the reference's words."""
+"""What a policy aims at, and the same policy in the descheduler's words."""
 
 import copy
 from collections.abc import Mapping

@@ -37,7 +37,7 @@ class Program:
     Attributes:
         name: In the tables.
         command: A command line; {kubeconfig} and {policy} stand for files.
-        plain: Whether it gets its policies in the reference's words.
+        plain: Whether it gets its policies in the descheduler's words.
         directory: Where it is run; None for the current one.
     """
 

@@ -1,6 +1,6 @@
 """What the outcome has to be, and whether it is.
 
-The reference's figures were measured with kubernetes-sigs/descheduler v0.36.0 in the same situations: 600 pods on 15 of
+The descheduler's figures were measured with its v0.36.0 in the same situations: 600 pods on 15 of
 30 nodes whose other half is then opened, six cycles.  With targets of 55 % it spent 182 and 205 evictions in two runs
 and its highest node ended at 54 and 58 % of cpu; 10 points around the mean it spent 247, and the nodes' standard
 deviation fell from 28.9 to 5.4 points of cpu and from 38.1 to 5.6 of memory, with one node 17 points above the mean.
@@ -16,7 +16,7 @@ REFERENCE_HALF = (182, 205)
 REFERENCE_DEVIATION = 247
 REFERENCE_CPU_DEVIATION = 5.4
 REFERENCE_MEMORY_DEVIATION = 5.6
-SHARE = 0.6  # of the reference's evictions
+SHARE = 0.6  # of the descheduler's evictions
 QUIET = 2  # cycles without an eviction in the end are a rest
 
 Results = Sequence[Result]
@@ -46,7 +46,7 @@ def _half(runs: Results) -> list[Verdict]:
     limit = int(SHARE * min(REFERENCE_HALF))
     return [
         _at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
-        _at_most(f"evictions (60 % of the reference's {min(REFERENCE_HALF)})", median(runs, _evictions), limit),
+        _at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, _evictions), limit),
         _rest(runs),
         Verdict("highest node in the end, cpu % (reference: 54 and 58)", f"{median(runs, _highest_cpu):.1f}"),
     ]
@@ -58,7 +58,7 @@ def _deviation(runs: Results) -> list[Verdict]:
     return [
         _at_most("nodes above their band in the end", median(runs, lambda run: run.end.over), 0),
         _at_most("nodes below their band in the end", median(runs, lambda run: run.end.below), 0),
-        _at_most("evictions (the reference's)", median(runs, _evictions), REFERENCE_DEVIATION),
+        _at_most("evictions (the descheduler's)", median(runs, _evictions), REFERENCE_DEVIATION),
         Verdict(f"cpu stddev in the end (reference: {REFERENCE_CPU_DEVIATION})", f"{cpu:.1f}"),
         Verdict(f"memory stddev in the end (reference: {REFERENCE_MEMORY_DEVIATION})", f"{memory:.1f}"),
         Verdict("cycles without an eviction in the end", f"{median(runs, lambda run: run.quiet):g}"),

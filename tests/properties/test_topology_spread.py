@@ -68,7 +68,7 @@ def with_one_constraint(draw):
 
 @given(with_one_constraint(), st.booleans())
 def test_as_many_pods_go_as_in_the_reference_whatever_their_priorities(drawn, balance_node_fit):
-    """The reference lets the highest priority go first and we the lowest; the number does not depend on it."""
+    """The descheduler lets the highest priority go first and we the lowest; the number does not depend on it."""
     _, nodes, pods = drawn
     ledger = make.decide(make.cluster(nodes, pods), strategy([HARD], balance_node_fit))
 

@@ -163,6 +163,6 @@ def test_limits():
     ],
 )
 def test_bad_arguments_are_told(args, message):
-    """Each rule of the reference's validation; what belongs to LowNodeUtilization is unknown here."""
+    """Each rule of the descheduler's validation; what belongs to LowNodeUtilization is unknown here."""
     with pytest.raises(ValueError, match=message):
         HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})

@@ -185,7 +185,7 @@ def test_a_resource_that_no_node_offers_plays_no_part_in_deviation():
     ],
 )
 def test_a_pod_must_tolerate_every_taint_of_some_destination(taints, tolerations, goes):
-    """As in the reference, with at least as many tolerations as there are taints."""
+    """As in the descheduler, with at least as many tolerations as there are taints."""
     on = cluster([node("n1"), node("n2", taints=taints)], pods(6, tolerations=tolerations))
     ledger = decide(on, strategy())
 
@@ -263,7 +263,7 @@ def test_limits():
     ],
 )
 def test_bad_arguments_are_told(args, message):
-    """Each rule of the reference's validation, and those that it only notices later."""
+    """Each rule of the descheduler's validation, and those that it only notices later."""
     whole = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, **args}
 
     with pytest.raises(ValueError, match=message):

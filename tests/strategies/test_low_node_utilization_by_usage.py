@@ -31,7 +31,7 @@ def measured(usage, resource=METRIC_RESOURCE, **args):
 
 
 def shares(**percents):
-    """One figure a node and none for pods, as the reference has it from Prometheus."""
+    """One figure a node and none for pods, as the descheduler has it from Prometheus."""
     return Usage({name: {METRIC_RESOURCE: percent} for name, percent in percents.items()})
 
 

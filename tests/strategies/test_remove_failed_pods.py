@@ -113,7 +113,7 @@ def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
 
 
 def test_nodes_come_by_name_and_pods_by_age():
-    """A fixed order where the reference has none."""
+    """A fixed order where the descheduler has none."""
     pods = [failed("d", node="n2", age=9999), failed("c", age=7200), failed("b", age=8000), failed("a", age=7200)]
 
     assert evicted(run(pods)) == ["b", "a", "c", "d"]

@@ -123,7 +123,7 @@ def test_domains(key, where, expected):
     ],
 )
 def test_namespaces_of_a_term(fields, expected):
-    """Unlike the reference, which looks at the list only, terms are read as the scheduler reads them."""
+    """Unlike the descheduler, which looks at the list only, terms are read as the scheduler reads them."""
     on = two_nodes(
         pod("shy", anti_affinity=against("loud", **fields)),
         pod("loud", namespace="other", labels={"app": "loud"}),
@@ -164,7 +164,7 @@ def test_namespaces_are_read_for_their_labels():
     ],
 )
 def test_label_keys_narrow_the_selector(fields, expected):
-    """Unlike the reference, which ignores them: `shy` has the neighbour's hash, `shy2` another."""
+    """Unlike the descheduler, which ignores them: `shy` has the neighbour's hash, `shy2` another."""
     on = two_nodes(
         pod("shy", labels={"hash": "1"}, anti_affinity=against("loud", **fields)),
         pod("shy2", labels={"hash": "2"}, anti_affinity=against("loud", **fields)),
@@ -182,7 +182,7 @@ def test_a_term_without_selector_selects_nothing():
 
 
 def test_pods_of_one_name_do_not_conflict():
-    """Whatever their namespaces, as in the reference."""
+    """Whatever their namespaces, as in the descheduler."""
     on = two_nodes(
         pod("db-0", anti_affinity=against("db", namespaces=("other",))),
         pod("db-0", namespace="other", labels={"app": "db"}),

@@ -102,7 +102,7 @@ def test_where_nothing_takes_the_pod_it_stays(better):
 
 @pytest.mark.parametrize("better", [{"cpu": "50m"}, {"unschedulable": True}, {"taints": ["k:NoSchedule"]}])
 def test_a_better_node_may_be_full(better):
-    """Preferred affinity asks for some node that takes the pod, and its own does (the reference's rule)."""
+    """Preferred affinity asks for some node that takes the pod, and its own does (the descheduler's rule)."""
     assert evicted(decide(cluster(nodes(**better), [preferring("p1")]), strategy(PREFERRED))) == ["p1"]
 
 
@@ -121,14 +121,14 @@ def test_equal_weights_move_nothing():
 
 
 def test_no_room_is_set_aside():
-    """Three pods go although there is room for one (the reference's rule), the oldest first."""
+    """Three pods go although there is room for one (the descheduler's rule), the oldest first."""
     pods = [requiring(f"p{each}", cpu="1", age=each) for each in (1, 2, 3)]
 
     assert evicted(decide(cluster(nodes(cpu="1"), pods), strategy())) == ["p3", "p2", "p1"]
 
 
 def test_a_pod_that_violates_both_goes_once():
-    """The reference may evict it twice; here it is gone when the second type is looked at."""
+    """The descheduler may evict it twice; here it is gone when the second type is looked at."""
     both = pod("p1", node_terms=(term(),), preferred=(PreferredTerm(1, term()),), node_affinity=True)
     ledger = decide(cluster(nodes(), [both]), strategy(*BOTH))
 

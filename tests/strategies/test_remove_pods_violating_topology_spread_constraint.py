@@ -78,7 +78,7 @@ def test_how_many_go(sizes, skew, left):
 
 
 def test_cheap_pods_go_first():
-    """No priority before any and low before high, unlike the reference; of equal ones the youngest."""
+    """No priority before any and low before high, unlike the descheduler; of equal ones the youngest."""
     priorities = {"p1": 1000, "p2": 2, "p3": 1, "p4": None, "p5": None, "p6": 1}
     pods = [web(name, priority=each, age=100 - int(name[1])) for name, each in priorities.items()]
     on = cluster(zones("a", "b"), [*pods, *webs({"b": 1})])
@@ -225,7 +225,7 @@ def test_node_taints_policy(policy, expected):
 
 
 def test_pods_on_nodes_that_are_not_counted_make_a_domain_all_the_same():
-    """Four pods on a tainted node, which the policy leaves out, are four too many (the reference's rule)."""
+    """Four pods on a tainted node, which the policy leaves out, are four too many (the descheduler's rule)."""
     spread = over(node_taints_policy="Honor")
     nodes = [*zones("a", taints=["k:NoSchedule"]), *zones("b")]
 

@@ -1,4 +1,4 @@
-"""Low- and HighNodeUtilization on what a source has measured, by the reference's rules."""
+"""Low- and HighNodeUtilization on what a source has measured, by the descheduler's rules."""
 
 from datetime import timedelta
 
@@ -77,7 +77,7 @@ def test_a_pod_of_which_half_is_known_stays():
 
 
 def test_what_the_source_does_not_measure_fails_the_strategy():
-    """An extended resource in thresholds, as in the reference."""
+    """An extended resource in thresholds, as in the descheduler."""
     args = {"thresholds": {"example.com/gpu": 30}, "targetThresholds": {"example.com/gpu": 50}}
     ledger = decide(on([node("n1"), node("n2")], [], Measured(cpu(n1=1, n2=1), cpu(n1=1, n2=1), {})), low(**args))
 

@@ -1,4 +1,4 @@
-"""Arguments are decoded as the reference decodes them."""
+"""Arguments are decoded as the descheduler decodes them."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_null_counts_as_absent() -> None:
 
 
 def test_version_and_kind_are_tolerated() -> None:
-    """With any value, as in the reference."""
+    """With any value, as in the descheduler."""
     assert read(apiVersion="x", kind=5) == Sample()
 
 

@@ -87,7 +87,7 @@ def test_bad_arguments_are_refused(args: dict[str, Any], problem: str) -> None:
 
 
 def test_null_is_absent() -> None:
-    """As in the reference."""
+    """As in the descheduler."""
     nulls = dict.fromkeys(("nodeFit", "minPodAge", "priorityThreshold", "labelSelector", "podProtections"))
 
     assert DefaultEvictorArgs.model_validate(nulls) == DefaultEvictorArgs()

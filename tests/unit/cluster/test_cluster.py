@@ -53,7 +53,7 @@ def test_a_removed_pod_is_gone_from_every_answer() -> None:
 
 
 def test_siblings_count_in_every_phase_and_everywhere() -> None:
-    """As the reference counts replicas."""
+    """As the descheduler counts replicas."""
     pods = [pod("a"), pod("b", phase="Failed"), pod("c", node=""), pod("d", terminating=True), pod("e", owners="other")]
     on = cluster([node("n1")], pods)
 

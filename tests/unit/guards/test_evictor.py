@@ -108,7 +108,7 @@ def test_owners_keep_their_least_number_of_pods(candidate: Any, others: list[Any
 
 @pytest.mark.parametrize("minimum", [0, 1])
 def test_a_minimum_of_one_means_nothing(minimum: int) -> None:
-    """As in the reference."""
+    """As in the descheduler."""
     assert not first_cause(pod("a"), {"minReplicas": minimum})
 
 

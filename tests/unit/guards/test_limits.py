@@ -60,7 +60,7 @@ ALL = ("here", "same-node", "same-namespace", "elsewhere")
     ],
 )
 def test_limits_refuse_what_would_exceed_them(limits: Limits, spent: list[Pod], expected: dict[str, str]) -> None:
-    """In the reference's order."""
+    """In the descheduler's order."""
     assert refusals(limits, spent) == expected
 
 

@@ -198,7 +198,7 @@ def test_the_evict_annotation_lifts_all_that_can_be_lifted() -> None:
 
 @pytest.mark.parametrize("field", ["mirror", "static", "terminating", "problem"])
 def test_no_annotation_exposes_what_must_never_go(field: str) -> None:
-    """Stricter than the reference."""
+    """Stricter than the descheduler."""
     assert first_cause(pod("a", evict_annotation=True, **{field: "x"}))
 
 

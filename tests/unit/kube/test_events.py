@@ -16,7 +16,7 @@ def events(client, time):
 
 
 def test_an_event_has_the_documented_fields(events, server):
-    """What others match on is spelled as the reference spells it."""
+    """What others match on is spelled as the descheduler spells it."""
     events.publish("shop", "cart-1", "uid-1", **WHAT)
 
     assert events.close(5) == 0

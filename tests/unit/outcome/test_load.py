@@ -13,7 +13,7 @@ def each_pod(load, figure):
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_the_mean_over_all_pods_is_the_one_chosen(seed):
-    """Whatever is drawn, nodes are as full as in the situation that the reference was measured in."""
+    """Whatever is drawn, nodes are as full as in the situation that the descheduler was measured in."""
     load = make_load(seed, 600)
 
     assert sum(workload.replicas for workload in load) == 600

@@ -125,7 +125,7 @@ def test_the_half_has_its_requirements(run, fails):
     ],
 )
 def test_the_deviation_has_its_requirements(run, holds):
-    """Every node within its band on either side, with no more evictions than the reference."""
+    """Every node within its band on either side, with no more evictions than the descheduler."""
     assert all(verdict.holds is not False for verdict in verdicts("deviation", [run])) is holds
 
 

@@ -1,4 +1,4 @@
-"""What the reference finds out only when it builds the profiles is found out on loading; decoding alone lets it be."""
+"""What the descheduler finds out only when it builds the profiles is found on loading; decoding alone lets it be."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_what_cannot_be_built_cannot_be_loaded(plugins, problem):
 
 @pytest.mark.parametrize(("plugins", "problem"), UNBUILDABLE)
 def test_decoding_does_not_ask_for_it(plugins, problem):
-    """As in the reference, whose decoding step accepts all of these."""
+    """As in the descheduler, whose decoding step accepts all of these."""
     assert decode(profile(LIFE_TIME, plugins)).warnings == ()
 
 

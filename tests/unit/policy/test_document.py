@@ -58,7 +58,7 @@ def warnings(text: str) -> list[str]:
     ],
 )
 def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals(text, value):
-    """Plain words and numbers mean what the reference takes them for."""
+    """Plain words and numbers mean what the descheduler takes them for."""
     found = read(f"a: {text}").plain()
 
     assert found == {"a": value}

@@ -1,4 +1,4 @@
-"""What the reference ignores in silence is said: a warning, and in strict reading an error."""
+"""What the descheduler ignores in silence is said: a warning, and in strict reading an error."""
 
 import pytest
 
@@ -58,7 +58,7 @@ IGNORED = [
 
 @pytest.mark.parametrize(("text", "warning"), IGNORED)
 def test_what_has_no_effect_is_a_warning(text, warning):
-    """The policy is used, as the reference would use it, and its author is told."""
+    """The policy is used, as the descheduler would use it, and its author is told."""
     loaded = load(text)
 
     assert loaded.policy.profiles[0].deschedule == ("PodLifeTime",)

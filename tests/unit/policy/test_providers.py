@@ -1,4 +1,4 @@
-"""Sources of real usage are checked as the reference checks them, and a misspelt one is an error here."""
+"""Sources of real usage are checked as the descheduler checks them, and a misspelt one is an error here."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_the_deprecated_switch_goes_with_prometheus():
 
 @pytest.mark.parametrize("url", ["foo", "//host", "ftp://host", "http://", "http:/host"])
 def test_an_address_that_can_never_answer_is_a_warning(url):
-    """The reference accepts it and fails in each cycle; strict reading refuses it."""
+    """The descheduler accepts it and fails in each cycle; strict reading refuses it."""
     text = prometheus(f"url: '{url}'")
     warning = f"line 4, metricsProviders[0].prometheus.url: '{url}' can never answer"
 

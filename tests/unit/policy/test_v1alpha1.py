@@ -110,7 +110,7 @@ def converted(name: str, params: str = "{}", top: str = "") -> Mapping[str, Args
     ],
 )
 def test_params_become_arguments(name, params, arguments):
-    """Each strategy takes its own params; the taints to include are carried over, which the reference forgot."""
+    """Each strategy takes its own params; the taints to include are carried over, which the descheduler forgot."""
     args = converted(name, params)
 
     assert args[name] == PLUGINS[name].args.model_validate(arguments)

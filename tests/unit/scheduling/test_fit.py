@@ -117,7 +117,7 @@ def test_own_required_anti_affinity_keeps_a_pod_off_a_node(
 
 
 def test_a_pod_of_the_same_name_does_not_repel() -> None:
-    """The reference compares names alone."""
+    """The descheduler compares names alone."""
     candidate = pod("a", labels={"app": "db"}, anti_affinity=(APART_FROM_DB,))
     namesake = db("a", namespace="default")
     on = cluster([node("n1"), node("n2")], [namesake])
@@ -126,7 +126,7 @@ def test_a_pod_of_the_same_name_does_not_repel() -> None:
 
 
 def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
-    """As in the reference: zero is more than less than nothing."""
+    """As in the descheduler: zero is more than less than nothing."""
     crowd = pod("crowd", node="n1", cpu="5")
     on = cluster([node("n1", cpu="4"), node("n2", cpu="4")], [crowd])
 

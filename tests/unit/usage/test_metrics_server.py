@@ -150,7 +150,7 @@ def test_requests_stand_in_for_a_source_that_is_down():
 
 @pytest.mark.parametrize("wanted", [{"source": "KubernetesMetrics"}, {"source": "", "metricsServer": True}])
 def test_a_source_has_to_be_set_up(wanted):
-    """By a provider or the deprecated switch, as in the reference; requests do not stand in for it."""
+    """By a provider or the deprecated switch, as in the descheduler; requests do not stand in for it."""
     found = metrics(*all_of(2))
     with pytest.raises(StrategyError, match=r"KubernetesMetrics is not set up: add `- source: KubernetesMetrics` to"):
         measure(found, provider=None, whenMissing="requests", **wanted)

@@ -115,7 +115,7 @@ def test_a_token_may_be_in_a_secret(secure):
 
 
 def test_in_a_pod_its_own_token_and_authority_are_used(secure, in_pod):
-    """The reference's in-cluster mode."""
+    """The descheduler's in-cluster mode."""
     ask(secure.url, service_account=in_pod)
 
     assert sent(secure) == "Bearer the-pods-token"
@@ -288,7 +288,7 @@ def test_figures_of_the_form_of_the_reference(server):
     ],
 )
 def test_a_series_that_breaks_the_form_of_the_reference_fails_the_strategy(server, series, message):
-    """As in the reference, and NaN too, of which it makes a number by chance."""
+    """As in the descheduler, and NaN too, of which it makes a number by chance."""
     server.result = [series, sample("n2", 0.5)]
 
     with pytest.raises(StrategyError, match=message):

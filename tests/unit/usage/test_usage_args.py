@@ -77,7 +77,7 @@ def test_all_keys_are_read():
 
 
 def test_defaults():
-    """80 % fresh nodes, fail when usage is missing, the reference's rules, no age but the source's own."""
+    """80 % fresh nodes, fail when usage is missing, the descheduler's rules, no age but the source's own."""
     found = usage("{source: KubernetesMetrics}")
 
     assert (found.min_fresh_nodes, found.when_missing, found.selection, found.max_sample_age) == (
@@ -181,7 +181,7 @@ def test_a_wrong_query_is_told(prometheus, message):
     ],
 )
 def test_thresholds_have_to_be_measured(prometheus, thresholds, message):
-    """As the reference has it for its form, and by our own queries for ours."""
+    """As the descheduler has it for its form, and by our own queries for ours."""
     assert problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}", thresholds).startswith(message)
 
 
@@ -224,7 +224,7 @@ def test_requests_cannot_stand_in_for_a_share():
     ],
 )
 def test_a_wrong_provider_is_told(fields, message):
-    """Our keys are checked like the reference's."""
+    """Our keys are checked like the descheduler's."""
     with pytest.raises(PolicyError) as error:
         load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
     (only,) = error.value.problems
@@ -233,7 +233,7 @@ def test_a_wrong_provider_is_told(fields, message):
 
 
 def test_a_token_that_will_not_be_sent_is_a_warning():
-    """Never an error: the reference would send it, and its policies load."""
+    """Never an error: the descheduler would send it, and its policies load."""
     fields = "{source: Prometheus, prometheus: {url: 'http://a', tokenFile: /t%s}}"
     (warning,) = load("{source: LoadWatcher}", providers=f"[{fields % ''}]").warnings
 

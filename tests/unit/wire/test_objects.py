@@ -50,7 +50,7 @@ def test_a_node() -> None:
     ],
 )
 def test_a_node_is_ready_unless_its_condition_says_otherwise(conditions: Any, ready: bool) -> None:
-    """No Ready condition counts as ready, as in the reference."""
+    """No Ready condition counts as ready, as in the descheduler."""
     assert read("Node", {"metadata": {"name": "n"}, "status": {"conditions": conditions}}).nodes[0].ready is ready
 
 

@@ -154,7 +154,7 @@ def test_the_priority_class_of_a_pod_is_read() -> None:
     ],
 )
 def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
-    """Local storage and claims, as the reference sees them."""
+    """Local storage and claims, as the descheduler sees them."""
     pod = read_pod(spec={"volumes": volumes})
 
     assert (pod.spec.local_storage, pod.claims) == (local, claims)
