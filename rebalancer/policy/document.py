@@ -4,12 +4,10 @@ Scalars follow YAML 1.1 as the descheduler reads it (framework.md 2.1): `yes` an
 `1e3` is a number; dates and `1:30` are text.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
 
 import yaml
 
@@ -20,24 +18,10 @@ except ImportError:  # PyYAML built without libyaml: the same, slower
 
 from rebalancer.foreign.documents import DEEPEST, Unreadable, check_yaml
 from rebalancer.policy.findings import Findings, Place
-
-Scalar: TypeAlias = bool | int | float | str | None
+from rebalancer.policy.scalars import PLAIN_SCALARS, TAG, Scalar, scalar
 
 _QUOTED = 40  # characters of a bad value that a message repeats
-_LONGEST_INTEGER = 80  # digits: what 64 bits can hold in base 2, and then some
 _MOST_NODES = 100_000  # aliases multiply: a few lines can stand for billions of nodes
-
-_TAG = "tag:yaml.org,2002:"
-_BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-_INTEGERS = range(-(2**63), 2**64)
-
-_PLAIN_SCALARS = (
-    (f"{_TAG}merge", r"<<"),
-    (f"{_TAG}null", r"|~|null|Null|NULL"),
-    (f"{_TAG}bool", "|".join(f"{each}|{each.capitalize()}|{each.upper()}" for each in _BOOLEANS)),
-    (f"{_TAG}int", r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)"),
-    (f"{_TAG}float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
-)
 
 
 class _Loader(SafeLoader):
@@ -45,7 +29,7 @@ class _Loader(SafeLoader):
 
     # Under None: asked for every scalar, whatever its first character.
     yaml_implicit_resolvers = {  # noqa: RUF012  as PyYAML has it
-        None: [(tag, re.compile(rf"(?:{pattern})\Z")) for tag, pattern in _PLAIN_SCALARS]
+        None: [(tag, re.compile(rf"(?:{pattern})\Z")) for tag, pattern in PLAIN_SCALARS]
     }
 
 
@@ -166,9 +150,9 @@ class _Reader:
         self._count += 1
         if depth > DEEPEST or self._count > _MOST_NODES:
             raise _TooLarge(place)
-        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
             return Node(self._map(node, place, depth), place)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
             items = enumerate(node.value)
             return Node(tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items), place)
         if isinstance(node, yaml.ScalarNode):
@@ -181,7 +165,7 @@ class _Reader:
         own: dict[str, Node] = {}
         for key_node, value in node.value:
             line = _line(key_node)
-            if key_node.tag == f"{_TAG}merge":
+            if key_node.tag == f"{TAG}merge":
                 for each in self._merged(value, place, depth):
                     merged = {**each, **merged}
                 continue
@@ -213,9 +197,9 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode, place: Place) -> Scalar:
         try:
-            return _scalar(node)
+            return scalar(node)
         except ValueError:
-            kind = node.tag.removeprefix(_TAG)
+            kind = node.tag.removeprefix(TAG)
             self._findings.error(place, f"{node.value[:_QUOTED]!r} cannot be used as {kind}")
             return None
 
@@ -227,38 +211,3 @@ def _event_line(event: yaml.Event) -> int:
 def _line(node: yaml.Node) -> int:
     line: int = node.start_mark.line
     return line + 1
-
-
-def _scalar(node: yaml.ScalarNode) -> Scalar:
-    text: str = node.value
-    match node.tag.removeprefix(_TAG):
-        case "null":
-            return None
-        case "bool" if text.lower() in _BOOLEANS:
-            return _BOOLEANS[text.lower()]
-        case "int":
-            return _integer(text)
-        case "float":
-            return _float(text)
-        case "str" | "merge":  # `<<` is a merge as a key only
-            return text
-    raise ValueError(node.tag)
-
-
-def _integer(text: str) -> int:
-    digits = text.replace("_", "") if text.isascii() else ""  # `int` takes the digits of all scripts
-    octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
-    if 0 < len(digits) <= _LONGEST_INTEGER:
-        value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
-        if value in _INTEGERS:
-            return value
-    raise ValueError(text)
-
-
-def _float(text: str) -> float:
-    if not text.isascii():
-        raise ValueError(text)
-    value = float(text.replace(".inf", "inf").replace(".nan", "nan"))
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
