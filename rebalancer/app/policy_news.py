@@ -20,7 +20,7 @@ class PolicyNews:
         self._namespace = ""
 
     def open(self, cluster: LiveCluster, namespace: str) -> None:
-        """Write Events from now on; about this pod, or in `namespace` under this host's name where this is no pod."""
+        """Write Events from now on; about this pod, or in `namespace` under this host's name outside a pod."""
         self._events = Events(cluster.client, reporting_instance())
         self._namespace = _own_namespace(SERVICE_ACCOUNT) if cluster.connection.in_cluster else namespace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file with mode 0600; an older one stays as it is until the new one is complete.
 
-    What is no file, like /dev/stdout, is written to directly.
+    What is not a file, like /dev/stdout, is written to directly.
 
     Raises:
         OSError: it cannot be written.

@@ -39,7 +39,7 @@ class Schedule:
 
     def pause(self, failures: int) -> float:
         """Return the seconds between two ticks after so many failed cycles in a row."""
-        doubled = min(failures, MOST_INTERVALS)  # 2 ** a month of failures is no number for a float
+        doubled = min(failures, MOST_INTERVALS)  # 2 ** a month of failures does not fit a float
         return self._interval * float(min(MOST_INTERVALS, 2**doubled))
 
     def after(self, now: float, failures: int) -> Start:

@@ -76,7 +76,7 @@ class Selection:
         self.wanted = wanted
 
     def immovable_reason(self, pod: Pod) -> Refused | None:
-        """Return why a pod is no candidate: too young for the window, just come, or of unknown usage or none."""
+        """Return why a pod is not a candidate: too young for the window, just come, or of unknown usage or none."""
         return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
 
     def groups(self, source: NodeUtilization, because: Cause | None) -> Iterator[list[Candidate]]:

@@ -40,7 +40,7 @@ class Destinations:
         ceilings: up to which percentage they may be used; a resource without one up to the whole.
         of_pod: tells what a pod uses.
         packed: whether pods go to the fullest that takes them, not the emptiest.
-        others: the nodes of known usage that are no destinations.
+        others: the nodes of known usage that are not destinations.
         forecast: tells where pods land; None if nobody knows.
         floors: by resource, the percentage that nodes are short of when they use less.
     """

@@ -20,7 +20,7 @@ def parse_quantity(text: str | float) -> int:
     """Return the quantity in whole units, rounded up: bytes of memory, a count of pods.
 
     Raises:
-        ValueError: the text is no quantity.
+        ValueError: the text is not a valid quantity.
     """
     return _scaled(_text(text), 0)
 
@@ -29,7 +29,7 @@ def parse_milli_quantity(text: str | float) -> int:
     """Return the quantity in thousandths, rounded up: millicores of cpu.
 
     Raises:
-        ValueError: the text is no quantity.
+        ValueError: the text is not a valid quantity.
     """
     return _scaled(_text(text), _MILLI)
 
@@ -41,15 +41,15 @@ def _text(value: str | float) -> str:
 @lru_cache(maxsize=65_536)
 def _scaled(text: str, shift: int) -> int:
     if len(text) > _LONGEST:
-        raise ValueError(f"{text[:_SHOWN]!r}... is no quantity: it has {len(text)} characters")
+        raise ValueError(f"{text[:_SHOWN]!r}... is not a valid quantity: it has {len(text)} characters")
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no quantity (examples: 250m, 1.5, 2Gi)")
+        raise ValueError(f"{text!r} is not a valid quantity (examples: 250m, 1.5, 2Gi)")
     sign, number, exponent, suffix = match.groups()
     whole, _, fraction = number.partition(".")
     power = int(exponent[1:]) if exponent else _DECIMAL.get(suffix or "", 0)
     if abs(power) > _LARGEST_EXPONENT:
-        raise ValueError(f"{text!r} is no quantity: its exponent is out of range")
+        raise ValueError(f"{text!r} is not a valid quantity: its exponent is out of range")
     amount = int(whole + fraction or "0") << _BINARY.get(suffix or "", 0)
     return _rounded_up(-amount if sign == "-" else amount, power + shift - len(fraction))
 

@@ -17,7 +17,7 @@ def parse_resources(quantities: Mapping[str, str | float]) -> dict[str, int]:
     """Read a resource list.
 
     Raises:
-        ValueError: a value is no quantity; the message names the resource.
+        ValueError: a value is not a valid quantity; the message names the resource.
     """
     parsed = {}
     for name, text in quantities.items():

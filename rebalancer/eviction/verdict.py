@@ -69,7 +69,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The eviction did not happen: it could not be asked for, or the answer is a no that is no rule.
+    """The eviction did not happen: it could not be asked for, or the answer is a no that no rule explains.
 
     Attributes:
         error: what happened, in words.

@@ -14,7 +14,7 @@ def test_cpu_is_in_millicores_and_everything_else_in_whole_units() -> None:
 
 def test_a_bad_quantity_names_its_resource() -> None:
     """A person finds the place."""
-    with pytest.raises(ValueError, match="memory: 'lots' is no quantity"):
+    with pytest.raises(ValueError, match="memory: 'lots' is not a valid quantity"):
         parse_resources({"cpu": "1", "memory": "lots"})
 
 

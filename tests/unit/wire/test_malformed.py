@@ -13,8 +13,10 @@ CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        pytest.param({"spec": CPU}, "cpu: 'lots' is no quantity", id="a bad quantity"),
-        pytest.param({"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is no quantity", id="a bad overhead"),
+        pytest.param({"spec": CPU}, "cpu: 'lots' is not a valid quantity", id="a bad quantity"),
+        pytest.param(
+            {"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is not a valid quantity", id="a bad overhead"
+        ),
         pytest.param({"creationTimestamp": "yesterday"}, "datetime", id="a bad timestamp"),
         pytest.param({"labels": {"app": 1}}, "Expected `str`, got `int`", id="bad labels"),
         pytest.param({"labels": ["app"]}, "Expected `object`, got `array`", id="labels that are a list"),
@@ -72,7 +74,7 @@ def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
 
     (node,) = snapshot.nodes
     assert (node.name, node.ready, node.unschedulable) == ("x", False, True)
-    assert "'lots' is no quantity" in node.problem
+    assert "'lots' is not a valid quantity" in node.problem
     assert snapshot.warnings[0].startswith("Node x is malformed and left alone, and so are its pods: cpu: 'lots'")
     assert snapshot.warnings[1].startswith("Node without a name is malformed and ignored: ")
 
