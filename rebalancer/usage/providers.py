@@ -9,11 +9,11 @@ from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
-from rebalancer.errors import StrategyError
+from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
 from rebalancer.usage.credentials import ReadSecret, credentials
-from rebalancer.usage.doubt import SourceError, settled
 from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.remembered import remembered
 
@@ -63,7 +63,7 @@ class Providers:
             if wanted.when_missing != "requests":
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
-        return settled(found, wanted, cluster, _resources(wanted))
+        return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)
