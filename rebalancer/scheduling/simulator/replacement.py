@@ -16,6 +16,7 @@ import msgspec
 from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+from rebalancer.cluster.templates import Template
 
 STATEFUL_SET = "StatefulSet"
 
@@ -25,24 +26,6 @@ class Moment(Enum):
 
     AT_ONCE = "while the old pod terminates"
     AFTERWARDS = "when the old pod is gone"
-
-
-class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """What an owner makes its pods from.
-
-    Attributes:
-        labels: of the pods.
-        spec: theirs.
-        claims: claims that the template names itself, for all pods.
-        changing: whether a rollout is under way, so that nobody knows which template counts.
-        only_failed: whether a Job waits until a pod has ended.
-    """
-
-    labels: Labels
-    spec: PodSpec
-    claims: tuple[str, ...] = ()
-    changing: bool = False
-    only_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
