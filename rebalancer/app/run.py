@@ -56,7 +56,9 @@ def run(options: Options, person: "Person", interruption: Interruption, patience
         ClusterError: there is no cluster to work on.
     """
     _agree(options)
-    work = work_of(policies.read_policy(options.policy, strict=options.strict), options.max_evictions)
+    work = work_of(
+        policies.read_policy(options.policy, strict=options.strict), options.max_evictions, steer=options.steer
+    )
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
