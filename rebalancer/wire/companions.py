@@ -12,7 +12,7 @@ from rebalancer.cluster.templates import Template
 from rebalancer.wire import storage
 from rebalancer.wire import storage_drivers as drivers
 from rebalancer.wire import workloads as work
-from rebalancer.wire.folder import Kind
+from rebalancer.wire.list_collector import Kind
 
 #: Tells the objects of a kind; None where it was not read.
 Items = Callable[[str], tuple[Any, ...] | None]

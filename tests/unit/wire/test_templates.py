@@ -31,9 +31,9 @@ def read(**kinds: list[Any]) -> Snapshot:
     """Read lists of kinds."""
     collection = Collection()
     for kind, items in kinds.items():
-        folder = collection.folder(kind)
-        folder.fold(page(items, kind).replace(b'"v1"', f'"{APPS.get(kind, "v1")}"'.encode()))
-        collection.take(kind, folder)
+        collector = collection.collector(kind)
+        collector.add_page(page(items, kind).replace(b'"v1"', f'"{APPS.get(kind, "v1")}"'.encode()))
+        collection.replace(kind, collector)
     return collection.snapshot(NOW)
 
 
