@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
-from rebalancer.args.steering import Steering
+from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
@@ -71,7 +71,7 @@ def plan(
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
     limits, steering = policies.limits(work.policy), work.policy.steering
-    steer = DrySteer(steering.min_gain) if steering else None
+    steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
 
 
