@@ -15,7 +15,7 @@ from rebalancer.balancing.relief import Relief, furthest_first
 from rebalancer.balancing.sources import forecast_by, measured_usage_by
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
-from rebalancer.balancing.steering.goal import Goal
+from rebalancer.balancing.steering.goal import MARGIN, Goal
 from rebalancer.balancing.steering.offers import Offers
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
@@ -80,7 +80,7 @@ class ByUsage:
         with self._told(Weighing(sources, self._usage.of_pod, low, high), counts, obstacles):
             if few:
                 return
-            if self._evict.steer is not None and self._usage.pods_known:
+            if self._evict.steer is not None and self._usage.pods_known and forecast_by(self._args, self._cluster):
                 self._steer(self._evict.steer, band, limit, deviation=bounds.deviation)
             elif under:
                 destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
@@ -88,7 +88,7 @@ class ByUsage:
 
     def _steer(self, steer: Steer, band: Band, limit: int | None, *, deviation: bool) -> None:
         cluster, evict = self._cluster, self._evict
-        goal = Goal.of(band, steer.min_gain, deviation=deviation)
+        goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
         fullness = Fullness(cluster, self._usage, goal.names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
         offers = Offers(goal, fullness, steer.min_gain)

@@ -1,8 +1,9 @@
 """Which nodes a wave avoids: as few as keep its replacements off all nodes but their destination.
 
 Hot nodes carry two soft taints, others one, the destination none.  One taint is worth 300/n points, with n the most on
-any scored node: so of 2 levels the middling ones are 150 points behind the destination, and the hot ones 300.  Where that
-is not enough (siblings, affinities and images may outweigh 150 points), all are avoided alike, and are 300 points behind.
+any scored node: so of 2 levels the middling ones are 150 points behind the destination, and the hot ones 300.  Where
+that is not enough (siblings, affinities and images may outweigh 150 points), all are avoided alike, and are 300 points
+behind.
 
 A node that is not hot needs no taint if it would not win without one, with some points to spare: the wave lowers the
 destination's score, and the cluster may not be quite as it was read.  Nodes without taint take what others create

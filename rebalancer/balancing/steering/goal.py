@@ -1,13 +1,13 @@
 """What steering aims at: every node within its band or target, and what that costs as long as it is not so.
 
 A node outside its band costs the points by which it is outside, summed over the resources.  The band is taken a margin
-narrower than it is: a node that is brought in is brought in so far that usage which varies a little does not take it out
-again.  But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what ends
-them.  Beside that, distance from the mean counts a little, so that of two moves that bring as much the one goes to the
-emptier node, and so that a plan does not get stuck where no single move helps.
+narrower than it is: a node that is brought in is brought in so far that usage which varies a little does not take it
+out again.  But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what
+ends them.  Beside that, distance from the mean counts a little, so that of two moves that bring as much the one goes
+to the emptier node, and so that a plan does not get stuck where no single move helps.
 
-An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  A node at 63 % costs 5, one at 59 % costs
-1 but starts nothing, one at 57 % costs nothing.
+An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  A node at 63 % costs 5, one at 59 %
+costs 1 but starts nothing, one at 57 % costs nothing.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,10 @@ from rebalancer.balancing.excess import TOLERANCE
 #: How full a node is, in percent, in the order of the goal's resources.
 Fill = Sequence[float]
 
-#: What a squared point of distance from the mean costs.  With more, plans take moves that only even out; with none, they
-#: end with a node or two outside that no single move brings in.
+#: How far inside their band nodes are brought, in gains that a move has to bring at least.
+MARGIN = 2.0
+#: What a squared point of distance from the mean costs.  With more, plans take more moves; with none, they end with a
+#: node or two outside that no single move brings in.
 _EVENNESS = 0.003
 
 
@@ -78,16 +80,12 @@ class Goal:
                 points += low - each
         return points
 
-    def cost(self, fill: Fill) -> float:
-        """Return what a node costs as full as this."""
+    def unevenness(self, fill: Fill) -> float:
+        """Return what a node's distance from the mean costs."""
         points = 0.0
-        for each, low, high, mean in zip(fill, self.inner_low, self.inner_high, self.mean, strict=True):
-            points += _EVENNESS * (each - mean) * (each - mean)
-            if each > high:
-                points += each - high
-            elif each < low:
-                points += low - each
-        return points
+        for each, mean in zip(fill, self.mean, strict=True):
+            points += (each - mean) * (each - mean)
+        return _EVENNESS * points
 
 
 def plus(fill: Fill, points: Fill) -> tuple[float, ...]:

@@ -1,12 +1,12 @@
 """The next wave: moves that go to one destination together, in any order of arrival, and what is avoided meanwhile.
 
-The move that brings most says which node is the destination.  As long as it has room, pods are added that bring about as
-much there.  All nodes that could get these pods instead are avoided, so the order in which the replacements arrive does
-not matter: each of them is asked about as the first to arrive and as the last, and has to land on the destination both
-times.  The destination keeps room for the wave and a quarter more, for what others create meanwhile.
+The move that brings most says which node is the destination.  As long as it has room, pods are added that bring about
+as much there.  All nodes that could get these pods instead are avoided, so the order in which the replacements arrive
+does not matter: each of them is asked about as the first to arrive and as the last, and has to land on the destination
+both times.  The destination keeps room for the wave and a quarter more, for what others create meanwhile.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rebalancer.balancing.steering.avoidance import Avoidance, needless
@@ -100,8 +100,12 @@ class Waves:
         Args:
             former: what is avoided already.
         """
-        candidates = list(self._pool.on(self._offers.worst(self._known_nodes())))
-        ranked = self._offers.offers(candidates, self._offers.emptiest(self._receivers))
+        found: dict[tuple[Pod, str], Offer] = {}
+        for sources, destinations in self._offers.compared(self._known_nodes(), self._receivers):
+            found |= {each.what: each for each in self._offers.offers(self._pool.on(sources), destinations)}
+        best = max((offer.gain for offer in found.values()), default=0.0)
+        ranked = sorted(found.values(), key=lambda offer: offer.order(best))
+        sources = list(dict.fromkeys(offer.candidate.pod.node for offer in ranked))
         refused: set[Pod] = set()
         asked = 0
         for offer in ranked:
@@ -114,7 +118,7 @@ class Waves:
                 continue
             asked += 1
             if (draft := self._first(offer)) is not None:
-                return self._spared(self._filled(draft), former)
+                return self._spared(self._filled(draft, sources), former)
         return None
 
     def _known_nodes(self) -> Iterator[Node]:
@@ -134,9 +138,8 @@ class Waves:
         goal = self._goal
         return goal.is_over(self._fullness.fill(name)) or goal.is_over(self._fullness.peak(name))
 
-    def _filled(self, draft: Draft) -> Draft:
-        """Return the wave with all pods that bring about as much on its destination."""
-        sources = list(self._offers.worst(self._known_nodes()))
+    def _filled(self, draft: Draft, sources: Sequence[str]) -> Draft:
+        """Return the wave with all pods of these nodes that bring about as much on its destination."""
         refused: set[Pod] = set()
         while len(draft.offers) < MOST_MOVES:
             more = next(self._joining(draft, sources, refused), None)
