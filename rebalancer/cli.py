@@ -14,6 +14,7 @@ import click
 from rebalancer import __version__
 from rebalancer.commandline import extras
 from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
+from rebalancer.commandline.client_options import client_options, warn_of_insecurity
 from rebalancer.commandline.group import Spelled
 from rebalancer.commandline.options import context_option, kubeconfig_option, policy_option, verbosity_option
 from rebalancer.errors import Interrupted, RebalancerError, UsageError
@@ -22,6 +23,7 @@ from rebalancer.logs import set_up
 from rebalancer.service_flags import service_flags
 
 if TYPE_CHECKING:
+    from rebalancer.app.options import ClientOptions
     from rebalancer.report.show import Color
 
 P = ParamSpec("P")
@@ -63,6 +65,7 @@ def main() -> None:
 @policy_option
 @kubeconfig_option
 @context_option
+@client_options
 @click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
@@ -105,11 +108,13 @@ def run(
     color: "Color",
     *,
     yes: bool,
+    client: "ClientOptions",
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     set_up(verbosity, as_json=log_format == "json")
     tell_of_accepted(click.get_current_context())
+    warn_of_insecurity(client)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
     shape = output or ("lines" if log_format == "json" else "table")
@@ -122,6 +127,7 @@ def run(
             policy=policy,
             deadline=_seconds("--deadline", deadline),
             interval=_seconds("--descheduling-interval", descheduling_interval),
+            client=client,
             **options,
         )
 
@@ -156,21 +162,25 @@ def validate(policy: str, *, lenient: bool) -> None:
 @main.command()
 @kubeconfig_option
 @context_option
+@client_options
 @click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
 @speaking_plainly
-def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
+def snapshot(
+    kubeconfig: str | None, context: str | None, path: str, verbosity: int, *, client: "ClientOptions"
+) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
     """
     set_up(verbosity, as_json=False)
+    warn_of_insecurity(client)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415
 
     with Interruption():
         from rebalancer.app.capture import capture  # noqa: PLC0415
 
-        counts, warnings = capture(kubeconfig, context, path)
+        counts, warnings = capture(kubeconfig, context, path, client)
     for warning in warnings:
         _complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")

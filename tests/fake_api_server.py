@@ -85,7 +85,14 @@ class Rule:
 class FakeApiServer:
     """See the module."""
 
-    def __init__(self, objects: Iterable[Object] = (), *, token: str = "the-token", tls: bool = False) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object] = (),
+        *,
+        token: str = "the-token",
+        tls: bool = False,
+        asks_for_certificate: bool = False,
+    ) -> None:
         self.token = token
         self.requests: list[Request] = []
         self.events: list[Object] = []
@@ -97,7 +104,7 @@ class FakeApiServer:
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
         self._lock = threading.RLock()
-        self._http = HttpServer(self.reply, CERTIFICATE if tls else None)
+        self._http = HttpServer(self.reply, CERTIFICATE if tls else None, asks=asks_for_certificate)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         for each in objects:
             self.add(each)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.app.options import ClientOptions
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
@@ -17,7 +18,7 @@ from rebalancer.errors import ClusterError, CycleStopped, Unreachable
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.closures import Closures
-from rebalancer.kube.client import Client, Observe
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
@@ -76,6 +77,7 @@ def open_cluster(
     context: str | None,
     patience: Patience | None = None,
     observe: Observe = lambda _method, _path, _status: None,
+    asking: ClientOptions | None = None,
 ) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
@@ -84,13 +86,18 @@ def open_cluster(
         context: the explicit context, if any.
         patience: how reads are tried again, and by which clock.
         observe: told of every request.
+        asking: what is set above the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    connection = connect(kubeconfig, context)
+    asking = asking or ClientOptions()
+    connection = connect(kubeconfig, context, overrides=asking.overrides)
     patience = patience or Patience()
-    return LiveCluster(connection, Client(connection, patience=patience, observe=observe), patience)
+    seconds = asking.request_timeout or LONGEST_READ_SECONDS
+    return LiveCluster(
+        connection, Client(connection, request_timeout=seconds, patience=patience, observe=observe), patience
+    )
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:

@@ -27,7 +27,7 @@ def connect(options: Options, telemetry: Telemetry, patience: Patience | None = 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
+    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request, options.client)
 
 
 def cycle(
