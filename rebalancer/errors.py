@@ -9,6 +9,7 @@
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   └── Forbidden         names the verb and the resource that is missing
     └── StrategyError         one strategy cannot run; the others do
+        └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
@@ -92,6 +93,10 @@ class Forbidden(ClusterError):  # noqa: N818  the field's word
 
 class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
+
+
+class SourceError(StrategyError):
+    """A source of usage has no answer, or none that can be used."""
 
 
 class Interrupted(BaseException):

@@ -12,22 +12,23 @@ from rebalancer.app.work import Finished, Work, plan
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import UsageError
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.document import Circumstances
 from rebalancer.report.words import text
 
 _LOG = logging.getLogger(__name__)
 
 
-def connect(options: Options, telemetry: Telemetry, patience: Patience | None = None) -> live.LiveCluster:
+def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
     """Find the API server; nothing is sent.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request, options.client)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
 
 def cycle(
@@ -52,15 +53,17 @@ def cycle(
 
     Raises:
         ClusterError: the cluster cannot be read.
+        UsageError: the policy steers.
         Interrupted: a signal came before anything was evicted.
     """
     look = look or look_at(cluster, options, work, telemetry)
-    halt = Halt(options.deadline, cluster.patience.clock, permit, look.taken)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = look.cluster(work)
     if options.dry_run:
         circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
         return Finished(_plan(left, work, telemetry), left, circumstances)
+    _refuse_steering(work)
     interruption.then(halt.signal)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     ledger, problem = _evict(work, sink, events, left, telemetry)
@@ -70,6 +73,12 @@ def cycle(
     extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
     warnings = (*work.warnings, *filter(None, extra))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
+
+
+def _refuse_steering(work: Work) -> None:
+    """Raise UsageError: nothing carries out waves in a live run yet, and unsteered evictions are not what was asked."""
+    if work.policy.steering:
+        raise UsageError("steering is for dry runs so far: add --dry-run, or leave out --steer and the key `steering`")
 
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:

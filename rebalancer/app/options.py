@@ -95,6 +95,7 @@ class Options:
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
+        steer: whether replacements are steered also where the policy does not say so.
     """
 
     policy: str
@@ -109,6 +110,7 @@ class Options:
     interval: float = 0.0
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
+    steer: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

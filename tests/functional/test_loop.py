@@ -12,7 +12,7 @@ from tests.functional.program import finish
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ class Loop:
         return samples(ask(self.port, "/metrics").body).get(series, 0.0)
 
     def wait_metric(self, series, least):
-        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", PATIENCE)
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", TIMEOUT)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -127,7 +127,7 @@ def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer
     assert three.evicted == []
 
     swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
-    wait_for(lambda: three.evicted, "an eviction by the new policy", PATIENCE)
+    wait_for(lambda: three.evicted, "an eviction by the new policy", TIMEOUT)
 
     outcome = loop.end()
     assert outcome.exit_code == 0
@@ -152,7 +152,7 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     assert ask(loop.port, "/readyz").status == 200
 
     outcome = loop.end()
-    assert outcome.stderr.count("the policy of before stays in force") == 1
+    assert outcome.stderr.count("the last good policy stays in force") == 1
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
 
 
