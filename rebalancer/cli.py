@@ -34,7 +34,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _LONGEST_COMPLAINT = 1_000
 
 
-def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
+def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
     """End the program with the message and the exit code of an error of our own."""
 
     @wraps(command)
@@ -94,7 +94,7 @@ def main() -> None:
 @service_flags
 @descheduler_flags
 @verbosity_option
-@speaking_plainly
+@exit_on_error
 def run(
     policy: str,
     output: str | None,
@@ -139,7 +139,7 @@ def run(
 @main.command()
 @policy_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
-@speaking_plainly
+@exit_on_error
 def validate(policy: str, *, lenient: bool) -> None:
     """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
     from rebalancer.app import policies  # noqa: PLC0415
@@ -158,7 +158,7 @@ def validate(policy: str, *, lenient: bool) -> None:
 @context_option
 @click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
-@speaking_plainly
+@exit_on_error
 def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
@@ -178,7 +178,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: 
 
 @main.command()
 @click.argument("name", required=False)
-@speaking_plainly
+@exit_on_error
 def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
     from rebalancer.app.describe import describe_strategy, list_strategies  # noqa: PLC0415
@@ -189,7 +189,7 @@ def strategies(name: str | None) -> None:
 
 @main.command()
 @click.argument("name", required=False)
-@speaking_plainly
+@exit_on_error
 def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""
     from rebalancer.app.describe import describe_preset, list_presets  # noqa: PLC0415
@@ -199,7 +199,7 @@ def presets(name: str | None) -> None:
 
 
 @main.command()
-@speaking_plainly
+@exit_on_error
 def schema() -> None:
     """Print the JSON schema of a policy, for editors and checks."""
     import json  # noqa: PLC0415

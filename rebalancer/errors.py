@@ -10,6 +10,7 @@
     │   ├── Forbidden         names the verb and the resource that is missing
     │   └── MarksLeft         soft taints of ours stay on nodes  exit 4
     └── StrategyError         one strategy cannot run; the others do
+        └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
@@ -99,6 +100,10 @@ class MarksLeft(ClusterError):  # noqa: N818  said of nodes
 
 class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
+
+
+class SourceError(StrategyError):
+    """A source of usage has no answer, or none that can be used."""
 
 
 class Interrupted(BaseException):

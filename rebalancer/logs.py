@@ -3,11 +3,11 @@
 import json
 import logging
 import sys
-from datetime import UTC, datetime
 from typing import TextIO
 
-from rebalancer.report.logs import SafeFormatter
+from rebalancer.report.logs import SafeFormatter, time_of
 
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -17,7 +17,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         line = {
-            "ts": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            "ts": time_of(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "msg": record.getMessage(),
@@ -36,6 +36,6 @@ def set_up(verbosity: int, *, as_json: bool, stream: TextIO | None = None) -> No
         stream: where to; None for standard error.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else SafeFormatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(JsonLines() if as_json else SafeFormatter(_TEXT))
     logging.basicConfig(handlers=[handler], force=True)
     logging.getLogger("rebalancer").setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])

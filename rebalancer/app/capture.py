@@ -17,8 +17,8 @@ from rebalancer.app.safe_file import write_whole
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline
 from rebalancer.report.document import timestamp
 from rebalancer.wire.pages import Page, items_of
 
@@ -26,7 +26,7 @@ from rebalancer.wire.pages import Page, items_of
 _METRICS_SECONDS = 10.0
 
 
-class _RawFolder:
+class _RawCollector:
     """Collects objects as they are, less what should not leave the cluster."""
 
     def __init__(self, kind: str, fields: Tree) -> None:
@@ -34,7 +34,7 @@ class _RawFolder:
         self._kind = kind
         self._fields = fields
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[dict[str, Any]])
         self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
         return decoded.token
@@ -66,7 +66,7 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
     fields = kept_fields()
     for kind, where in PATHS.items():
         try:
-            lists[kind] = read_list(live.client, where, partial(_RawFolder, kind, fields[kind])).items
+            lists[kind] = read_list(live.client, where, partial(_RawCollector, kind, fields[kind])).items
         except Forbidden as error:
             if kind in ("Node", "Pod"):
                 raise
@@ -85,7 +85,7 @@ def _usage(live: LiveCluster, fields: Mapping[str, Tree]) -> dict[str, list[msgs
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
         return {
-            kind: read_list(live.client, where, partial(_RawFolder, kind, fields[kind]), deadline=deadline).items
+            kind: read_list(live.client, where, partial(_RawCollector, kind, fields[kind]), deadline=deadline).items
             for kind, where in METRICS_PATHS.items()
         }
     except NotFound:

@@ -11,7 +11,7 @@ from rebalancer.kube.leftover_marks import IsOver, clear, is_in_use
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import Keys, Mark, MarkedNode
 from rebalancer.kube.node_marks import NODES, NodeObject
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.run_marks import Problems
 from rebalancer.wire.pages import Page, items_of
 
@@ -74,7 +74,7 @@ class _Nodes:
         self.marked: list[MarkedNode] = []
         self._keys = keys
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[NodeObject])
         nodes = [each.marked() for each in items_of(decoded, "Node")]
         self.marked += [each for each in nodes if each.is_marked(self._keys)]

@@ -19,14 +19,15 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 from rebalancer.guards.closures import Closures
 from rebalancer.kube.client import Client, Observe
 from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.words import text
 from rebalancer.wire.collect import Collection
-from rebalancer.wire.folder import Folder
+from rebalancer.wire.list_collector import ListCollector
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,12 +59,12 @@ class LiveCluster:
     Attributes:
         connection: where it is, and the credentials.
         client: sends requests there.
-        patience: how these are tried again, and by which clock.
+        retry_policy: how these are tried again, and by which clock.
     """
 
     connection: Connection
     client: Client
-    patience: Patience
+    retry_policy: RetryPolicy
 
     @property
     def description(self) -> dict[str, str | None]:
@@ -74,7 +75,7 @@ class LiveCluster:
 def open_cluster(
     kubeconfig: str | None,
     context: str | None,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
 ) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
@@ -82,15 +83,15 @@ def open_cluster(
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
-        patience: how reads are tried again, and by which clock.
+        retry_policy: how reads are tried again, and by which clock.
         observe: told of every request.
 
     Raises:
         NoCredentials: there is no way to one.
     """
     connection = connect(kubeconfig, context)
-    patience = patience or Patience()
-    return LiveCluster(connection, Client(connection, patience=patience, observe=observe), patience)
+    retry_policy = retry_policy or RetryPolicy()
+    return LiveCluster(connection, Client(connection, retry_policy=retry_policy, observe=observe), retry_policy)
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
@@ -107,23 +108,23 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapsho
     now = datetime.now(UTC)
     collection = Collection()
     for kind in sorted({"Node", "Pod", *kinds}):
-        folder = _read_kind(live, collection, kind, halt)
-        _LOG.info("read %d objects of kind %s", len(folder.items), kind)
-        collection.take(kind, folder)
+        collector = _read_kind(live, collection, kind, halt)
+        _LOG.info("read %d objects of kind %s", len(collector.items), kind)
+        collection.replace(kind, collector)
     return collection.snapshot(now)
 
 
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> Folder[Any, Any]:
+def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> ListCollector[Any, Any]:
     try:
-        folder = read_list(live.client, PATHS[kind], lambda: collection.folder(kind), deadline=halt.deadline)
-        folder.unique()
+        collector = read_list(live.client, PATHS[kind], lambda: collection.collector(kind), deadline=halt.deadline)
+        collector.unique()
     except Unreachable as error:
         if halt.deadline.left():
             raise
         raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise no_list(live, kind, error) from error
-    return folder
+    return collector
 
 
 def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
@@ -154,13 +155,13 @@ class LiveSink:
         self._evictions = Evictions(
             live.client,
             grace_period_seconds=grace_period_seconds,
-            patience=replace(
-                live.patience,
+            retry_policy=replace(
+                live.retry_policy,
                 seconds=RETRY_FOR_SECONDS,
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=live.patience.sleep or self._sleep,
+                sleep=live.retry_policy.sleep or self._sleep,
             ),
             halt=halt,
         )

@@ -14,20 +14,20 @@ from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.document import Circumstances
 from rebalancer.report.words import text
 
 _LOG = logging.getLogger(__name__)
 
 
-def connect(options: Options, telemetry: Telemetry, patience: Patience | None = None) -> live.LiveCluster:
+def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
     """Find the API server; nothing is sent.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request)
 
 
 def cycle(
@@ -55,7 +55,7 @@ def cycle(
         Interrupted: a signal came before anything was evicted.
     """
     look = look or look_at(cluster, options, work, telemetry)
-    halt = Halt(options.deadline, cluster.patience.clock, permit, look.taken)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = look.cluster(work)
     if options.dry_run:

@@ -17,11 +17,11 @@ from rebalancer.app.traces import traced
 from rebalancer.app.turns import in_turn
 from rebalancer.app.work import Finished, Work, publish
 from rebalancer.kube.halt import Permit
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 
 
 def run_live(
-    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None = None
+    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None = None
 ) -> Outcome:
     """Run one cycle on a live cluster.
 
@@ -30,7 +30,7 @@ def run_live(
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
-    outcome = _run(options, work, person, interruption, patience)
+    outcome = _run(options, work, person, interruption, retry_policy)
     return replace(outcome, exit_code=_exit_code(outcome, interruption))
 
 
@@ -46,10 +46,10 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
 
 def _run(
-    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None
+    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None
 ) -> Outcome:
     with attended(options) as telemetry:
-        cluster = connect(options, telemetry, patience)
+        cluster = connect(options, telemetry, retry_policy)
         if not options.dry_run and person.must_be_asked(cluster.description):
             return _run_with_consent(
                 Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry

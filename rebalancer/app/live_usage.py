@@ -2,8 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -11,18 +10,17 @@ import msgspec
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.usage import usage_of
 from rebalancer.args.providers import SecretReference
-from rebalancer.args.usage import KUBERNETES_METRICS
 from rebalancer.cluster.cluster import Measure
-from rebalancer.errors import ClusterError
+from rebalancer.errors import ClusterError, SourceError
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline
 from rebalancer.policy import Policy
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.sample_ages import Sampled, ignored
 from rebalancer.wire.collect import Collection
 
 #: Where metrics-server's objects are listed.
@@ -35,30 +33,19 @@ METRICS_PATHS = {
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
 _SECONDS = 30.0
 
-Sampled = Callable[[str, datetime], None]
 
-
-def live_usage(
-    policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = lambda _source, _taken: None
-) -> Measure:
+def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
     """Return what strategies ask for real usage; nothing is read before one does, nor after the deadline.
 
     Args:
         policy: with its sources.
         live: the API server.
         deadline: nothing is read later.
-        sampled: told of each source that is read, with the time of its oldest sample.
+        sampled: told of each source that answers, with the time of its oldest sample.
     """
     in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
-
-    def read() -> Metrics:
-        metrics = read_metrics(live, deadline)
-        taken = [node.taken for node in metrics.nodes if node.taken]
-        if taken:
-            sampled(KUBERNETES_METRICS, min(taken))
-        return metrics
-
-    return usage_of(policy, read, partial(read_secret, live, deadline), in_pod)
+    read, secret = partial(read_metrics, live, deadline), partial(read_secret, live, deadline)
+    return usage_of(policy, read, secret, in_pod, sampled)
 
 
 def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
@@ -71,16 +58,16 @@ def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind, path in METRICS_PATHS.items():
-            folder = read_list(live.client, path, partial(collection.folder, kind), deadline=until)
-            folder.unique()
-            collection.take(kind, folder)
+            collector = read_list(live.client, path, partial(collection.collector, kind), deadline=until)
+            collector.unique()
+            collection.replace(kind, collector)
     except NotFound as error:
         raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error
     except (ClusterError, ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"metrics-server cannot be asked: {error}") from error
-    folders = collection.folders
-    malformed = (*folders["NodeMetrics"].warnings, *folders["PodMetrics"].warnings)
-    return Metrics(folders["NodeMetrics"].items, folders["PodMetrics"].items, malformed)
+    collectors = collection.collectors
+    malformed = (*collectors["NodeMetrics"].warnings, *collectors["PodMetrics"].warnings)
+    return Metrics(collectors["NodeMetrics"].items, collectors["PodMetrics"].items, malformed)
 
 
 def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:

@@ -19,7 +19,7 @@ class Look:
     Attributes:
         snapshot: nodes, pods and what else the policy needs.
         measure: real usage; each source is asked once, so that all plans of this look are made on the same figures.
-        taken: before the first request, in seconds on the clock of the API server's patience.
+        taken: before the first request, in seconds on the clock of the retry policy.
     """
 
     snapshot: Snapshot
@@ -37,8 +37,8 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     Raises:
         ClusterError: it cannot be read, or not before the deadline.
     """
-    taken = cluster.patience.clock()
-    halt = Halt(options.deadline, cluster.patience.clock, began=taken)
+    taken = cluster.retry_policy.clock()
+    halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken)
     with telemetry.stage("read"):
         snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))

@@ -9,9 +9,10 @@ from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import SourceError
 from rebalancer.policy import Policy
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.sample_ages import Sampled, ignored
 
 if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
@@ -22,6 +23,7 @@ def usage_of(
     read_metrics: Callable[[], Metrics],
     read_secret: Callable[[SecretReference], str],
     service_account: Path | None,
+    sampled: Sampled = ignored,
 ) -> Measure:
     """Return what strategies ask for real usage.
 
@@ -30,6 +32,7 @@ def usage_of(
         read_metrics: reads what metrics-server says; raises SourceError.
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
+        sampled: told of each source that answers, with the time of its oldest sample.
     """
 
     @cache
@@ -42,6 +45,7 @@ def usage_of(
             read_metrics=read_metrics,
             read_secret=read_secret,
             service_account=service_account,
+            sampled=sampled,
         )
 
     def measure(cluster: Cluster, wanted: object) -> Measured:

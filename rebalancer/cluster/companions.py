@@ -17,6 +17,7 @@ from rebalancer.cluster.storage import (
     StorageClass,
     Volume,
 )
+from rebalancer.cluster.templates import Template
 
 #: Namespace and name.
 Key = tuple[str, str]
@@ -30,6 +31,7 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
         replica_sets: selectors of ReplicaSets.
         replication_controllers: the same of ReplicationControllers.
         stateful_sets: the same of StatefulSets.
+        templates: what owners make their pods from, by kind and uid of the owner.
     """
 
     services: Mapping[Key, LabelSelector | None] | None = None
@@ -43,6 +45,7 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
     csi_drivers: Mapping[str, CsiDriver] | None = None
     storage_capacities: tuple[StorageCapacity, ...] | None = None
     attachments: tuple[Attachment, ...] | None = None
+    templates: Mapping[tuple[str, str], Template] | None = None
 
 
 NOTHING_READ = Companions()

@@ -48,6 +48,7 @@ class Measured:
         pod_nodes: by (namespace, name), the node on which that was measured, where the source says so.
         missing: by node of the cycle without a fresh sample, why: stale since when, not in the answer, not a number.
         window: the time that the figures sum up; zero for a sample of the moment.
+        taken: when the oldest sample of a node was taken, stale ones too; None where the source does not say.
         warnings: what the reader of the report should know.
     """
 
@@ -57,4 +58,5 @@ class Measured:
     pod_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     window: timedelta = timedelta(0)
+    taken: datetime | None = None
     warnings: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from statistics import median_low
+from typing import Any
 
 import msgspec
 
@@ -26,6 +27,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
         companions: what the scheduler reads beside nodes and pods.
+        scheduler_configuration: a KubeSchedulerConfiguration as its document says it; None for the defaults.
     """
 
     now: datetime
@@ -38,6 +40,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     node_metrics: tuple[NodeMetrics, ...] | None = None
     pod_metrics: tuple[PodMetrics, ...] | None = None
     companions: Companions = NOTHING_READ
+    scheduler_configuration: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
 
     def at(self, now: datetime) -> "Snapshot":

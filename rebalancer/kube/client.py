@@ -15,8 +15,9 @@ from rebalancer.errors import NoCredentials
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.no_answer import no_answer
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.within import GivenUp, within
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Client:
     Args:
         connection: where the server is, and the credentials.
         request_timeout: seconds without a sign of the server after which a request is given up.
-        patience: how reads are tried again.
+        retry_policy: how reads are tried again.
         observe: told of every request; the status code is `NO_ANSWER` where none came.
     """
 
@@ -96,13 +97,13 @@ class Client:
         connection: Connection,
         *,
         request_timeout: float = 30.0,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         observe: Observe = lambda _method, _path, _status: None,
     ) -> None:
         self._observe = observe
         self._connection = connection
         self._request_timeout = request_timeout
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
 
     def get(
         self,
@@ -112,7 +113,7 @@ class Client:
         deadline: Deadline | None = None,
         largest: int = LARGEST_PAGE,
     ) -> bytes:
-        """Read `path`, as often as it takes within patience and deadline.
+        """Read `path`, trying again as the retry policy and the deadline allow.
 
         429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
 
@@ -124,8 +125,8 @@ class Client:
             Expired: the continue token in the query is too old.
             Rejected: anything else that is no success, and an answer of more than `largest` bytes.
         """
-        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._patience.clock)
-        return self._patience.tries(until)(self._get_once, path, query or {}, until, largest)
+        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._retry_policy.clock)
+        return self._retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
 
     def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
         answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
@@ -140,7 +141,7 @@ class Client:
             Transient: there is no answer.
             Unreachable, NoCredentials: as for `post`.
         """
-        until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
+        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         return self._send(_Request("GET", path, until))
 
     def post(
@@ -179,7 +180,7 @@ class Client:
         deadline: Deadline | None,
         gate: Callable[[], None] = lambda: None,
     ) -> Answer:
-        until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
+        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
         return self._send(_Request(method, path, until, body, gate, content_type=content_type))
 
@@ -229,7 +230,7 @@ class Client:
             headers=headers,
             timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
             preload_content=False,
-            retries=False,  # retried by meaning, and by one rule: see `Patience`
+            retries=False,  # retried by meaning, and by one rule: see `RetryPolicy`
             redirect=False,
         )
         return Answer(response.status, response.headers, self._read(response, request.until, request.largest))

@@ -19,7 +19,8 @@ from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.marks import MarkedNode, Taint, Wanted
 from rebalancer.kube.node_patch import patch
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.pod_look import is_not_found
 
 NODES = "/api/v1/nodes"
@@ -60,12 +61,12 @@ class NodeMarks:
 
     Attributes:
         client: the API server.
-        patience: how one node's change is tried again.
+        retry_policy: how one node's change is tried again.
         gate: called before every patch, a second try too; raises to keep it back.
     """
 
     client: Client
-    patience: Patience
+    retry_policy: RetryPolicy
     gate: Callable[[], None] = lambda: None
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
@@ -76,7 +77,7 @@ class NodeMarks:
             Forbidden, Rejected, Unreachable: it will not be done.
             Halted: the gate kept it back.
         """
-        self.patience.tries(deadline)(self._try, name, wanted, deadline)
+        self.retry_policy.tries(deadline)(self._try, name, wanted, deadline)
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)

@@ -6,7 +6,8 @@ from rebalancer.errors import Forbidden
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Rejected, error_of
 from rebalancer.kube.client import Client
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -27,14 +28,14 @@ class _Review(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-def demand_node_writes(client: Client, patience: Patience, deadline: Deadline) -> None:
+def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline) -> None:
     """Make sure that nodes may be read and patched.
 
     Raises:
         Forbidden: they may not; the message has the rule to add.
         ClusterError: the API server does not say.
     """
-    missing = [verb for verb in NODE_WRITES if not _may(client, patience, deadline, verb)]
+    missing = [verb for verb in NODE_WRITES if not _may(client, retry_policy, deadline, verb)]
     if missing:
         raise Forbidden(
             f"steering sets soft taints, and there is no permission to {' and '.join(missing)} nodes. "
@@ -42,8 +43,8 @@ def demand_node_writes(client: Client, patience: Patience, deadline: Deadline) -
         )
 
 
-def _may(client: Client, patience: Patience, deadline: Deadline, verb: str) -> bool:
-    return patience.tries(deadline)(_ask, client, deadline, verb)
+def _may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str) -> bool:
+    return retry_policy.tries(deadline)(_ask, client, deadline, verb)
 
 
 def _ask(client: Client, deadline: Deadline, verb: str) -> bool:

@@ -12,7 +12,8 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, without_run
 from rebalancer.kube.node_marks import NodeMarks
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 
 #: For all nodes together: to set marks; and to take them off, which has less time than a pod has to end after SIGTERM.
 SET_SECONDS = 60.0
@@ -22,7 +23,7 @@ TAKE_OFF_SECONDS = 20.0
 _DOUBT_SECONDS = 5.0
 
 #: A change that met another's is tried again at once, or nearly.
-CONFLICTS = Patience(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
+CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
 
 #: What went wrong, by the node's name.
 Problems = Mapping[str, ClusterError]
@@ -41,7 +42,7 @@ class RunMarks:
         mark: run and expiry of what is set; the keys follow from each node's level.
         halt: asked before every mark that is set; taking off has its own time.
         may_replace: tells whether another run's mark may be replaced by ours.
-        patience: how one node's change is tried again, and by which clock.
+        retry_policy: how one node's change is tried again, and by which clock.
     """
 
     def __init__(
@@ -51,16 +52,16 @@ class RunMarks:
         mark: Mark,
         halt: Halt,
         may_replace: Callable[[Mark], bool],
-        patience: Patience = CONFLICTS,
+        retry_policy: RetryPolicy = CONFLICTS,
     ) -> None:
         self._keys = keys
         self._mark = mark
         self._halt = halt
         self._may_replace = may_replace
-        self._clock = patience.clock
-        self._sleep = patience.sleep or time.sleep
-        self._setter = NodeMarks(client, replace(patience, stop=halt.signalled), halt.check)
-        self._remover = NodeMarks(client, patience)
+        self._clock = retry_policy.clock
+        self._sleep = retry_policy.sleep or time.sleep
+        self._setter = NodeMarks(client, replace(retry_policy, stop=halt.signalled), halt.check)
+        self._remover = NodeMarks(client, retry_policy)
         self._levels: dict[str, int] = {}
         self._doubts: dict[str, float] = {}
 

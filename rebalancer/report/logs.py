@@ -2,6 +2,7 @@
 
 import logging
 import types
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 from rebalancer.foreign.printable import printable, printable_lines
@@ -9,8 +10,17 @@ from rebalancer.foreign.printable import printable, printable_lines
 _Failure: TypeAlias = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
 
 
+def time_of(record: logging.LogRecord) -> str:
+    """Return when a record was made, as RFC 3339 writes it, in UTC and to the millisecond."""
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class SafeFormatter(logging.Formatter):
-    """Formats records with what is not printable escaped, and URLs without userinfo."""
+    """Formats records with what is not printable escaped, and URLs without userinfo; times are in UTC."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802  logging's
+        """Return the time of a record."""
+        return time_of(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         """Return the line of a record."""

@@ -1,18 +1,19 @@
 """Usage from load-watcher: an average of some minutes for each node, in percent of its capacity."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.errors import SourceError
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
 from rebalancer.usage.credentials import address_of, from_userinfo
-from rebalancer.usage.doubt import CLOCK_SKEW, SourceError, in_words, instant
 from rebalancer.usage.node_names import without_port
+from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant
 from rebalancer.usage.session import Session, plain
 from rebalancer.wire.load_watcher import LoadWatcherAnswer
 
@@ -54,7 +55,7 @@ def measured(
         SourceError: its figures are too old, as it keeps serving the last ones when it gets no new ones; or they are
             from the future.
     """
-    end = instant(answer.window.end)
+    end = taken(answer)
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     if cluster.now - end > longest:
         age = in_words(cluster.now - end)
@@ -71,7 +72,16 @@ def measured(
             missing[node.name] = reason
         else:
             nodes[node.name] = {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}
-    return Measured(nodes, nodes, pods=pods, missing=missing)
+    return Measured(nodes, nodes, pods=pods, missing=missing, taken=end)
+
+
+def taken(answer: LoadWatcherAnswer) -> datetime:
+    """Return the end of the window that the figures sum up.
+
+    Raises:
+        SourceError: there is no such time.
+    """
+    return instant(answer.window.end)
 
 
 def _find(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured, NodeMetrics, PodMetrics
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
-from rebalancer.usage.doubt import stale
+from rebalancer.usage.sample_age import stale
 
 RESOURCES = (CPU, MEMORY)
 DEFAULT_MAX_AGE = timedelta(minutes=3)
@@ -46,7 +46,8 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
         else:
             nodes[name] = {resource: known[name].usage[resource] for resource in RESOURCES}
     pods = pod_usage(metrics, longest, cluster.now)
-    return Measured(nodes, nodes, pods=pods, missing=missing, warnings=metrics.warnings)
+    taken = min((each.taken for each in metrics.nodes if each.taken), default=None)
+    return Measured(nodes, nodes, pods=pods, missing=missing, taken=taken, warnings=metrics.warnings)
 
 
 def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources] | None:

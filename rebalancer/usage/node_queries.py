@@ -1,15 +1,15 @@
 """What one query says about nodes: the usage of one resource, and of which nodes it is unknown."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rebalancer.args.usage import NodeQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.usage.amounts import amount, usable
-from rebalancer.usage.doubt import instant, stale
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
+from rebalancer.usage.sample_age import instant, stale
 from rebalancer.usage.window import Window, timestamp
 
 Values = Mapping[str, float]
@@ -51,6 +51,11 @@ class NodeColumn:
     def peak(self, node: Node) -> int | None:
         """Return what the node uses as a destination; None if it is unknown."""
         return self._amount(self._peaks, node)
+
+    @property
+    def taken(self) -> datetime | None:
+        """When the oldest present sample of a node was taken; None where that is not asked for, or there is none."""
+        return min(map(instant, (self._taken or {}).values()), default=None)
 
     def why_not(self, node: Node) -> str:
         """Return why the usage of a node is unknown; empty if it is known."""

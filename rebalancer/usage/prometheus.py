@@ -41,6 +41,7 @@ def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, clust
         pod_nodes=pods.nodes,
         missing=missing,
         window=wanted.window or timedelta(0),
+        taken=min((column.taken for column in columns if column.taken), default=None),
         warnings=tuple(dict.fromkeys(text for column in columns for text in column.warnings)),
     )
 

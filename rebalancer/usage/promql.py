@@ -9,9 +9,9 @@ from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 
 from rebalancer.args.providers import Prometheus
+from rebalancer.errors import SourceError
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.usage.credentials import address_of
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.remembered import remembered
 from rebalancer.usage.session import Session, plain
 

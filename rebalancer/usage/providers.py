@@ -9,13 +9,14 @@ from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
-from rebalancer.errors import StrategyError
+from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
 from rebalancer.usage.credentials import ReadSecret, credentials
-from rebalancer.usage.doubt import SourceError, settled
 from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.remembered import remembered
+from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
 
 class Providers:
@@ -27,6 +28,7 @@ class Providers:
         read_metrics: reads what metrics-server says; raises SourceError.
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
+        sampled: told of each source that answers, with the time of its oldest sample.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class Providers:
         read_metrics: Callable[[], Metrics],
         read_secret: ReadSecret,
         service_account: Path | None,
+        sampled: Sampled = ignored,
     ) -> None:
         self._given = {each.source: each for each in given}
         self._collector = collector
         self._read_secret = read_secret
         self._service_account = service_account
+        self._samples = OldestSamples(sampled)
         self._metrics = remembered(lambda _: read_metrics())
         self._promql = remembered(self._connect)
         self._load_watcher = remembered(lambda _: load_watcher.ask(self._load_watcher_provider()))
@@ -63,7 +67,7 @@ class Providers:
             if wanted.when_missing != "requests":
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
-        return settled(found, wanted, cluster, _resources(wanted))
+        return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)
@@ -71,11 +75,13 @@ class Providers:
     def _ask(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         match wanted.origin:
             case "KubernetesMetrics":
-                return metrics_server.measured(self._metrics(None), wanted.max_sample_age, cluster)
+                found = metrics_server.measured(self._metrics(None), wanted.max_sample_age, cluster)
             case "LoadWatcher":
-                return self._by_load_watcher(cluster, wanted)
+                found = self._by_load_watcher(cluster, wanted)
             case _:
-                return self._by_prometheus(cluster, wanted)
+                found = self._by_prometheus(cluster, wanted)
+        self._samples.note(wanted.origin, found.taken)
+        return found
 
     def _by_prometheus(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         assert wanted.prometheus is not None
@@ -95,6 +101,7 @@ class Providers:
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         answer = self._load_watcher(None)
+        self._samples.note(LOAD_WATCHER, load_watcher.taken(answer))  # also of a window that is too old
         found = load_watcher.measured(answer, wanted.max_sample_age, cluster)
         if not self._has(KUBERNETES_METRICS):
             return found

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.wire import storage
 from rebalancer.wire import storage_drivers as drivers
-from rebalancer.wire.folder import Kind
+from rebalancer.wire.list_collector import Kind
 from rebalancer.wire.parts import selector
 
 

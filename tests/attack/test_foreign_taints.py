@@ -12,7 +12,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.run_marks import RunMarks
 from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer
@@ -84,7 +84,7 @@ def test_taints_of_others_survive(server: FakeApiServer, client: Client, seed: i
         server.add({"kind": "Node", "metadata": {"name": name, "uid": name}, "spec": {}})
     server.on("PATCH", "*", writer.act)
     mark = Mark(f"run-{seed}", (), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
-    eager = Patience(first_wait=0.001, shortest_wait=0.0, longest_wait=0.002, tries_unconnected=1_000)
+    eager = RetryPolicy(first_wait=0.001, shortest_wait=0.0, longest_wait=0.002, tries_unconnected=1_000)
     marks = RunMarks(client, KEYS, mark, Halt(), lambda _: False, eager)
 
     for _ in range(6):

@@ -48,6 +48,10 @@ CASES = {
     ),
     "RebalancerSourceFails": (source("source_errors_total", "0+1x120"), source("source_errors_total", constant(7))),
     "RebalancerSourceStale": (source("source_stale_nodes", constant(2)), source("source_stale_nodes", constant(0))),
+    "RebalancerSamplesOld": (
+        source("source_sample_age_seconds", constant(901)),
+        source("source_sample_age_seconds", constant(900)),
+    ),
     "RebalancerPolicyInvalid": (series(policy_valid=constant(0)), series(policy_valid=constant(1))),
 }
 

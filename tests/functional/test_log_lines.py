@@ -1,6 +1,8 @@
 """Log and report as JSON lines: all that a pod writes can be read by a program."""
 
 import json
+import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -61,3 +63,18 @@ def test_a_report_that_was_asked_for_stays_as_it_is(many, rebalancer):
     outcome = rebalancer.run(many, policy(OLD, maxNoOfPodsToEvictTotal=2), "--log-format", "json")
 
     assert outcome.report["kind"] == "Report"
+
+
+def test_a_line_of_text_begins_with_its_time(many, rebalancer):
+    """RFC 3339 in UTC, wherever the machine is; then level, module and message."""
+    before = datetime.now(UTC).replace(microsecond=0)
+
+    process = rebalancer.start(*rebalancer.arguments(many, policy(OLD, maxNoOfPodsToEvictTotal=2)), "-v", "1")
+    lines = finish(process).stderr.splitlines()
+
+    pattern = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (INFO|WARNING) rebalancer(\.\w+)+: .+")
+    times = [datetime.fromisoformat(pattern.fullmatch(line)[1]) for line in lines]
+    assert times == sorted(times)
+    assert before <= times[0]
+    assert times[-1] <= datetime.now(UTC)
+    assert any(" INFO rebalancer.app.live_cycle: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)

@@ -12,7 +12,7 @@ from tests.functional.program import finish
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ class Loop:
         return samples(ask(self.port, "/metrics").body).get(series, 0.0)
 
     def wait_metric(self, series, least):
-        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", PATIENCE)
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", TIMEOUT)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -127,7 +127,7 @@ def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer
     assert three.evicted == []
 
     swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
-    wait_for(lambda: three.evicted, "an eviction by the new policy", PATIENCE)
+    wait_for(lambda: three.evicted, "an eviction by the new policy", TIMEOUT)
 
     outcome = loop.end()
     assert outcome.exit_code == 0

@@ -2,6 +2,7 @@
 
     make mutants
     .venv/bin/python tests/mutants/mutants.py --number 50 --seed 7 --workers 1 engine kube/evictions.py
+    .venv/bin/python tests/mutants/mutants.py --skip 137    # the rest of a run that was broken off
 
 Each change is made in a copy of the tree.  The tests of its own package run first, then all other fast ones; the first
 failure ends it.  A change that the tests survive is printed: it wants a test, or a line in `equivalent.py` that says
@@ -45,7 +46,7 @@ _ALL_SECONDS = 1500.0
 def main() -> None:
     wanted = _arguments()
     candidates = [each for path in _modules(wanted.places) for each in changes(path, (ROOT / path).read_bytes())]
-    chosen = Random(wanted.seed).sample(candidates, min(wanted.number, len(candidates)))
+    chosen = Random(wanted.seed).sample(candidates, min(wanted.number, len(candidates)))[wanted.skip :]
     alike = [change for change in chosen if change.name in EQUIVALENT]
     tried = [change for change in chosen if change.name not in EQUIVALENT]
     _say(f"{len(chosen)} of {len(candidates)} changes, seed {wanted.seed}")
@@ -70,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("places", nargs="*", default=PLACES, help="packages or modules below rebalancer/")
     parser.add_argument("--number", type=int, default=200, help="how many changes")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--skip", type=int, default=0, help="how many of these to leave out, the first ones")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at the same time")
     return parser.parse_args()
 

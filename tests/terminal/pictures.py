@@ -41,7 +41,9 @@ class Picture:
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
         console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
         svg = console.export_svg(title=f"rebalancer {' '.join(self.command)}", unique_id=self.name)
-        return "\n".join(line.rstrip() for line in _FONTS.sub("", svg).splitlines()) + "\n"
+        # Without this some viewers take the blanks at the beginning of a line away, and columns shift.
+        svg = _FONTS.sub("", svg).replace("<text ", '<text xml:space="preserve" ')
+        return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
 def _line(lines: list[str], words: str) -> int:

@@ -11,7 +11,7 @@ from rebalancer.kube.answers import Rejected, Transient
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
 from rebalancer.kube.node_marks import NodeMarks
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.deadline import Deadline
 from tests.fake_http import Reply, failure
 
 KEYS = Keys.of("kube-rebalancer/avoid")
@@ -39,7 +39,7 @@ def ours(*names, run="run-1"):
 
 @pytest.fixture
 def change(client, time):
-    marks = NodeMarks(client, time.patience())
+    marks = NodeMarks(client, time.retry_policy())
     return lambda wanted: marks.change("n1", wanted, Deadline.after(60, time.clock))
 
 
@@ -212,7 +212,7 @@ def test_a_node_that_others_always_change_is_given_up_in_time(change, server, ti
 def test_nothing_is_set_once_the_run_is_told_to_end(client, server, time):
     """The gate is asked before every patch, a second try too."""
     halt = Halt(30, time.clock)
-    marks = NodeMarks(client, time.patience(), halt.check)
+    marks = NodeMarks(client, time.retry_policy(), halt.check)
     server.add(node())
     server.on("PATCH", NODE, lambda _: halt.signal("SIGTERM"), times=1)
     server.fail("PATCH", NODE, status=409, times=1)

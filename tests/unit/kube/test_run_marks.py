@@ -8,7 +8,7 @@ from rebalancer.errors import Unreachable
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.leftover_marks import clear
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
 
@@ -43,7 +43,7 @@ def of_run(client, time, halt):
 
     def make(run="run-1", *, may_replace=lambda _: False):
         mark = Mark(run, (), EXPIRES)
-        return RunMarks(client, KEYS, mark, halt, may_replace, time.patience())
+        return RunMarks(client, KEYS, mark, halt, may_replace, time.retry_policy())
 
     return make
 

@@ -12,9 +12,10 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
+from rebalancer.usage.sample_ages import Sampled, ignored
 from tests.make import node
 
 
@@ -33,6 +34,7 @@ class Sources:
         secret: Any = unread,
         service_account: Path | None = None,
         collector: bool = False,
+        sampled: Sampled = ignored,
     ) -> None:
         self._providers = Providers(
             [MetricsProvider.model_validate(each) for each in given],
@@ -40,6 +42,7 @@ class Sources:
             read_metrics=read_metrics if metrics is None else lambda: metrics,
             read_secret=secret,
             service_account=service_account,
+            sampled=sampled,
         )
 
     def measure(self, on: Cluster, **wanted: Any) -> Measured:

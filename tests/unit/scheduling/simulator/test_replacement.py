@@ -1,7 +1,8 @@
 """What controllers make in place of a pod."""
 
 from rebalancer.cluster.pod import PodSpec, SpreadConstraint
-from rebalancer.scheduling.simulator.replacement import Moment, Template, replacement
+from rebalancer.cluster.templates import Template
+from rebalancer.scheduling.simulator.replacement import Moment, replacement
 from tests import make
 
 SPEC = PodSpec(requests={"cpu": 100})

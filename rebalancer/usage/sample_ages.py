@@ -1,0 +1,30 @@
+"""When the samples were taken that a cycle goes by."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+#: Told of a source, and when the oldest sample was taken that it gave in this cycle.
+Sampled = Callable[[str, datetime], None]
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def ignored(_source: str, _taken: datetime) -> None:
+    """Tell nobody."""
+
+
+class OldestSamples:
+    """The oldest sample of each source in one cycle, whatever the order in which strategies ask.
+
+    Args:
+        sampled: told whenever there is an older one.
+    """
+
+    def __init__(self, sampled: Sampled) -> None:
+        self._sampled = sampled
+        self._oldest: dict[str, datetime] = {}
+
+    def note(self, source: str, taken: datetime | None) -> None:
+        """Take down when the oldest sample of an answer was taken; None where the source does not say."""
+        if taken is not None and taken < self._oldest.get(source, _NEVER):
+            self._oldest[source] = taken
+            self._sampled(source, taken)
