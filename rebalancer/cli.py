@@ -91,6 +91,7 @@ def main() -> None:
     metavar="N",
     help="No more in one cycle, whatever the policy allows.",
 )
+@click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
 @service_flags
 @descheduler_flags
 @verbosity_option

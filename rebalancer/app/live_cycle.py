@@ -12,6 +12,7 @@ from rebalancer.app.work import Finished, Work, plan
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import UsageError
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.retry_policy import RetryPolicy
@@ -52,6 +53,7 @@ def cycle(
 
     Raises:
         ClusterError: the cluster cannot be read.
+        UsageError: the policy steers.
         Interrupted: a signal came before anything was evicted.
     """
     look = look or look_at(cluster, options, work, telemetry)
@@ -61,6 +63,7 @@ def cycle(
     if options.dry_run:
         circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
         return Finished(_plan(left, work, telemetry), left, circumstances)
+    _refuse_steering(work)
     interruption.then(halt.signal)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     ledger, problem = _evict(work, sink, events, left, telemetry)
@@ -70,6 +73,12 @@ def cycle(
     extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
     warnings = (*work.warnings, *filter(None, extra))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
+
+
+def _refuse_steering(work: Work) -> None:
+    """Raise UsageError: nothing carries out waves in a live run yet, and unsteered evictions are not what was asked."""
+    if work.policy.steering:
+        raise UsageError("steering is for dry runs so far: add --dry-run, or leave out --steer and the key `steering`")
 
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:

@@ -39,7 +39,13 @@ def run_loop(options: Options, person: Person, deliver: Deliver, interruption: I
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options))
         news = PolicyNews(telemetry)
-        policy = PolicyFile(options.policy, strict=options.strict, told=news.tell, max_evictions=options.max_evictions)
+        policy = PolicyFile(
+            options.policy,
+            strict=options.strict,
+            told=news.tell,
+            max_evictions=options.max_evictions,
+            steer=options.steer,
+        )
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

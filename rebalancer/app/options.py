@@ -70,6 +70,7 @@ class Options:
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
+        steer: whether replacements are steered also where the policy does not say so.
     """
 
     policy: str
@@ -83,6 +84,7 @@ class Options:
     fail_on_error: bool = False
     interval: float = 0.0
     max_evictions: int | None = None
+    steer: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

@@ -24,16 +24,20 @@ class PolicyFile:
         strict: whether warnings count as errors.
         told: see `Told`.
         max_evictions: see `work_of`.
+        steer: the same.
 
     Raises:
         UsageError: there is none, or it has problems.
     """
 
-    def __init__(self, name: str, *, strict: bool, told: Told, max_evictions: int | None = None) -> None:
+    def __init__(
+        self, name: str, *, strict: bool, told: Told, max_evictions: int | None = None, steer: bool = False
+    ) -> None:
         self._name = name
         self._strict = strict
         self._told = told
         self._max_evictions = max_evictions
+        self._steer = steer
         self._text = policy_text(name)
         self._loaded: LoadedPolicy = parse_policy(self._text, name, strict=strict)
         self._problem = ""
@@ -41,7 +45,7 @@ class PolicyFile:
 
     def work(self) -> Work:
         """Return what the policy in force asks for, made anew: strategies keep nothing from cycle to cycle."""
-        return work_of(self._loaded, self._max_evictions)
+        return work_of(self._loaded, self._max_evictions, steer=self._steer)
 
     def refresh(self) -> None:
         """Look whether the content has changed; a bad new one is warned of once."""

@@ -58,7 +58,9 @@ def run(
         ClusterError: there is no cluster to work on.
     """
     _check_conflicts(options)
-    work = work_of(policies.read_policy(options.policy, strict=options.strict), options.max_evictions)
+    work = work_of(
+        policies.read_policy(options.policy, strict=options.strict), options.max_evictions, steer=options.steer
+    )
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
+from rebalancer.args.steering import Steering
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.steering import DrySteer
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 
@@ -47,15 +49,17 @@ class Finished:
     circumstances: Circumstances
 
 
-def work_of(loaded: LoadedPolicy, max_evictions: int | None = None) -> Work:
+def work_of(loaded: LoadedPolicy, max_evictions: int | None = None, *, steer: bool = False) -> Work:
     """Make a policy ready to run.
 
     Args:
         loaded: the policy.
         max_evictions: a limit for a whole cycle; the smaller of this and the policy's own is in force.
+        steer: whether replacements are steered also where the policy does not say so.
     """
     given = [each for each in (loaded.policy.max_total, max_evictions) if each is not None]
-    policy = replace(loaded.policy, max_total=min(given, default=None))
+    steering = loaded.policy.steering or (Steering() if steer else None)
+    policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
     return Work(policy, policies.plans(policy), tuple(str(problem) for problem in loaded.warnings))
 
 
@@ -66,8 +70,9 @@ def plan(
     around: Around = nothing_around,
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
-    limits = policies.limits(work.policy)
-    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around)
+    limits, steering = policies.limits(work.policy), work.policy.steering
+    steer = DrySteer(steering.min_gain) if steering else None
+    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

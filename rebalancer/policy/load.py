@@ -122,6 +122,7 @@ def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Po
         eviction_failure_event_notification=wire.eviction_failure_event_notification,
         metrics_collector_enabled=wire.metrics_collector.enabled,
         metrics_providers=wire.metrics_providers,
+        steering=wire.steering,
     )
 
 
