@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from rebalancer.errors import ClusterError
 from rebalancer.foreign.documents import decode_json
 from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.leftover_marks import IsOver, clear, is_in_use
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import Keys, Mark, MarkedNode
 from rebalancer.kube.node_marks import NODES, NodeObject
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.run_marks import Problems
 from rebalancer.wire.pages import Page, items_of
 

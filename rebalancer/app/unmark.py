@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired
 from rebalancer.app.live import open_cluster
-from rebalancer.errors import MarksLeft
+from rebalancer.args.steering import Steering
+from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.kube.marks import Keys, MarkedNode
 from rebalancer.report.document import timestamp
 
@@ -16,6 +19,18 @@ class Unmarked:
 
     lines: tuple[str, ...]
     exit_code: int
+
+
+def taint_keys(key: str) -> Keys:
+    """Return the keys of the taints that follow from the one that is configured.
+
+    Raises:
+        UsageError: it cannot be the key of a taint.
+    """
+    try:
+        return Keys.of(Steering(key=key).key)
+    except ValidationError as error:
+        raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
 def unmark(kubeconfig: str | None, context: str | None, keys: Keys, *, everything: bool, dry_run: bool) -> Unmarked:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, unmarked
 from rebalancer.kube.node_marks import NodeMarks
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.run_marks import CONFLICTS, Problems
 
 #: Tells whether a mark is of no use any more.

@@ -11,7 +11,6 @@ Two taints need two keys, since key and effect are unique on a node.  The value 
 a run takes off its own and nobody else's, whatever becomes of the annotation.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,16 +18,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from rebalancer.args.steering import avoid_keys
+
 #: Of the node; the same whatever the keys of the taints are, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
-DEFAULT_KEY = "kube-rebalancer/avoid"
 SOFT = "PreferNoSchedule"
-
-_MORE = "-more"
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 63 - len(_MORE)
-_LONGEST_PREFIX = 253
 
 #: A taint as the API server writes it; what is not ours goes back as it came.
 Taint: TypeAlias = Mapping[str, Any]
@@ -48,20 +42,8 @@ class Keys:
 
     @classmethod
     def of(cls, key: str) -> "Keys":
-        """Return the keys that follow from the one that is configured.
-
-        Raises:
-            ValueError: it cannot be the key of a taint.
-        """
-        prefix, slash, name = key.rpartition("/")
-        if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _LONGEST_PREFIX):
-            raise ValueError(f"{key!r}: what stands before the slash is not a DNS name")
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-            raise ValueError(
-                f"{key!r} cannot be the key of a taint: it is PREFIX/NAME, and the name has letters, digits, '-', '_' "
-                f"and '.', at most {_LONGEST_NAME} of them ({_MORE} is appended for the second taint)"
-            )
-        return cls(key, key + _MORE)
+        """Return the keys that follow from the one that is configured."""
+        return cls(*avoid_keys(key))
 
     def at(self, level: int) -> tuple[str, ...]:
         """Return the keys of the taints that a node carries at a level: none at 0, one at 1, both at 2."""

@@ -8,11 +8,11 @@ from functools import partial
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, without_run
 from rebalancer.kube.node_marks import NodeMarks
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 
 #: For all nodes together: to set marks; and to take them off, which has less time than a pod has to end after SIGTERM.

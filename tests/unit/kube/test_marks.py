@@ -168,16 +168,3 @@ def test_two_levels_take_two_keys():
     assert KEYS.at(0) == ()
     assert KEYS.at(1) == ("kube-rebalancer/avoid",)
     assert KEYS.at(2) == ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
-
-
-@pytest.mark.parametrize("key", ["", "/", "a/", "/a", "a b", "a/b/c", "Up/avoid", "x" * 59, "ü", "-a", "a."])
-def test_what_cannot_be_a_key_is_refused(key):
-    """Before the API server does."""
-    with pytest.raises(ValueError, match=r"key|slash"):
-        Keys.of(key)
-
-
-@pytest.mark.parametrize("key", ["avoid", "example.com/steer", "a.b/C_d-e.f", "x" * 58])
-def test_what_can_be_a_key_is_taken(key):
-    """With room for what is appended."""
-    assert len(Keys.of(key).second.rpartition("/")[2]) <= 63

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import Unreachable
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.leftover_marks import clear
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
 
@@ -100,6 +100,20 @@ def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
     assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [[], [], ["avoid"]]
     assert marks.take_off() == {}
     assert keys_on(server, "n3") == []
+
+
+@pytest.mark.usefixtures("nodes")
+def test_what_may_have_been_set_is_taken_off_too(of_run, server):
+    """The answer was lost, and then the node could not be read: nobody knows."""
+    server.reset("PATCH", "*", processed=True)
+    marks = of_run()
+    server.on("PATCH", "*", lambda _: server.fail("GET", "/api/v1/nodes/n1", status=403, times=1), times=1)
+    server._rules.reverse()
+    assert list(marks.adjust({"n1": 1})) == ["n1"]
+    assert keys_on(server, "n1") == ["avoid"]
+
+    assert marks.take_off() == {}
+    assert server.node("n1") == node("n1")
 
 
 @pytest.mark.usefixtures("nodes")
