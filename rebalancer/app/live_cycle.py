@@ -57,7 +57,7 @@ def cycle(
         Interrupted: a signal came before anything was evicted.
     """
     look = look or look_at(cluster, options, work, telemetry)
-    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = look.cluster(work)
     if options.dry_run:

@@ -14,10 +14,13 @@ from rebalancer.wire import budgets, companions, metrics, objects, storage
 from rebalancer.wire.list_collector import Kind, ListCollector
 from rebalancer.wire.pages import GROUPS, Page, is_of, items_of
 from rebalancer.wire.pods import PodDecoder, PodWire
+from rebalancer.wire.specs import Specs
+from rebalancer.wire.workloads import WorkloadDecoder
 
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
-    pods = PodDecoder()
+    specs = Specs()
+    pods = PodDecoder(specs)
     kinds: tuple[Kind[Any, Any], ...] = (
         Kind(
             "Node",
@@ -60,7 +63,7 @@ def _kinds() -> Mapping[str, Kind[Any, Any]]:
         ),
         Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
         Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
-        *companions.KINDS,
+        *companions.kinds(WorkloadDecoder(specs)),
     )
     return {each.name: each for each in kinds}
 
@@ -129,7 +132,7 @@ class Collection:
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
-            companions=companions.companions(self._tuple),
+            companions=companions.companions(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *_about(pods)),
@@ -141,6 +144,10 @@ class Collection:
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
         return self.collectors[kind].unique() if kind in self.seen else None
+
+    def _whole(self, kind: str) -> tuple[Any, ...] | None:
+        """Return the objects of a kind; None also where one of them could not be read."""
+        return None if self.collectors[kind].lost else self._tuple(kind)
 
     def _map(self, kind: str) -> dict[Any, Any] | None:
         return dict(self.collectors[kind].unique()) if kind in self.seen else None

@@ -50,10 +50,17 @@ class _Identified(msgspec.Struct):
 
 
 class ListCollector(Generic[W, T]):
-    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning."""
+    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
+
+    Attributes:
+        items: the objects.
+        lost: how many were left out.
+        warnings: about malformed ones.
+    """
 
     def __init__(self, kind: Kind[W, T]) -> None:
         self.items: list[T] = []
+        self.lost = 0
         self.warnings: list[str] = []
         self._kind = kind
         self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
@@ -103,6 +110,7 @@ class ListCollector(Generic[W, T]):
 
     def _malformed(self, raw: bytes, problem: str) -> None:
         stands = self._stand_in(raw, problem)
+        self.lost += not stands
         meaning = self._kind.meaning if stands else self._kind.otherwise
         if meaning:
             self.warnings.append(f"{self._kind.name} {_name(raw)} is malformed and {meaning}: {problem}")
