@@ -119,6 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self._answer()
 
+    def do_PATCH(self) -> None:
+        self._answer()
+
     def _answer(self) -> None:
         split = urlsplit(self.path)
         length = int(self.headers.get("Content-Length", "0"))
@@ -171,3 +174,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.server.connections.discard(self.connection)
         socket.close(self.connection.detach())  # with a lingering of zero: a reset, no orderly end
+
+
+def failure(code: int, message: str, *, reason: str = "", kind: str = "") -> dict[str, Any]:
+    """Return a Status as the API server answers a request that it refuses."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "details": {"kind": kind} if kind else {},
+        "code": code,
+    }

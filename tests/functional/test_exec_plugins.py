@@ -10,7 +10,7 @@ import pytest
 
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import PATIENCE_SECONDS, finish
+from tests.functional.program import TIMEOUT_SECONDS, finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 VERSION = "client.authentication.k8s.io/v1"
@@ -58,7 +58,7 @@ def is_gone(process: int) -> bool:
 
 
 def wait_until(holds):
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     while not holds():
         assert time.monotonic() < until
 
