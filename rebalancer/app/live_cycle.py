@@ -28,7 +28,7 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
 
 def cycle(
@@ -57,7 +57,7 @@ def cycle(
         Interrupted: a signal came before anything was evicted.
     """
     look = look or look_at(cluster, options, work, telemetry)
-    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = look.cluster(work)
     if options.dry_run:

@@ -20,12 +20,12 @@ class Look:
     Attributes:
         snapshot: nodes, pods and what else the policy needs.
         measure: real usage; each source is asked once, so that all plans of this look are made on the same figures.
-        taken: before the first request, in seconds on the clock of the retry policy.
+        taken_at: before the first request, in seconds on the clock of the retry policy.
     """
 
     snapshot: Snapshot
     measure: Measure
-    taken: float
+    taken_at: float
 
     def cluster(self, work: Work) -> Cluster:
         """Return the cluster as the cycle begins."""
@@ -38,10 +38,10 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     Raises:
         ClusterError: it cannot be read, or not before the deadline.
     """
-    taken = cluster.retry_policy.clock()
-    halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken)
+    taken_at = cluster.retry_policy.clock()
+    halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), policies.kinds_of_scheduler(work.plans)
         snapshot = read_cluster(cluster, needed, halt, helpful)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    return Look(snapshot, measure, taken)
+    return Look(snapshot, measure, taken_at)

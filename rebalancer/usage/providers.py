@@ -11,11 +11,11 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
+from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
-from rebalancer.usage.remembered import remembered
 from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
 
@@ -46,9 +46,9 @@ class Providers:
         self._read_secret = read_secret
         self._service_account = service_account
         self._samples = OldestSamples(sampled)
-        self._metrics = remembered(lambda _: read_metrics())
-        self._promql = remembered(self._connect)
-        self._load_watcher = remembered(lambda _: load_watcher.ask(self._load_watcher_provider()))
+        self._metrics = ask_once(lambda _: read_metrics())
+        self._promql = ask_once(self._connect)
+        self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider()))
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).

@@ -152,7 +152,7 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     assert ask(loop.port, "/readyz").status == 200
 
     outcome = loop.end()
-    assert outcome.stderr.count("the policy of before stays in force") == 1
+    assert outcome.stderr.count("the last good policy stays in force") == 1
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
 
 
