@@ -13,6 +13,7 @@ import msgspec
 from rebalancer.app.kept import Tree, kept, kept_fields
 from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
+from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
@@ -47,7 +48,9 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
-def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
+def capture(
+    kubeconfig: str | None, context: str | None, path: str, asking: ClientOptions | None = None
+) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
 
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
@@ -59,7 +62,7 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
         ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
         UsageError: the file cannot be written.
     """
-    live = open_cluster(kubeconfig, context)
+    live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.app.options import ClientOptions
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
@@ -17,7 +18,7 @@ from rebalancer.errors import ClusterError, CycleStopped, Unreachable
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.closures import Closures
-from rebalancer.kube.client import Client, Observe
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
@@ -77,6 +78,7 @@ def open_cluster(
     context: str | None,
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
+    asking: ClientOptions | None = None,
 ) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
@@ -85,13 +87,17 @@ def open_cluster(
         context: the explicit context, if any.
         retry_policy: how reads are tried again, and by which clock.
         observe: told of every request.
+        asking: what is set above the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    connection = connect(kubeconfig, context)
+    asking = asking or ClientOptions()
+    connection = connect(kubeconfig, context, overrides=asking.overrides)
     retry_policy = retry_policy or RetryPolicy()
-    return LiveCluster(connection, Client(connection, retry_policy=retry_policy, observe=observe), retry_policy)
+    seconds = asking.request_timeout or LONGEST_READ_SECONDS
+    client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
+    return LiveCluster(connection, client, retry_policy)
 
 
 def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:

@@ -28,7 +28,7 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
 
 def cycle(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import Deliver, Options, Outcome
+from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
 from rebalancer.cluster.cluster import Cluster
@@ -76,6 +76,11 @@ def _check_conflicts(options: Options) -> None:
         raise UsageError("--now goes with --snapshot: a live cluster has its own time")
     if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
         raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+    if options.snapshot is not None and options.client != ClientOptions():
+        raise UsageError(
+            "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
+            "cluster: leave them out, or --snapshot"
+        )
     if options.snapshot is not None and options.interval:
         raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
     if options.lease.leader_elect and not options.interval:
