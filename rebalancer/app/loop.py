@@ -20,7 +20,7 @@ from rebalancer.app.policy_reporter import PolicyReporter
 from rebalancer.app.schedule import Schedule, Start
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
-from rebalancer.app.work import Finished
+from rebalancer.app.work import Finished, work_maker
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
 
 _LOG = logging.getLogger(__name__)
@@ -39,13 +39,7 @@ def run_loop(options: Options, person: Person, deliver: Deliver, interruption: I
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options))
         reporter = PolicyReporter(telemetry)
-        policy = PolicyFile(
-            options.policy,
-            reporter.report,
-            strict=options.strict,
-            max_evictions=options.max_evictions,
-            steer=options.steer,
-        )
+        policy = PolicyFile(options.policy, reporter.report, work_maker(options), strict=options.strict)
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
