@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.app.options import ClientOptions
+from rebalancer.app.telling import Tell, Telling, tell_nobody
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
@@ -100,13 +101,14 @@ def open_cluster(
     return LiveCluster(connection, client, retry_policy)
 
 
-def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
+def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt, tell: Tell = tell_nobody) -> Snapshot:
     """Read nodes, pods and these kinds anew; `now` is the time before the first request.
 
     Args:
         live: the API server.
         kinds: what is needed beside nodes and pods.
         halt: its deadline bounds all lists together.
+        tell: told of every page.
 
     Raises:
         ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
@@ -114,15 +116,18 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapsho
     now = datetime.now(UTC)
     collection = Collection()
     for kind in sorted({"Node", "Pod", *kinds}):
-        collector = _read_kind(live, collection, kind, halt)
+        collector = _read_kind(live, collection, kind, halt, tell)
         _LOG.info("read %d objects of kind %s", len(collector.items), kind)
         collection.replace(kind, collector)
     return collection.snapshot(now)
 
 
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> ListCollector[Any, Any]:
+def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
+    def new() -> Telling[ListCollector[Any, Any]]:
+        return Telling(collection.collector(kind), PATHS[kind], tell)
+
     try:
-        collector = read_list(live.client, PATHS[kind], lambda: collection.collector(kind), deadline=halt.deadline)
+        collector = read_list(live.client, PATHS[kind], new, deadline=halt.deadline).collector
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():

@@ -65,6 +65,7 @@ def cycle(
         return Finished(_plan(left, work, telemetry), left, circumstances)
     _refuse_steering(work)
     interruption.then(halt.signal)
+    telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     ledger, problem = _evict(work, sink, events, left, telemetry)
     for notice in sink.closures.notices():
@@ -83,7 +84,7 @@ def _refuse_steering(work: Work) -> None:
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
     with telemetry.stage("plan"):
-        return plan(left, work, telemetry.metrics.observe, telemetry.around)
+        return plan(left, work, telemetry.observe, telemetry.around)
 
 
 def _evict(
@@ -93,7 +94,7 @@ def _evict(
 
     def observe(entry: Entry) -> None:
         _log_verdict(entry)
-        telemetry.metrics.observe(entry)
+        telemetry.observe(entry)
         events.observe(entry)
 
     limits, traced = policies.limits(work.policy), telemetry.sink(sink)

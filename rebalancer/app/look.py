@@ -40,6 +40,6 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
+        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt, telemetry.signs.reading)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return Look(snapshot, measure, taken_at)
