@@ -43,6 +43,7 @@ from urllib.parse import unquote
 from rebalancer.kube.answers import verb_and_resource
 from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
+from tests.fake_kinds import ALWAYS_SERVED, PLURALS
 from tests.fake_leases import PATH, FakeLeases
 from tests.fake_patches import FailedError, patched
 
@@ -54,18 +55,9 @@ LONGEST_STALL_SECONDS = 30.0
 #: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
 
-_PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
 #: Says in a kubeconfig that the token may go over plain http: this server is on the loopback interface.
 _PLAIN_HTTP = {"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}
 _NAMESPACED = re.compile(r"(/.+/)namespaces/([^/]+)/([^/]+)")
-_ALWAYS_SERVED = {
-    "/api/v1/nodes": "Node",
-    "/api/v1/pods": "Pod",
-    "/api/v1/namespaces": "Namespace",
-    "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudget",
-    "/apis/scheduling.k8s.io/v1/priorityclasses": "PriorityClass",
-}
 
 
 @dataclass
@@ -103,8 +95,8 @@ class FakeApiServer:
         self.events: list[Object] = []
         self.evicted: list[str] = []
         self.leases = FakeLeases()
-        self._objects: dict[str, list[Object]] = {path: [] for path in _ALWAYS_SERVED}
-        self._kinds = dict(_ALWAYS_SERVED)
+        self._objects: dict[str, list[Object]] = {path: [] for path in ALWAYS_SERVED}
+        self._kinds = dict(ALWAYS_SERVED)
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
@@ -152,7 +144,7 @@ class FakeApiServer:
     def add(self, each: Object) -> None:
         """Add an object, or replace the one of its kind, namespace and name."""
         version, kind = each.get("apiVersion", "v1"), each["kind"]
-        path = f"/{'apis' if '/' in version else 'api'}/{version}/{_PLURALS.get(kind, kind.lower() + 's')}"
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{PLURALS.get(kind, kind.lower() + 's')}"
         with self._lock:
             self._kinds[path] = kind
             kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]

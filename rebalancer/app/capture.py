@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.app.cluster_lists import PATHS, QUERIES, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
-from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
+from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
 from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
@@ -56,7 +57,7 @@ def capture(
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
 
     Returns:
-        The number of objects by kind, and a warning for each kind that may not be read.
+        The number of objects by kind, and warnings about kinds that may not be read.
 
     Raises:
         ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
@@ -67,21 +68,29 @@ def capture(
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     fields = kept_fields()
-    for kind, where in PATHS.items():
+    unread: dict[str, ClusterError] = {}
+    for kind in PATHS:
         try:
-            lists[kind] = read_list(live.client, where, partial(_RawCollector, kind, fields[kind])).items
-        except Forbidden as error:
+            lists[kind] = _read(live, kind, fields[kind])
+        except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
-            warnings.append(f"left out: {error}")
-        except ValueError as error:
-            raise no_list(live, kind, error) from error
+            unread[kind] = error
+    if unread:
+        warnings.append(f"left out: {unread_in_words(unread)}")
     try:
         lists |= _usage(live, fields)
     except (ClusterError, ValueError) as error:
         warnings.append(f"usage is left out: {error}")
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+
+
+def _read(live: LiveCluster, kind: str, fields: Tree) -> list[msgspec.Raw]:
+    try:
+        return read_list(live.client, PATHS[kind], partial(_RawCollector, kind, fields), query=QUERIES.get(kind)).items
+    except ValueError as error:
+        raise no_list(live, kind, error) from error
 
 
 def _usage(live: LiveCluster, fields: Mapping[str, Tree]) -> dict[str, list[msgspec.Raw]]:
@@ -110,7 +119,7 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
 
 def _version(kind: str) -> str:
     """Return the apiVersion of a kind from where it is listed: `v1`, `policy/v1`."""
-    return "/".join((PATHS | METRICS_PATHS)[kind].split("/")[2:-1])
+    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 
 def _write(path: Path, content: bytes) -> None:
