@@ -18,6 +18,7 @@ from rebalancer.app.options import Deliver, Options
 from rebalancer.app.policy_file import PolicyFile
 from rebalancer.app.policy_reporter import PolicyReporter
 from rebalancer.app.schedule import Schedule, Start
+from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
 from rebalancer.app.work import Finished
@@ -49,6 +50,8 @@ def run_loop(options: Options, person: Person, deliver: Deliver, interruption: I
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
+        if not options.dry_run:
+            demand_permissions(cluster, policy.work())
         if not options.dry_run and person.must_be_asked(cluster.description):
             Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
         reporter.open(cluster, options.lease.resource_namespace)
