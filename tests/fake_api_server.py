@@ -31,6 +31,7 @@ programmed first comes first: two failures once each are for two requests.
 
 import base64
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ from urllib.parse import unquote
 from rebalancer.kube.answers import verb_and_resource
 from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
+from tests.fake_kinds import ALWAYS_SERVED, PLURALS
 from tests.fake_leases import PATH, FakeLeases
 from tests.fake_patches import FailedError, patched
 
@@ -53,17 +55,9 @@ LONGEST_STALL_SECONDS = 30.0
 #: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
 
-_PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
 #: Says in a kubeconfig that the token may go over plain http: this server is on the loopback interface.
 _PLAIN_HTTP = {"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}
-_ALWAYS_SERVED = {
-    "/api/v1/nodes": "Node",
-    "/api/v1/pods": "Pod",
-    "/api/v1/namespaces": "Namespace",
-    "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudget",
-    "/apis/scheduling.k8s.io/v1/priorityclasses": "PriorityClass",
-}
+_NAMESPACED = re.compile(r"(/.+/)namespaces/([^/]+)/([^/]+)")
 
 
 @dataclass
@@ -101,8 +95,8 @@ class FakeApiServer:
         self.events: list[Object] = []
         self.evicted: list[str] = []
         self.leases = FakeLeases()
-        self._objects: dict[str, list[Object]] = {path: [] for path in _ALWAYS_SERVED}
-        self._kinds = dict(_ALWAYS_SERVED)
+        self._objects: dict[str, list[Object]] = {path: [] for path in ALWAYS_SERVED}
+        self._kinds = dict(ALWAYS_SERVED)
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
@@ -150,7 +144,7 @@ class FakeApiServer:
     def add(self, each: Object) -> None:
         """Add an object, or replace the one of its kind, namespace and name."""
         version, kind = each.get("apiVersion", "v1"), each["kind"]
-        path = f"/{'apis' if '/' in version else 'api'}/{version}/{_PLURALS.get(kind, kind.lower() + 's')}"
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{PLURALS.get(kind, kind.lower() + 's')}"
         with self._lock:
             self._kinds[path] = kind
             kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
@@ -285,7 +279,9 @@ class FakeApiServer:
             if request.method == "PATCH":
                 return self._patch(request)
             if request.path in self._objects:
-                return self._list(request)
+                return self._list(request, request.path)
+            if (inside := _NAMESPACED.fullmatch(request.path)) and (path := inside[1] + inside[3]) in self._objects:
+                return self._list(request, path, inside[2])
             return self._one(request)
 
     def _post(self, request: Request) -> Reply:
@@ -299,18 +295,19 @@ class FakeApiServer:
             return self._review(request.body)
         return Reply(404, failure(404, "the server could not find the requested resource"))
 
-    def _list(self, request: Request) -> Reply:
+    def _list(self, request: Request, path: str, namespace: str = "") -> Reply:
         limit = int(request.query.get("limit", "0"))
         token = request.query.get("continue", "")
         version, start = json.loads(base64.b64decode(token)) if token else (len(self.requests), 0)
-        items = self._lists.setdefault(version, list(self._objects[request.path]))
+        found = [each for each in self._objects[path] if namespace in ("", _key(each)[0])]
+        items = self._lists.setdefault(version, found)
         end = start + limit if limit else len(items)
         more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
         page = [{k: v for k, v in each.items() if k not in {"kind", "apiVersion"}} for each in items[start:end]]
         rest = {"continue": more, "remainingItemCount": len(items) - end} if more else {}
         metadata = {"resourceVersion": str(version)} | rest
-        group = request.path.split("/")[2:-1]
-        kind = self._kinds[request.path] + "List"
+        group = path.split("/")[2:-1]
+        kind = self._kinds[path] + "List"
         return Reply(200, {"kind": kind, "apiVersion": "/".join(group), "metadata": metadata, "items": page})
 
     def _one(self, request: Request) -> Reply:

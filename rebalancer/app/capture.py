@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.app.cluster_lists import PATHS, QUERIES, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
-from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
+from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
 from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
@@ -19,7 +20,7 @@ from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.telling import Telling
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
@@ -64,7 +65,11 @@ class _Reader:
         def new() -> Telling[_RawCollector]:
             return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
 
-        return read_list(self.live.client, path, new, deadline=deadline).collector.items
+        try:
+            found = read_list(self.live.client, path, new, query=QUERIES.get(kind), deadline=deadline)
+        except ValueError as error:
+            raise no_list(self.live, kind, error) from error
+        return found.collector.items
 
 
 def capture(
@@ -79,7 +84,7 @@ def capture(
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
 
     Returns:
-        The number of objects by kind, and a warning for each kind that may not be read.
+        The number of objects by kind, and warnings about kinds that may not be read.
 
     Raises:
         ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
@@ -98,15 +103,16 @@ def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], lis
     """Return the objects by kind, and a warning for each kind that may not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
-    for kind, where in PATHS.items():
+    unread: dict[str, ClusterError] = {}
+    for kind, path in PATHS.items():
         try:
-            lists[kind] = reader.read(kind, where)
-        except Forbidden as error:
+            lists[kind] = reader.read(kind, path)
+        except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
-            warnings.append(f"left out: {error}")
-        except ValueError as error:
-            raise no_list(reader.live, kind, error) from error
+            unread[kind] = error
+    if unread:
+        warnings.append(f"left out: {unread_in_words(unread)}")
     try:
         lists |= _usage(reader)
     except (ClusterError, ValueError) as error:
@@ -137,7 +143,7 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
 
 def _version(kind: str) -> str:
     """Return the apiVersion of a kind from where it is listed: `v1`, `policy/v1`."""
-    return "/".join((PATHS | METRICS_PATHS)[kind].split("/")[2:-1])
+    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -13,10 +13,12 @@ from rebalancer.app.options import Options, Outcome
 from rebalancer.app.place import in_pod
 from rebalancer.app.serve import served
 from rebalancer.app.signs import Progress
+from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.traces import traced
 from rebalancer.app.turns import in_turn
 from rebalancer.app.work import Finished, Work, publish
+from rebalancer.errors import MarksLeft
 from rebalancer.kube.halt import Permit
 from rebalancer.kube.retry_policy import RetryPolicy
 
@@ -46,6 +48,8 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
     In a pod a run that has evicted, or may have, keeps its own: a Job would start it again with fresh limits.
     """
+    if outcome.exit_code == MarksLeft.exit_code:
+        return outcome.exit_code
     has_spent = outcome.report["evictions"] or outcome.report["unknown"]
     if not interruption.exit_code or (in_pod() and has_spent):
         return outcome.exit_code
@@ -62,6 +66,7 @@ def _run(
 ) -> Outcome:
     cluster = connect(options, telemetry, retry_policy)
     if not options.dry_run and person.must_be_asked(cluster.description):
+        demand_permissions(cluster, work)
         return _run_with_consent(
             Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rebalancer.app import live, policies
+from rebalancer.app.cluster_lists import read_cluster
 from rebalancer.app.live_usage import live_usage
 from rebalancer.app.options import Options
 from rebalancer.app.telemetry import Telemetry
@@ -40,6 +41,7 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt, telemetry.signs.reading)
+        needed, helpful = policies.kinds_needed(work.plans), policies.kinds_of_scheduler(work.plans)
+        snapshot = read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return Look(snapshot, measure, taken_at)

@@ -19,6 +19,7 @@ from rebalancer.app.policy_file import PolicyFile
 from rebalancer.app.policy_reporter import PolicyReporter
 from rebalancer.app.schedule import Schedule, Start
 from rebalancer.app.signs import Progress
+from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
 from rebalancer.app.work import Finished
@@ -56,6 +57,8 @@ def run_loop(
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
+        if not options.dry_run:
+            demand_permissions(cluster, policy.work())
         if not options.dry_run and person.must_be_asked(cluster.description):
             Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
         reporter.open(cluster, options.lease.resource_namespace)
