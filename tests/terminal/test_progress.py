@@ -95,7 +95,7 @@ def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
 
     assert "reading the cluster" in outcome.stderr
     lines = on_screen(outcome.stderr)
-    assert [re.sub(r"^\S+Z INFO rebalancer\.app\.live: ", "", each) for each in lines] == [
+    assert [re.sub(r"^\S+Z INFO rebalancer\.app\.\w+: ", "", each) for each in lines] == [
         "read 2 objects of kind Node",
         "read 600 objects of kind Pod",
         "read 0 objects of kind PodDisruptionBudget",
