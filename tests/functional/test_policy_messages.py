@@ -117,8 +117,8 @@ def test_configured_but_not_enabled_is_a_warning(told):
     assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (
         0,
         (
-            "Warning: line 8, profiles[0].pluginConfig[1]: RemoveDuplicates is configured but not enabled, so it does not "
-            "run; list it under plugins.balance.enabled if it should\n"
+            "Warning: line 8, profiles[0].pluginConfig[1]: RemoveDuplicates is configured but not enabled, so it does "
+            "not run; list it under plugins.balance.enabled if it should\n"
         ),
     )
 
