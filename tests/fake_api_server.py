@@ -31,6 +31,7 @@ programmed first comes first: two failures once each are for two requests.
 
 import base64
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ CERTIFICATE = Path(__file__).parent / "loopback.pem"
 
 #: Says in a kubeconfig that the token may go over plain http: this server is on the loopback interface.
 _PLAIN_HTTP = {"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}
+_NAMESPACED = re.compile(r"(/.+/)namespaces/([^/]+)/([^/]+)")
 
 
 @dataclass
@@ -214,7 +216,14 @@ class FakeApiServer:
 
         self.on(method, pattern, act, times=times)
 
-    def stall(self, method: str, pattern: str, *, times: float | None = 1) -> threading.Event:
+    def stall(
+        self,
+        method: str,
+        pattern: str,
+        *,
+        times: float | None = 1,
+        when: Callable[[Request], bool] = lambda _: True,
+    ) -> threading.Event:
         """Keep answers back until the returned Event is set (or the server closes)."""
         release = threading.Event()
         self._stalled.append(release)
@@ -222,7 +231,7 @@ class FakeApiServer:
         def act(_: Request) -> None:
             release.wait(LONGEST_STALL_SECONDS)
 
-        self.on(method, pattern, act, times=times)
+        self.on(method, pattern, act, times=times, when=when)
         return release
 
     def expire_continue_tokens(self, *, times: float | None = 1) -> None:
@@ -270,7 +279,9 @@ class FakeApiServer:
             if request.method == "PATCH":
                 return self._patch(request)
             if request.path in self._objects:
-                return self._list(request)
+                return self._list(request, request.path)
+            if (inside := _NAMESPACED.fullmatch(request.path)) and (path := inside[1] + inside[3]) in self._objects:
+                return self._list(request, path, inside[2])
             return self._one(request)
 
     def _post(self, request: Request) -> Reply:
@@ -284,17 +295,19 @@ class FakeApiServer:
             return self._review(request.body)
         return Reply(404, failure(404, "the server could not find the requested resource"))
 
-    def _list(self, request: Request) -> Reply:
+    def _list(self, request: Request, path: str, namespace: str = "") -> Reply:
         limit = int(request.query.get("limit", "0"))
         token = request.query.get("continue", "")
         version, start = json.loads(base64.b64decode(token)) if token else (len(self.requests), 0)
-        items = self._lists.setdefault(version, list(self._objects[request.path]))
+        found = [each for each in self._objects[path] if namespace in ("", _key(each)[0])]
+        items = self._lists.setdefault(version, found)
         end = start + limit if limit else len(items)
         more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
         page = [{k: v for k, v in each.items() if k not in {"kind", "apiVersion"}} for each in items[start:end]]
-        metadata = {"resourceVersion": str(version)} | ({"continue": more} if more else {})
-        group = request.path.split("/")[2:-1]
-        kind = self._kinds[request.path] + "List"
+        rest = {"continue": more, "remainingItemCount": len(items) - end} if more else {}
+        metadata = {"resourceVersion": str(version)} | rest
+        group = path.split("/")[2:-1]
+        kind = self._kinds[path] + "List"
         return Reply(200, {"kind": kind, "apiVersion": "/".join(group), "metadata": metadata, "items": page})
 
     def _one(self, request: Request) -> Reply:

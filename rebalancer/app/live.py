@@ -107,7 +107,7 @@ class LiveSink:
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=live.retry_policy.sleep or self._sleep,
+                sleep=live.retry_policy.sleep or self.sleep,
             ),
             halt=halt,
         )
@@ -130,7 +130,8 @@ class LiveSink:
         self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
-    def _sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until a signal comes."""
         # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
         until = Deadline.after(seconds)
         while until.left() and not self._halt.signalled.is_set():

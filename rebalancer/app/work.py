@@ -14,6 +14,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import MarksLeft
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
@@ -55,11 +56,13 @@ class Finished:
         ledger: what was asked and answered.
         cluster: what it worked on, less what went.
         circumstances: as reports name them.
+        leaves_marks: whether soft taints of ours stay on nodes.
     """
 
     ledger: Ledger
     cluster: Cluster
     circumstances: Circumstances
+    leaves_marks: bool = False
 
 
 def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
@@ -103,6 +106,7 @@ def publish(finished: Finished, options: Options) -> Outcome:
     # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
     has_spent = bool(ledger.evictions or ledger.unknown)
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
     return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
 
 

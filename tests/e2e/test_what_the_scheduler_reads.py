@@ -83,15 +83,17 @@ def test_a_rollout_that_does_not_end_leaves_its_pods_in_doubt(controlplane: Cont
     assert not (read(controlplane).companions.templates or {})[still].changing
 
 
-def test_empty_replica_sets_stay_at_the_server(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """The one that has pods comes, the one that has none does not."""
+def test_an_empty_replica_set_needs_no_template(controlplane: ControlPlane, namespace: Namespace) -> None:
+    """The one that has pods has its template, the old one that has none is known and no more."""
     namespace.create(node("a"), deployment("web", cpu="100m"), deployment("empty", replicas=0))
     namespace.wait_ready(1)
-    both = [each["metadata"]["name"] for each in controlplane.api.list("ReplicaSet", namespace.name)]
+    kind, uid = owner(namespace, "web")
 
-    def came() -> set[str]:
-        found = read(controlplane).companions.replica_sets or {}
-        return {name for space, name in found if space == namespace.name}
+    def settled() -> bool:
+        return (kind, uid) in (read(controlplane).companions.templates or {})
 
-    assert len(both) == 2
-    wait_for(lambda: came() == {name for name in both if name.startswith("web-")}, "the ReplicaSet with pods alone")
+    wait_for(settled, "the template of the ReplicaSet with pods")
+    companions = read(controlplane).companions
+    sets = {each["metadata"]["uid"] for each in controlplane.api.list("ReplicaSet", namespace.name)}
+    assert {uid for _, uid in companions.templates or {}} & sets == {uid}
+    assert len([name for space, name in companions.replica_sets or {} if space == namespace.name]) == 2
