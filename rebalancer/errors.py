@@ -3,11 +3,13 @@
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
     │   ├── PolicyError       the policy cannot be used as it is    exit 2
+    │   │   └── SchedulerConfigurationError   the same of the scheduler's configuration
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
-    │   └── Forbidden         names the verb and the resource that is missing
+    │   ├── Forbidden         names the verb and the resource that is missing
+    │   └── MarksLeft         soft taints of ours stay on nodes  exit 4
     └── StrategyError         one strategy cannot run; the others do
         └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
@@ -62,11 +64,19 @@ class PolicyError(UsageError):
         only_strict: whether it could be used if what has no effect in it were let pass.
     """
 
+    what = "policy"
+
     def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
         self.source = source
         self.problems = problems
         why = _STRICT if only_strict else "cannot be used"
-        super().__init__("\n".join([f"policy {source} {why}:", *(f"  {each}" for each in problems)]))
+        super().__init__("\n".join([f"{self.what} {source} {why}:", *(f"  {each}" for each in problems)]))
+
+
+class SchedulerConfigurationError(PolicyError):
+    """The KubeSchedulerConfiguration has problems; all of them are in `problems`."""
+
+    what = "scheduler configuration"
 
 
 class SnapshotError(UsageError):
@@ -89,6 +99,12 @@ class NoCredentials(ClusterError):  # noqa: N818  the field's word
 
 class Forbidden(ClusterError):  # noqa: N818  the field's word
     """The credentials lack a permission; the message names verb and resource."""
+
+
+class MarksLeft(ClusterError):  # noqa: N818  said of nodes
+    """Soft taints of ours stay on nodes, since these could not be changed; the next run takes them off."""
+
+    exit_code = 4
 
 
 class StrategyError(RebalancerError):

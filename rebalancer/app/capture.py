@@ -3,20 +3,24 @@
 import gzip
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rebalancer.app.cluster_lists import PATHS, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
-from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
+from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
+from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
+from rebalancer.app.signs import Progress, Signs
+from rebalancer.app.telling import Telling
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
@@ -30,6 +34,7 @@ class _RawCollector:
     """Collects objects as they are, less what should not leave the cluster."""
 
     def __init__(self, kind: str, fields: Tree) -> None:
+        self.more: int | None = None
         self.items: list[msgspec.Raw] = []
         self._kind = kind
         self._fields = fields
@@ -37,6 +42,7 @@ class _RawCollector:
     def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[dict[str, Any]])
         self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
 
@@ -47,47 +53,77 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
-def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads a kind of objects, telling of each page."""
+
+    live: LiveCluster
+    signs: Signs
+    fields: Mapping[str, Tree]
+
+    def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+        def new() -> Telling[_RawCollector]:
+            return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
+
+        try:
+            found = read_list(self.live.client, path, new, deadline=deadline)
+        except ValueError as error:
+            raise no_list(self.live, kind, error) from error
+        return found.collector.items
+
+
+def capture(
+    kubeconfig: str | None,
+    context: str | None,
+    path: str,
+    asking: ClientOptions | None = None,
+    progress: Progress | None = None,
+) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
 
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
 
     Returns:
-        The number of objects by kind, and a warning for each kind that may not be read.
+        The number of objects by kind, and warnings about kinds that may not be read.
 
     Raises:
         ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
         UsageError: the file cannot be written.
     """
-    live = open_cluster(kubeconfig, context)
+    live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
-    lists: dict[str, list[msgspec.Raw]] = {}
-    warnings = []
-    fields = kept_fields()
-    for kind, where in PATHS.items():
-        try:
-            lists[kind] = read_list(live.client, where, partial(_RawCollector, kind, fields[kind])).items
-        except Forbidden as error:
-            if kind in ("Node", "Pod"):
-                raise
-            warnings.append(f"left out: {error}")
-        except ValueError as error:
-            raise no_list(live, kind, error) from error
-    try:
-        lists |= _usage(live, fields)
-    except (ClusterError, ValueError) as error:
-        warnings.append(f"usage is left out: {error}")
+    reader = _Reader(live, Signs(progress), kept_fields())
+    with reader.signs.stage("read"):
+        lists, warnings = _read_everything(reader)
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
-def _usage(live: LiveCluster, fields: Mapping[str, Tree]) -> dict[str, list[msgspec.Raw]]:
+def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+    """Return the objects by kind, and a warning for each kind that may not be read."""
+    lists: dict[str, list[msgspec.Raw]] = {}
+    warnings = []
+    unread: dict[str, ClusterError] = {}
+    for kind, path in PATHS.items():
+        try:
+            lists[kind] = reader.read(kind, path)
+        except (Forbidden, Rejected) as error:
+            if kind in ("Node", "Pod"):
+                raise
+            unread[kind] = error
+    if unread:
+        warnings.append(f"left out: {unread_in_words(unread)}")
+    try:
+        lists |= _usage(reader)
+    except (ClusterError, ValueError) as error:
+        warnings.append(f"usage is left out: {error}")
+    return lists, warnings
+
+
+def _usage(reader: _Reader) -> dict[str, list[msgspec.Raw]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
-        return {
-            kind: read_list(live.client, where, partial(_RawCollector, kind, fields[kind]), deadline=deadline).items
-            for kind, where in METRICS_PATHS.items()
-        }
+        return {kind: reader.read(kind, where, deadline) for kind, where in METRICS_PATHS.items()}
     except NotFound:
         return {}
 
@@ -107,7 +143,7 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
 
 def _version(kind: str) -> str:
     """Return the apiVersion of a kind from where it is listed: `v1`, `policy/v1`."""
-    return "/".join((PATHS | METRICS_PATHS)[kind].split("/")[2:-1])
+    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,45 +1,27 @@
-"""A live cluster: what is read of it, and how evictions and Events reach it."""
+"""A live cluster: the way to it, and how evictions and Events reach it."""
 
 import logging
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
 
-import msgspec
-
+from rebalancer.app.options import ClientOptions
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
-from rebalancer.errors import ClusterError, CycleStopped, Unreachable
+from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.closures import Closures
-from rebalancer.kube.client import Client, Observe
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.lists import read_list
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.words import text
-from rebalancer.wire.collect import Collection
-from rebalancer.wire.list_collector import ListCollector
 
 _LOG = logging.getLogger(__name__)
-
-#: Where each kind is listed.
-PATHS = {
-    "Node": "/api/v1/nodes",
-    "Pod": "/api/v1/pods",
-    "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
-    "Namespace": "/api/v1/namespaces",
-    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
-}
 
 #: For Events at the end: after a signal or the deadline; else, and still less than a pod has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 5.0
@@ -77,6 +59,7 @@ def open_cluster(
     context: str | None,
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
+    asking: ClientOptions | None = None,
 ) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
@@ -85,54 +68,17 @@ def open_cluster(
         context: the explicit context, if any.
         retry_policy: how reads are tried again, and by which clock.
         observe: told of every request.
+        asking: what is set above the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    connection = connect(kubeconfig, context)
+    asking = asking or ClientOptions()
+    connection = connect(kubeconfig, context, overrides=asking.overrides)
     retry_policy = retry_policy or RetryPolicy()
-    return LiveCluster(connection, Client(connection, retry_policy=retry_policy, observe=observe), retry_policy)
-
-
-def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
-    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
-
-    Args:
-        live: the API server.
-        kinds: what is needed beside nodes and pods.
-        halt: its deadline bounds all lists together.
-
-    Raises:
-        ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
-    """
-    now = datetime.now(UTC)
-    collection = Collection()
-    for kind in sorted({"Node", "Pod", *kinds}):
-        collector = _read_kind(live, collection, kind, halt)
-        _LOG.info("read %d objects of kind %s", len(collector.items), kind)
-        collection.replace(kind, collector)
-    return collection.snapshot(now)
-
-
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> ListCollector[Any, Any]:
-    try:
-        collector = read_list(live.client, PATHS[kind], lambda: collection.collector(kind), deadline=halt.deadline)
-        collector.unique()
-    except Unreachable as error:
-        if halt.deadline.left():
-            raise
-        raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise no_list(live, kind, error) from error
-    return collector
-
-
-def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
-    """Return what it means that an answer cannot be read as a list."""
-    return ClusterError(
-        f"{live.connection.server} does not answer like an API server: "
-        f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
-    )
+    seconds = asking.request_timeout or LONGEST_READ_SECONDS
+    client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
+    return LiveCluster(connection, client, retry_policy)
 
 
 class LiveSink:
@@ -161,7 +107,7 @@ class LiveSink:
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=live.retry_policy.sleep or self._sleep,
+                sleep=live.retry_policy.sleep or self.sleep,
             ),
             halt=halt,
         )
@@ -184,7 +130,8 @@ class LiveSink:
         self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
-    def _sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until a signal comes."""
         # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
         until = Deadline.after(seconds)
         while until.left() and not self._halt.signalled.is_set():

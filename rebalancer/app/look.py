@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rebalancer.app import live, policies
+from rebalancer.app.cluster_lists import read_cluster
 from rebalancer.app.live_usage import live_usage
 from rebalancer.app.options import Options
 from rebalancer.app.telemetry import Telemetry
@@ -10,6 +11,7 @@ from rebalancer.app.work import Work
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
+from rebalancer.wire.companions import SCHEDULER_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
+        needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
+        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return Look(snapshot, measure, taken_at)

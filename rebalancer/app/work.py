@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
+from rebalancer.app.scheduler import DEFAULT, Scheduler, beside, read_scheduler
 from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import MarksLeft
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
@@ -27,11 +30,22 @@ class Work:
         policy: as it was read.
         plans: its profiles made ready to run.
         warnings: what the reader of the report should know of the policy.
+        scheduler: what is known of the scheduler.
     """
 
     policy: Policy
     plans: tuple[ProfilePlan, ...]
     warnings: tuple[str, ...]
+    scheduler: Scheduler = DEFAULT
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether what is done hangs on where the scheduler would put pods."""
+        return policies.asks_scheduler(self.policy, self.plans)
+
+    def seen(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with what is known of the scheduler, if that matters."""
+        return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +56,34 @@ class Finished:
         ledger: what was asked and answered.
         cluster: what it worked on, less what went.
         circumstances: as reports name them.
+        leaves_marks: whether soft taints of ours stay on nodes.
     """
 
     ledger: Ledger
     cluster: Cluster
     circumstances: Circumstances
+    leaves_marks: bool = False
 
 
-def work_of(loaded: LoadedPolicy, max_evictions: int | None = None, *, steer: bool = False) -> Work:
-    """Make a policy ready to run.
+def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
+    """Return what makes policies ready to run as options ask; the scheduler's configuration is read once, now.
 
-    Args:
-        loaded: the policy.
-        max_evictions: a limit for a whole cycle; the smaller of this and the policy's own is in force.
-        steer: whether replacements are steered also where the policy does not say so.
+    Raises:
+        UsageError: that configuration cannot be used.
     """
-    given = [each for each in (loaded.policy.max_total, max_evictions) if each is not None]
-    steering = loaded.policy.steering or (Steering() if steer else None)
-    policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
-    return Work(policy, policies.plans(policy), tuple(str(problem) for problem in loaded.warnings))
+    scheduler = read_scheduler(options.scheduler_config)
+    for warning in scheduler.warnings:
+        _LOG.warning("%s", warning)
+
+    def work_of(loaded: LoadedPolicy) -> Work:
+        # The smaller of the two limits is in force.
+        given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
+        steering = loaded.policy.steering or (Steering() if options.steer else None)
+        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
+        warnings = tuple(str(problem) for problem in loaded.warnings)
+        return Work(policy, policies.plans(policy), warnings, scheduler)
+
+    return work_of
 
 
 def plan(
@@ -83,6 +106,7 @@ def publish(finished: Finished, options: Options) -> Outcome:
     # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
     has_spent = bool(ledger.evictions or ledger.unknown)
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
     return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
 
 

@@ -50,6 +50,7 @@ class _Request:
         until: when it is given up, headers and body together.
         gate: called before a body is sent; raises to keep it back.
         largest: the most bytes of an answer.
+        content_type: of the body.
     """
 
     method: str
@@ -58,11 +59,12 @@ class _Request:
     body: bytes | None = None
     gate: Callable[[], None] = lambda: None
     largest: int = LARGEST_PAGE
+    content_type: str = "application/json"
 
     def headers(self) -> dict[str, str]:
         if self.body is None:
             return {}
-        return {"Content-Type": "application/json", "Content-Length": str(len(self.body))}
+        return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
     def guarded(self) -> Iterator[bytes] | None:
         """Return the body as urllib3 takes it piece by piece: it is asked for once a connection stands.
@@ -164,6 +166,12 @@ class Client:
         """Replace an object, once; the answer and the errors are those of `post`."""
         return self._send_once("PUT", path, body, deadline)
 
+    def patch(
+        self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
+    ) -> Answer:
+        """Send a JSON patch (RFC 6902), once; arguments, answer and errors are those of `post`."""
+        return self._send_once("PATCH", path, body, deadline, gate)
+
     def _send_once(
         self,
         method: str,
@@ -173,7 +181,8 @@ class Client:
         gate: Callable[[], None] = lambda: None,
     ) -> Answer:
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
-        return self._send(_Request(method, path, until, body, gate))
+        content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
+        return self._send(_Request(method, path, until, body, gate, content_type=content_type))
 
     def _send(self, request: "_Request") -> Answer:
         access = self._connection.access()

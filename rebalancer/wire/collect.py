@@ -17,52 +17,56 @@ from rebalancer.wire.pods import PodDecoder, PodWire
 from rebalancer.wire.specs import Specs
 from rebalancer.wire.workloads import WorkloadDecoder
 
+_NODES = Kind(
+    "Node",
+    objects.NodeWire,
+    objects.node,
+    lambda node: node.name,
+    objects.node_stand_in,
+    "left alone, and so are its pods",
+)
+_NAMESPACES = Kind(
+    "Namespace", objects.NamespaceWire, objects.namespace, lambda item: item[0], otherwise="its labels count as unknown"
+)
+_BUDGETS = Kind(
+    "PodDisruptionBudget",
+    budgets.BudgetWire,
+    budgets.budget,
+    lambda budget: (budget.namespace, budget.name) if budget.name else None,
+    budgets.stand_in,
+    "allows no disruption",
+)
+_PRIORITY_CLASSES = Kind(
+    "PriorityClass",
+    objects.PriorityClassWire,
+    objects.priority_class,
+    lambda item: item[0],
+    objects.priority_class_stand_in,
+    "counts as the lowest, so that no priority is below it",
+)
+_CLAIMS = Kind(
+    "PersistentVolumeClaim",
+    storage.ClaimWire,
+    storage.claim,
+    lambda item: item[0],
+    otherwise="its storage class counts as unknown",
+)
+_NODE_METRICS = Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name)
+_POD_METRICS = Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name))
+
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
     specs = Specs()
     pods = PodDecoder(specs)
     kinds: tuple[Kind[Any, Any], ...] = (
-        Kind(
-            "Node",
-            objects.NodeWire,
-            objects.node,
-            lambda node: node.name,
-            objects.node_stand_in,
-            "left alone, and so are its pods",
-        ),
+        _NODES,
         Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
-        Kind(
-            "Namespace",
-            objects.NamespaceWire,
-            objects.namespace,
-            lambda item: item[0],
-            otherwise="its labels count as unknown",
-        ),
-        Kind(
-            "PodDisruptionBudget",
-            budgets.BudgetWire,
-            budgets.budget,
-            lambda budget: (budget.namespace, budget.name) if budget.name else None,
-            budgets.stand_in,
-            "allows no disruption",
-        ),
-        Kind(
-            "PriorityClass",
-            objects.PriorityClassWire,
-            objects.priority_class,
-            lambda item: item[0],
-            objects.priority_class_stand_in,
-            "counts as the lowest, so that no priority is below it",
-        ),
-        Kind(
-            "PersistentVolumeClaim",
-            storage.ClaimWire,
-            storage.claim,
-            lambda item: item[0],
-            otherwise="its storage class counts as unknown",
-        ),
-        Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
-        Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
+        _NAMESPACES,
+        _BUDGETS,
+        _PRIORITY_CLASSES,
+        _CLAIMS,
+        _NODE_METRICS,
+        _POD_METRICS,
         *companions.kinds(WorkloadDecoder(specs)),
     )
     return {each.name: each for each in kinds}

@@ -14,6 +14,15 @@ from rebalancer.wire import storage_drivers as drivers
 from rebalancer.wire import workloads as work
 from rebalancer.wire.list_collector import Kind
 
+#: All that says where the scheduler would put pods, beside nodes and pods.
+SCHEDULER_KINDS = frozenset(
+    (
+        *("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "Namespace"),
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
+        "VolumeAttachment",
+    )
+)
+
 #: Tells the objects of a kind; None where it was not read.
 Items = Callable[[str], tuple[Any, ...] | None]
 
@@ -58,7 +67,7 @@ def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
         Kind("ReplicaSet", wire, decoder.replica_set, _key, without, _UNKNOWN, _SPOILT),
         Kind("ReplicationController", wire, decoder.replication_controller, _key, otherwise=_SPOILT),
         Kind("StatefulSet", wire, decoder.stateful_set, _key, without, _UNKNOWN, _SPOILT),
-        Kind("Deployment", wire, work.deployment, _key, otherwise=_UNKNOWN),
+        Kind("Deployment", work.DeploymentWire, work.deployment, _key, otherwise=_UNKNOWN),
         Kind("Job", work.JobWire, decoder.job, _key, otherwise=_UNKNOWN),
         Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
         Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),

@@ -1,7 +1,7 @@
 """Pods from the API server's JSON."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -84,6 +84,20 @@ class _PlainPod(msgspec.Struct):
     spec: Any = None
 
 
+class _Observed(TypedDict):
+    """The fields of a pod that come from its status alone."""
+
+    started: datetime | None
+    phase: str
+    reason: str
+    ready: bool
+    conditions: tuple[Condition, ...]
+    containers: tuple[ContainerStatus, ...]
+    init_containers: tuple[ContainerStatus, ...]
+    ephemeral_containers: tuple[ContainerStatus, ...]
+    nominated_node: str
+
+
 class PodDecoder:
     """Turns pods into the model, sharing what replicas have in common.
 
@@ -110,7 +124,6 @@ class PodDecoder:
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
         annotations = metadata.annotations or Annotations()
         pod_spec = self._specs.of(spec)
-        conditions = tuple(map(_condition, status.conditions or ()))
         return Pod(
             namespace=metadata.namespace or _DEFAULT_NAMESPACE,
             name=metadata.name,
@@ -118,21 +131,12 @@ class PodDecoder:
             node=spec.node_name or "",
             labels=self._labels(bytes(metadata.labels)),
             created=_aware(metadata.creation_timestamp) or LONG_AGO,
-            started=_aware(status.start_time),
             terminating=metadata.deletion_timestamp is not None,
             owners=self._owners(bytes(metadata.owner_references)),
             spec=pod_spec,
-            phase=status.phase or "",
-            reason=status.reason or "",
             qos=status.qos_class or pod_spec.qos,
-            ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
-            conditions=conditions,
-            containers=self._container_statuses(status.container_statuses),
-            init_containers=self._container_statuses(status.init_container_statuses),
-            ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
             claims=volumes.claims(spec.volumes),
             own_claims=volumes.own_claims(metadata.name, spec.volumes),
-            nominated_node=status.nominated_node_name or "",
             mirror=annotations.mirror,
             static=annotations.static,
             evict_annotation=annotations.evictable,
@@ -141,6 +145,7 @@ class PodDecoder:
             remark=annotations.remark,
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
+            **self._observed(status),
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
@@ -161,6 +166,20 @@ class PodDecoder:
             spec=self._specs.of(SpecWire()),
             problem=problem,
         )
+
+    def _observed(self, status: _Status) -> _Observed:
+        conditions = tuple(map(_condition, status.conditions or ()))
+        return {
+            "started": _aware(status.start_time),
+            "phase": status.phase or "",
+            "reason": status.reason or "",
+            "ready": any(each.type == "Ready" and each.status == "True" for each in conditions),
+            "conditions": conditions,
+            "containers": self._container_statuses(status.container_statuses),
+            "init_containers": self._container_statuses(status.init_container_statuses),
+            "ephemeral_containers": self._container_statuses(status.ephemeral_container_statuses),
+            "nominated_node": status.nominated_node_name or "",
+        }
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())

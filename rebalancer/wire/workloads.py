@@ -42,6 +42,9 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     generation: int = 0
     deletion_timestamp: str | None = None
+
+
+class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
     owner_references: list[parts.OwnerWire] | None = None
 
 
@@ -60,10 +63,17 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
 
 
 class WorkloadWire(msgspec.Struct, gc=False):
-    """A ReplicaSet, ReplicationController, StatefulSet or Deployment as the API server writes it."""
+    """A ReplicaSet, ReplicationController or StatefulSet as the API server writes it."""
+
+    metadata: _OwnedMetadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class DeploymentWire(msgspec.Struct, gc=False):
+    """A Deployment as the API server writes it; the template that counts is its ReplicaSets'."""
 
     metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
@@ -97,7 +107,9 @@ class _TemplateMetadata(msgspec.Struct, gc=False):
     labels: dict[str, str] | None = None
 
 
-class _TemplateWire(msgspec.Struct, gc=False):
+class TemplateWire(msgspec.Struct, gc=False):
+    """A template of pods as the API server writes it."""
+
     metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
     spec: SpecWire = msgspec.field(default_factory=SpecWire)
 
@@ -113,7 +125,7 @@ class WorkloadDecoder:
 
     def __init__(self, specs: Specs) -> None:
         self._specs = specs
-        self._template = msgspec.json.Decoder(_TemplateWire)
+        self._template = msgspec.json.Decoder(TemplateWire)
 
     def replica_set(self, wire: WorkloadWire) -> Workload:
         """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
@@ -175,7 +187,7 @@ class WorkloadDecoder:
         )
 
 
-def deployment(wire: WorkloadWire) -> Workload:
+def deployment(wire: DeploymentWire) -> Workload:
     """Return a Deployment: its ReplicaSets make the pods, it says whether they change."""
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
@@ -191,7 +203,7 @@ def _key(metadata: _Metadata) -> tuple[str, str]:
     return metadata.namespace or "default", metadata.name
 
 
-def _unseen(wire: WorkloadWire) -> bool:
+def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
     """Tell whether its controller has not seen what it should do now."""
     return wire.status.observed_generation < wire.metadata.generation
 
