@@ -4,8 +4,6 @@ The scheduler is simulated here by a few lines that know nothing of the program'
 the same with the real one.
 """
 
-from dataclasses import replace
-
 import pytest
 
 from tests.outcome.scenarios import SCENARIOS
@@ -21,12 +19,12 @@ def test_every_node_comes_into_its_band_with_few_moves_and_then_it_rests(name, s
 
     assert played.outside.total() == 0
     assert sum(played.evictions) <= most * played.yardstick.moves
-    assert (played.evictions[-2:], played.twice) == ([0, 0], 0)
+    assert (played.evictions[-1], played.twice) == (0, 0)
     assert played.foreseen >= 0.95
 
 
 def test_what_varies_by_a_tenth_moves_nothing():
     """Nodes that were brought in are brought in so far that noise does not take them out again."""
-    loud = replace(SCENARIOS["open"], varies=0.1)
+    played = play(SCENARIOS["varying"], 12, 5 * MINUTES, min_gain=1.5, cycles=8)
 
-    assert sum(play(loud, 3, 5 * MINUTES, min_gain=1.5, cycles=8).evictions[2:]) <= 1
+    assert sum(played.evictions[2:]) <= 1
