@@ -15,7 +15,7 @@ from kubernetes import client as api
 from rebalancer.app.kept import kept, kept_fields
 from rebalancer.wire import annotations, budgets, metrics, objects, pods, storage
 from tests.functional.objects import old_pods, two_nodes_with
-from tests.functional.program import finish
+from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import arrival
 
 CANARY = "canary of "
@@ -258,7 +258,7 @@ def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
 
     kubeconfig = server.kubeconfig(rebalancer.folder)
     process = rebalancer.start("snapshot", "--kubeconfig", kubeconfig, "--output", file)
-    asked.wait(30)
+    wait_for(asked, process)
     process.send_signal(signal.SIGTERM)
 
     assert finish(process).exit_code == 143

@@ -171,7 +171,7 @@ def test_completion_works_in_bash():
         env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
     assert (done.returncode, done.stderr, done.stdout.split()) == (0, "", ["validate", "--max-evictions"])
