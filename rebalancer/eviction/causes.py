@@ -88,6 +88,16 @@ class Code(StrEnum):
     STILL_IN_PROGRESS = "StillInProgress"
 
 
+#: Protections that are on unless a policy's `defaultDisabled` lists them.
+DEFAULT_PROTECTIONS = (Code.LOCAL_STORAGE, Code.SYSTEM_CRITICAL_PODS, Code.FAILED_BARE_PODS, Code.DAEMON_SET_PODS)
+#: Protections that are off unless a policy's `extraEnabled` lists them.
+EXTRA_PROTECTIONS = (
+    Code.PVC,
+    Code.WITHOUT_PDB,
+    Code.RESOURCE_CLAIMS,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A cause with what it was found by.

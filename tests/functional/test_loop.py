@@ -14,7 +14,7 @@ from tests.ports import free_port
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
-PATIENCE = 120.0
+TIMEOUT = 120.0
 #: Seconds from start to start.
 INTERVAL = 0.2
 
@@ -41,11 +41,11 @@ class Loop:
         return samples(ask(self.port, "/metrics").body).get(series, 0.0)
 
     def wait_metric(self, series, least):
-        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", PATIENCE)
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", TIMEOUT)
 
     def wait_ready(self):
-        """Wait for /readyz: where a machine is busy, a cycle may be later than three of these short intervals."""
-        wait_for(lambda: ask(self.port, "/readyz").status == 200, "readiness", PATIENCE)
+        """On a busy machine a cycle may be later than three of these short intervals; the next one is not."""
+        wait_for(lambda: ask(self.port, "/readyz").status == 200, "a loop that is ready", TIMEOUT)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -123,9 +123,9 @@ def test_a_cycle_that_overruns_skips_starts_and_says_so(three, rebalancer):
     """In the log and as a metric; what was missed is not made up for."""
     answer = three.stall("GET", "/api/v1/pods")
     loop = Loop(rebalancer, three, NOTHING)
-    wait_for(lambda: three.sent("GET", "/api/v1/pods"), "the first cycle at its list of pods", PATIENCE)
+    wait_for(lambda: three.sent("GET", "/api/v1/pods"), "the first cycle at its list of pods", TIMEOUT)
     begun = time.monotonic()
-    wait_for(lambda: time.monotonic() > begun + 3 * INTERVAL, "three starts that are missed", PATIENCE)
+    wait_for(lambda: time.monotonic() > begun + 3 * INTERVAL, "three starts that are missed", TIMEOUT)
     assert loop.metric(SUCCEEDED) == 0
     answer.set()
     loop.wait_metric("rebalancer_ticks_skipped_total", 2)
@@ -153,7 +153,7 @@ def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer
     assert three.evicted == []
 
     swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
-    wait_for(lambda: three.evicted, "an eviction by the new policy", PATIENCE)
+    wait_for(lambda: three.evicted, "an eviction by the new policy", TIMEOUT)
 
     outcome = loop.end()
     assert outcome.exit_code == 0
@@ -178,7 +178,7 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     loop.wait_ready()
 
     outcome = loop.end()
-    assert outcome.stderr.count("the policy of before stays in force") == 1
+    assert outcome.stderr.count("the last good policy stays in force") == 1
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
 
 

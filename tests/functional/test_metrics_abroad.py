@@ -18,7 +18,7 @@ from tests.pushgateway import needed as pushgateway_needed
 from tests.pushgateway import running as running_pushgateway
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
-PATIENCE = 120.0
+TIMEOUT = 120.0
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 #: Queries of dashboards made for the descheduler.
@@ -95,12 +95,12 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
     ask = prometheus(loop.port)
 
     for query in DASHBOARD:
-        assert wait_for(lambda query=query: result(ask, query), query, PATIENCE)  # type: ignore[misc]  # bound early
+        assert wait_for(lambda query=query: result(ask, query), query, TIMEOUT)  # type: ignore[misc]  # bound early
     for name in ("descheduler_pods_evicted_total", "descheduler_pods_evicted"):
         (evicted,) = result(ask, f'sum by (strategy) ({name}{{result="success"}})') or [None]
         assert evicted["value"][1] == "3"
-    (group,) = wait_for(lambda: ask("rules").get("groups"), "the rules", PATIENCE)
-    wait_for(lambda: ask("rules")["groups"][0]["rules"][0]["health"] == "ok", "an evaluation", PATIENCE)
+    (group,) = wait_for(lambda: ask("rules").get("groups"), "the rules", TIMEOUT)
+    wait_for(lambda: ask("rules")["groups"][0]["rules"][0]["health"] == "ok", "an evaluation", TIMEOUT)
     assert [rule["lastError"] for rule in ask("rules")["groups"][0]["rules"] if rule.get("lastError")] == []
     assert group["name"] == "rebalancer"
     assert loop.end().exit_code == 0

@@ -70,7 +70,7 @@ def few(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 @st.composite
-def pods(draw: st.DrawFn, name: str) -> Pod:
+def pods(draw: st.DrawFn, name: str, **fields: Any) -> Pod:
     weighted = st.builds(WeightedPodTerm, st.sampled_from((1, 50)), terms())
     in_zone = NodeSelectorTerm((Requirement(ZONE, "In", ("east",)),))
     racked = NodeSelectorTerm((Requirement("rack", "Exists"),))
@@ -86,7 +86,6 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
         namespace=draw(st.sampled_from(tuple(NAMESPACES))),
         cpu=draw(st.sampled_from((None, "0", "300m", "1"))),
         memory=draw(st.sampled_from((None, "100Mi", "1Gi"))),
-        owners=None,
         labels={"app": draw(st.sampled_from(APPS))},
         tolerations=draw(st.lists(st.sampled_from(("soft-1", "db:NoSchedule", "*")), max_size=1)),
         terminating=draw(st.integers(0, 5)) == 0,
@@ -95,4 +94,5 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
         node_terms=draw(st.sampled_from((None, None, (in_zone, racked)))),
         preferred=draw(few(st.sampled_from((PreferredTerm(5, in_zone), PreferredTerm(9, racked))))),
         placement=placement,
+        **{"owners": None, **fields},
     )

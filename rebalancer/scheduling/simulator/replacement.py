@@ -14,11 +14,14 @@ from enum import Enum
 import msgspec
 
 from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
-from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.pod import Owner, Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 from rebalancer.cluster.templates import Template
 
 STATEFUL_SET = "StatefulSet"
+
+#: Labels of the node that a pod gets as it is bound (Kubernetes 1.35, PodTopologyLabels).
+_BINDING = frozenset(("topology.kubernetes.io/zone", "topology.kubernetes.io/region"))
 
 
 class Moment(Enum):
@@ -41,28 +44,44 @@ class Replacement:
 Templates = Mapping[tuple[str, str], Template]
 
 
-def replacement(pod: Pod, templates: Templates) -> Replacement:
+def replacement(pod: Pod, templates: Templates | None) -> Replacement:
     """Return what comes in place of a pod.
 
     Args:
         pod: the pod that goes.
-        templates: of the owners that were read.
+        templates: of the owners that were read; None if none were, then the pod itself stands in for its template.
     """
     owner = next((each for each in pod.owners if each.controller), None)
     if owner is None:
-        return Replacement(unknown=f"nothing replaces {pod}, which no controller looks after")
+        return Replacement(unknown="nothing is known to replace a pod that no controller looks after")
+    if templates is None:
+        own = Template(labels=unbound(pod.labels), spec=pod.spec, claims=pod.claims)
+        return _by_template(pod, owner, own)
     template = templates.get((owner.kind, owner.uid))
     if template is None:
         return Replacement(unknown=f"{owner.kind} {owner.name} was not read")
+    return _by_template(pod, owner, template)
+
+
+def _by_template(pod: Pod, owner: Owner, template: Template) -> Replacement:
     if template.changing:
         return Replacement(unknown=f"{owner.kind} {owner.name} is being rolled out")
+    if template.makes_claims:
+        return Replacement(unknown=f"the pods of {owner.kind} {owner.name} get new claims each")
     keeps = owner.kind == STATEFUL_SET
     late = keeps or (owner.kind == "Job" and template.only_failed)
     return Replacement(_made(pod, template, keeps=keeps), Moment.AFTERWARDS if late else Moment.AT_ONCE)
 
 
+def unbound(labels: Labels) -> Labels:
+    """Return labels without what the binding added, and the very same where it added nothing."""
+    if labels.keys().isdisjoint(_BINDING):
+        return labels
+    return {key: value for key, value in labels.items() if key not in _BINDING}
+
+
 def _made(pod: Pod, template: Template, *, keeps: bool) -> Pod:
-    labels = {**template.labels, **(_identity(pod) if keeps else {})}
+    labels = {**template.labels, **_identity(pod)} if keeps else template.labels  # shared, and so worth keeping
     return Pod(
         namespace=pod.namespace,
         name=pod.name if keeps else f"{pod.name}'s replacement",

@@ -13,6 +13,7 @@ from rebalancer.cluster.placement import ASSUMED
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.tally import Tallies
@@ -50,13 +51,14 @@ class State:
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
         assumed: the same of cpu and memory with what is assumed of pods that do not say.
-        residents: by index, the pods that take room, by namespace and name.
+        residents: by index, the pods that take room.
         changes: the nodes that pods came to or left, in order; caches read on from where they were.
         namespaces: labels by namespace, None where they were not read.
         companions: what else was read.
         nominated: pods that wait for room made for them.
         claims_on: by index, how many pods there have each claim.
         claimants: by claim, how many pods on any node have it.
+        soft_taints: by index, taints that the scheduler would find beside those that were read, none of them hard.
     """
 
     def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
@@ -74,11 +76,12 @@ class State:
         self.offered = _columns(self.nodes)
         self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
         self.assumed: dict[str, list[int]] = {name: self._zeros() for name in ASSUMED}
-        self.residents: list[dict[tuple[str, str], Pod]] = [{} for _ in self.nodes]
+        self.residents: list[set[Pod]] = [set() for _ in self.nodes]
         self.changes: list[int] = []
         self.nominated: list[Pod] = []
         self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
         self.claimants: Counter[tuple[str, str]] = Counter()
+        self.soft_taints: Mapping[int, Sequence[Taint]] = {}
         for pod in view.pods:
             self._take_in(pod)
 
@@ -104,13 +107,13 @@ class State:
     def place(self, pod: Pod, name: str) -> None:
         """Let a pod run on a node, wherever its own words say it runs."""
         node = self.index[name]
-        self.residents[node][pod.key] = pod
+        self.residents[node].add(pod)
         self._count(pod, node, 1)
 
     def remove(self, pod: Pod, name: str) -> None:
         """Let a pod be gone from a node."""
         node = self.index[name]
-        del self.residents[node][pod.key]
+        self.residents[node].remove(pod)
         self._count(pod, node, -1)
 
     def _count(self, pod: Pod, node: int, sign: int) -> None:

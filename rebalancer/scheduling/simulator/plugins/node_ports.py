@@ -31,7 +31,7 @@ class NodePorts:
         return {index: REASON for index in nodes if self._taken(wanted, index)}
 
     def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
-        taken = [port for pod in self._state.residents[index].values() for port in pod.spec.placement.host_ports]
+        taken = [port for pod in self._state.residents[index] for port in pod.spec.placement.host_ports]
         return any(conflict(one, other) for one in wanted for other in taken)
 
 

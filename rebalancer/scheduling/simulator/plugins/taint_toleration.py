@@ -5,16 +5,19 @@ turned round: 100 where no soft taint is untolerated, 0 on the node with the mos
 taint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
 from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.shapes import picked
 from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
+
+#: By index of the node, taints beside those that were read.
+SoftTaints = Mapping[int, Sequence[Taint]]
 
 
 class TaintToleration:
@@ -26,7 +29,7 @@ class TaintToleration:
         self._state = state
         self._names_taint = minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
-        self._counts: dict[tuple[Toleration, ...], list[int]] = {}
+        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, list[int]]] = {}
         self._soft = {
             kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
         }
@@ -43,25 +46,29 @@ class TaintToleration:
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
         """Return 100 for nodes without untolerated soft taints, less for others."""
-        if not self._soft:
+        more = self._state.soft_taints
+        if not self._soft and not more:
             return [WHOLE] * len(nodes)
         known = self._counts.get(pod.spec.tolerations)
-        if known is None:
-            known = self._counts[pod.spec.tolerations] = self._count(pod.spec)
-        return normalized(known if len(nodes) == len(known) else [known[index] for index in nodes], reverse=True)
+        if known is None or known[0] is not more:
+            known = self._counts[pod.spec.tolerations] = (more, self._count(pod.spec))
+        return normalized(picked(known[1], nodes), reverse=True)
 
     def _count(self, spec: PodSpec) -> list[int]:
         kinds, by_kind = self._state.kinds, dict[int, int]()
         for kind, node in zip(kinds, self._state.nodes, strict=True):
             if kind not in by_kind:
-                by_kind[kind] = soft_taints(spec, node) if kind in self._soft else 0
-        return [by_kind[kind] for kind in kinds]
+                by_kind[kind] = soft_taints(spec, node.taints) if kind in self._soft else 0
+        counts = [by_kind[kind] for kind in kinds]
+        for index, taints in self._state.soft_taints.items():
+            counts[index] += soft_taints(spec, taints)
+        return counts
 
 
-def soft_taints(spec: PodSpec, node: Node) -> int:
-    """Return how many soft taints of a node are not tolerated; only tolerations of that effect, or of any, count."""
+def soft_taints(spec: PodSpec, taints: Iterable[Taint]) -> int:
+    """Return how many soft taints are not tolerated; only tolerations of that effect, or of any, count."""
     held = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
-    return sum(_is_soft(taint) and not any(each.tolerates(taint) for each in held) for taint in node.taints)
+    return sum(_is_soft(taint) and not any(each.tolerates(taint) for each in held) for taint in taints)
 
 
 def _is_soft(taint: Taint) -> bool:

@@ -43,7 +43,7 @@ class VolumeRestrictions:
         return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
 
     def _in_use(self, wanted: Sequence[Disk], index: int) -> bool:
-        used = [disk for pod in self._state.residents[index].values() for disk in pod.spec.placement.disks]
+        used = [disk for pod in self._state.residents[index] for disk in pod.spec.placement.disks]
         return any(conflict(one, other) for one in wanted for other in used)
 
 
