@@ -10,10 +10,11 @@ points.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import Verdict
@@ -31,12 +32,14 @@ class Move:
         expected: the node on which the plan counts on its replacement.
         likely: all nodes on which it may land as foreseen, `expected` among them; any will do.
         because: why it goes.
+        usage: what it uses, by resource.
     """
 
     pod: Pod
     expected: str
     likely: tuple[str, ...]
     because: Cause
+    usage: Resources = field(default_factory=dict)
 
     @property
     def destination(self) -> Destination:

@@ -9,10 +9,10 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.observation import WeighedNode
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.overview import overview
 from rebalancer.report.summaries import summary
+from rebalancer.report.waves import evenness_document, waves_document, weighed_document
 from rebalancer.report.words import notice_text, text
 
 #: Of figures: what is beyond is noise of floating point.
@@ -58,7 +58,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "unknown": [_doubt(entry, entry.verdict) for entry in ledger.unknown if isinstance(entry.verdict, Unknown)],
         "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
         "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
-        "strategies": [_strategy(run, cluster) for run in ledger.runs],
+        "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
         "overview": _overview(ledger, cluster),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
         "warnings": list(
@@ -91,7 +91,7 @@ def _camel_case(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _strategy(run: StrategyRun, cluster: Cluster) -> dict[str, Any]:
+def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str, Any]:
     observed = run.observed
     return {
         "profile": run.profile,
@@ -106,13 +106,10 @@ def _strategy(run: StrategyRun, cluster: Cluster) -> dict[str, Any]:
         "obstacle": observed.obstacle or None,
         "thresholds": dict(observed.thresholds),
         "targetThresholds": dict(observed.targets),
-        "nodes": [_weighed(node) for node in observed.nodes],
+        "nodes": [weighed_document(node) for node in observed.nodes],
+        "waves": waves_document(run, dry_run=dry_run),
+        "evenness": evenness_document(run, cluster, dry_run=dry_run),
     }
-
-
-def _weighed(node: WeighedNode) -> dict[str, Any]:
-    percents = {"before": dict(node.before), "after": dict(node.after)}
-    return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}
 
 
 def _overview(ledger: Ledger, cluster: Cluster) -> dict[str, Any]:

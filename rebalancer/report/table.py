@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
+from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
 
 _PODS_SHOWN = 3
 
@@ -26,6 +27,7 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
     """
     _print_head(console, report)
     _print_totals(console, report)
+    _print_waves(console, report["strategies"])
     _print_evictions(console, report["evictions"])
     _print_doubts(console, report["unknown"])
     _print_refusals(console, report["refusals"], everything=everything)
@@ -71,6 +73,14 @@ def _print_totals(console: Console, report: Report) -> None:
     if counts:
         nodes = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
         _print_rows(console, "By node", ["node", "evicted"], [(node, str(count)) for node, count in nodes])
+
+
+def _print_waves(console: Console, runs: Sequence[Row]) -> None:
+    for run in runs:
+        if rows := list(wave_rows(run)):
+            _print_rows(console, f"Waves ({run['strategy']})", COLUMNS, rows)
+            for line in evenness_lines(run):
+                console.print(Text(line))
 
 
 def _cell(value: str | int | None) -> str:

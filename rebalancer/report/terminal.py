@@ -10,6 +10,7 @@ from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
 from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary, when
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.node_lines import print_nodes
+from rebalancer.report.wave_lines import evenness_lines, wave_rows
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -33,6 +34,7 @@ def print_terminal(report: Report, console: Console, *, everything: bool = False
     for run in report["strategies"]:
         if run["nodes"] and run["thresholds"]:
             print_nodes(report, run, console)
+        _print_waves(run, console)
     _print_evictions(report, console, everything=everything)
     _print_refusals(report["refusals"], console, everything=everything)
     _print_trouble(report, console)
@@ -89,6 +91,16 @@ def _print_strategies(runs: Sequence[Row], console: Console) -> None:
         (run["strategy"], f"{run['evicted']:>{width}} evicted", f"{run['refused']:>{width}} refused") for run in runs
     ]
     _rows(console, names, [looked_at(run) for run in runs], style=[_BAD if run["error"] else "" for run in runs])
+
+
+def _print_waves(run: Row, console: Console) -> None:
+    found = list(wave_rows(run))
+    if found:
+        _title(console, f"Waves ({run['strategy']})")
+        names = [(f"{number:>2}", f"{pods:>2} pods to {to}") for number, pods, to, _, _ in found]
+        _rows(console, names, [f"avoiding {avoided}; {landed}".rstrip("; ") for *_, avoided, landed in found])
+        for line in evenness_lines(run):
+            _rows(console, [()], [line])
 
 
 def _print_evictions(report: Report, console: Console, *, everything: bool) -> None:

@@ -35,7 +35,7 @@ def main() -> int:
         return 2
     chosen = options.scenario or list(SCENARIOS)
     with tempfile.TemporaryDirectory(prefix="rebalancer-outcome-") as copy:
-        programs = [ours(ROOT, Path(copy), plain=options.plain)]
+        programs = [ours(ROOT, Path(copy), plain=options.plain, steer=options.steer)]
         if options.other:
             programs.append(Program("other", options.other, plain=True))
         held = [_scenario(binaries, SCENARIOS[name], programs, options) for name in chosen]
@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--plain", action="store_true", help="give our program its policy in the descheduler's words too"
     )
+    parser.add_argument("--steer", action="store_true", help="let our program steer replacements")
     parser.add_argument(
         "--other",
         metavar="COMMAND",

@@ -13,7 +13,7 @@ from tests.outcome.policies import in_reference_words
 
 # Seconds until a run that hangs is killed.
 TIMEOUT = 300
-OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --kubeconfig {{kubeconfig}} --policy {{policy}} --output json"
+OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --yes --kubeconfig {{kubeconfig}} --policy {{policy}} -o json"
 
 
 # What our program is made of.
@@ -65,8 +65,15 @@ class Program:
         return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - started)
 
 
-def ours(root: Path, copy: Path, *, plain: bool) -> Program:
-    """Return our program as it is now in a tree: it is copied, so that editing it meanwhile changes nothing."""
+def ours(root: Path, copy: Path, *, plain: bool, steer: bool = False) -> Program:
+    """Return our program as it is now in a tree: it is copied, so that editing it meanwhile changes nothing.
+
+    Args:
+        root: of the tree.
+        copy: where to.
+        plain: whether it gets its policies in the descheduler's words.
+        steer: whether it steers.
+    """
     for part in PARTS:
         shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-    return Program("rebalancer", OURS, plain, copy)
+    return Program("rebalancer", f"{OURS} --steer" if steer else OURS, plain, copy)

@@ -82,7 +82,8 @@ class Steered:
         moves: list[Move] = []
         for number, offer in enumerate(draft.offers):
             with made(self._cluster, [(pod, draft.destination) for pod in draft.pods[:number]]):
-                moves.append(Move(offer.candidate.pod, offer.destination, (offer.destination,), self._why(offer)))
+                usage = offer.candidate.usage
+                moves.append(Move(offer.candidate.pod, offer.destination, draft.likely, self._why(offer), usage))
         return Wave(draft.avoidance.levels, tuple(moves))
 
     def _why(self, offer: Offer) -> Cause:

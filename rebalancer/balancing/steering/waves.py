@@ -48,6 +48,11 @@ class Draft:
         return self.offers[0].destination
 
     @property
+    def likely(self) -> tuple[str, ...]:
+        """Where its pods may land as foreseen."""
+        return (self.destination,)
+
+    @property
     def pods(self) -> tuple[Pod, ...]:
         """The pods that go, in order."""
         return tuple(offer.candidate.pod for offer in self.offers)
