@@ -104,6 +104,7 @@ def run(
     with Interruption() as interruption:
         from rebalancer.app.options import Options, Outcome  # noqa: PLC0415
         from rebalancer.app.run import run, run_on  # noqa: PLC0415
+        from rebalancer.commandline.progress import progress_for  # noqa: PLC0415
         from rebalancer.commandline.question import Question  # noqa: PLC0415
 
         asked = Options(
@@ -115,14 +116,15 @@ def run(
         )
 
         person = Question(yes=yes)
+        progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
 
         def delivered(outcome: Outcome) -> int:
             return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
         if asked.interval:
-            run_on(asked, person, delivered, interruption)
+            run_on(asked, person, delivered, interruption, progress)
             return
-        sys.exit(delivered(run(asked, person, interruption)))
+        sys.exit(delivered(run(asked, person, interruption, progress=progress)))
 
 
 @main.command()
@@ -162,8 +164,10 @@ def snapshot(
 
     with Interruption():
         from rebalancer.app.capture import capture  # noqa: PLC0415
+        from rebalancer.commandline.progress import progress_for  # noqa: PLC0415
 
-        counts, warnings = capture(kubeconfig, context, path, client)
+        progress = progress_for("table", verbosity, log_as_json=False)
+        counts, warnings = capture(kubeconfig, context, path, client, progress)
     for warning in warnings:
         complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")

@@ -42,6 +42,6 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), policies.kinds_of_scheduler(work.plans)
-        snapshot = read_cluster(cluster, needed, halt, helpful)
+        snapshot = read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return Look(snapshot, measure, taken_at)

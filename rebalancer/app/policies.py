@@ -1,6 +1,7 @@
 """Policies by file or preset name, and the plans they make."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def policy_text(name: str) -> str:
             return (preset_directory() / f"{name}.yaml").read_text()
         return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
-        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}") from None
+        meant = get_close_matches(name, presets(), n=1)
+        hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
+        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}") from None
     except OSError as error:
         raise UsageError(f"policy {name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -38,7 +38,7 @@ def test_both_figures_must_be_over():
     )
 
     assert because(ledger) == {
-        "c": "n1 at cpu 60 % > 50 %: 10 points over; takes 10 of them to n2 (cpu 0 % -> 10 %)",
+        "c": "n1 at cpu 60 % > 50 %: 10 points over; relieves 10 points; likely lands on n2 (cpu 0 % -> 10 %)",
     }
 
 

@@ -58,7 +58,7 @@ def on_screen(*arguments: object, columns: int = 120, variables: Mapping[str, st
         env=surroundings | {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONUTF8": "1"} | dict(variables or {}),
         stdin=subprocess.DEVNULL,
         stdout=theirs,
-        stderr=theirs,
+        stderr=subprocess.DEVNULL,  # signs of life would come and go there, as the machine is fast or slow
     )
     os.close(theirs)
     with process:
