@@ -63,8 +63,17 @@ PLURALS = {
 def api(controlplane: ControlPlane, namespace: Namespace, account: Api) -> Api:
     """The account, and a node with a taint, a label and an annotation of others."""
     namespace.create(node("n1"))
+    wait_for(lambda: is_settled(controlplane.api.read("Node", "n1")), "the controllers done with the node")
     controlplane.api.patch("Node", "n1", "", copy.deepcopy(BEFORE))
     return account
+
+
+def is_settled(found: Object) -> bool:
+    """Whether those who write to a fresh node have done so."""
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", ()))
+    metadata = found["metadata"]
+    annotated = "node.alpha.kubernetes.io/ttl" in metadata.get("annotations", {})
+    return ready and annotated and "beta.kubernetes.io/os" in metadata["labels"]
 
 
 def probed(api: Api) -> bool:
@@ -161,8 +170,9 @@ def test_nodes_are_neither_made_nor_deleted(controlplane: ControlPlane, api: Api
         api.create(node("n2"))
     with pytest.raises(ApiError, match=POLICY):
         api.delete("Node", "n1")
+    replaced = controlplane.api.read("Node", "n1")
     with pytest.raises(ApiError, match=POLICY):
-        api.request("PUT", "/api/v1/nodes/n1", {**controlplane.api.read("Node", "n1"), "spec": {"taints": [OURS]}})
+        api.request("PUT", "/api/v1/nodes/n1", {**replaced, "spec": {**replaced["spec"], "taints": [OURS]}})
 
 
 def test_other_accounts_are_not_concerned(controlplane: ControlPlane, api: Api) -> None:
