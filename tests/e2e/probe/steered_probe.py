@@ -37,11 +37,7 @@ class MoveInWaves(Balance[MoveInWavesArgs]):
     def _move(self, pods: list[Pod], cluster: Cluster, evict: Evict) -> None:
         assert evict.steer is not None
         moves = tuple(Move(pod, self.args.to, (self.args.to,), as_cause("to move")) for pod in pods)
-        hot = {pod.node for pod in pods}
-        avoid = {
-            each.name: HOT if each.name in hot else MIDDLING for each in cluster.nodes if each.name != self.args.to
-        }
-        wave = Wave(avoid, moves)
+        wave = Wave({each.name: HOT for each in cluster.nodes if each.name != self.args.to}, moves)
         evict.steer.begin(wave)
         asked = [(move, evict(move.pod, move.because, move.destination)) for move in moves]
         evict.steer.settle(wave, [(move, verdict) for move, verdict in asked if verdict.leaving])
