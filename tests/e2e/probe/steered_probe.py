@@ -17,15 +17,16 @@ class MoveInWavesArgs(PodArgs):
 
 
 class MoveInWaves(Balance[MoveInWavesArgs]):
-    """Move pods to one node."""
+    """Move pods to one node, one of each owner."""
 
     name = "MoveInWaves"
     Args = MoveInWavesArgs
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
-        """Move the oldest pods of other nodes first."""
+        """Move the pods of other nodes."""
         elsewhere = [pod for pod in cluster.pods() if pod.node != self.args.to and self.args.selects(pod)]
-        pods = [pod for pod in sorted(elsewhere, key=lambda pod: pod.age_order) if evict.evictable(pod, "to move")]
+        of_owners = {owner.uid: pod for pod in elsewhere for owner in pod.owners}
+        pods = sorted(of_owners.values(), key=lambda pod: pod.age_order)
         steer = evict.steer
         assert steer is not None
         try:
