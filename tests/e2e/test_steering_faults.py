@@ -100,9 +100,7 @@ def is_marked(found: Object) -> bool:
 
 
 @pytest.fixture
-def stage(
-    controlplane: ControlPlane, namespace: Namespace, program: Program, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Stage]:
+def stage(controlplane: ControlPlane, namespace: Namespace, program: Program, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """Eight pairs of pods on two nodes, of which one may be missing at once, and an empty third node."""
     monkeypatch.setenv("PYTHONPATH", f"{PROBE}{os.pathsep}{Path(__file__).parents[2]}")
     namespace.create(*(node(name, cpu="16", taints=[] if name == "c" else [SPOT]) for name in NODES))
@@ -111,11 +109,19 @@ def stage(
     made = Stage(controlplane, namespace, program)
     made.settle()
     cordon(controlplane.api, "c", on=False)
-    with ReadyWatch(controlplane.api, namespace.name) as watch:
-        yield made
+    return made
+
+
+@pytest.fixture
+def watched(stage: Stage) -> Iterator[None]:
+    """At no moment an app was without a Ready pod."""
+    with ReadyWatch(stage.api, stage.namespace.name) as watch:
+        yield
+    assert set(watch.fewest) == set(APPS)
     assert min(watch.fewest.values()) >= 1
 
 
+@pytest.mark.usefixtures("watched")
 def test_replacements_land_where_they_are_steered(stage: Stage) -> None:
     """In waves of two, one after the other; without a trace afterwards."""
     outcome = stage.run()
@@ -126,6 +132,7 @@ def test_replacements_land_where_they_are_steered(stage: Stage) -> None:
     stage.assert_clean()
 
 
+@pytest.mark.usefixtures("watched")
 def test_killed_at_random_moments(stage: Stage, tell: Callable[[str], None]) -> None:
     """SIGKILL leaves marks; the next run takes them off before it begins, and its own at its end."""
     chance, left = random.Random(17), 0
@@ -147,6 +154,7 @@ def test_killed_at_random_moments(stage: Stage, tell: Callable[[str], None]) -> 
     assert left
 
 
+@pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_signal(stage: Stage, name: str) -> None:
     """The run ends with the signal's exit code, and takes its marks off before that."""
@@ -173,6 +181,7 @@ def test_api_server_started_again(stage: Stage) -> None:
     stage.assert_clean()
 
 
+@pytest.mark.usefixtures("watched")
 def test_node_deleted(stage: Stage) -> None:
     """A marked node goes in the middle of a wave: its marks go with it."""
     with stage.start() as running:
@@ -184,6 +193,7 @@ def test_node_deleted(stage: Stage) -> None:
     stage.assert_clean()
 
 
+@pytest.mark.usefixtures("watched")
 def test_another_controller_writes_taints_all_the_time(stage: Stage) -> None:
     """It adds and removes a taint on each node as fast as it can; what it wrote last is there, and so is all else."""
     with Writer(stage.api) as writer:
@@ -239,6 +249,7 @@ class Writer:
         self.writes += 1
 
 
+@pytest.mark.usefixtures("watched")
 def test_node_patches_are_refused(stage: Stage) -> None:
     """Marks stay, the run says so and ends with 4; so does the next one, and the first one afterwards clears them."""
     with stage.start() as running:
@@ -293,6 +304,7 @@ def may_patch(api: Api) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("watched")
 def test_lease_lost(stage: Stage) -> None:
     """Another takes the Lease: nothing more is evicted, and the run takes off its own marks."""
     with stage.start() as running:
@@ -307,6 +319,7 @@ def test_lease_lost(stage: Stage) -> None:
     stage.assert_clean()
 
 
+@pytest.mark.usefixtures("watched")
 def test_marks_of_the_next_holder_stay(stage: Stage) -> None:
     """A run that has lost the Lease leaves alone what its successor has set."""
     with stage.start() as running:
@@ -320,6 +333,6 @@ def test_marks_of_the_next_holder_stay(stage: Stage) -> None:
         outcome = running.finish()
     stage.api.delete("Lease", "rebalancer", "kube-system")
 
-    assert outcome.exit_code == 0, outcome.stderr
+    assert any("lease" in each for each in outcome.report["warnings"]), outcome.stderr
     assert stage.marked() == [name]
     assert theirs in stage.taints(name)
