@@ -26,7 +26,7 @@ CI = sorted((CHART / "ci").glob("*-values.yaml"))
 KUBERNETES = "1.36.0"
 #: Which helm knows of a cluster that it is connected to.
 ADMISSION = ("--api-versions", "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy")
-_TIMEOUT = 120
+_TIMEOUT = 300
 
 needed = pytest.mark.skipif(
     found("helm") is None, reason="there is no helm: python tests/e2e/binaries.py helm builds it"
