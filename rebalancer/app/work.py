@@ -91,5 +91,5 @@ def publish(finished: Finished, options: Options) -> Outcome:
 
 
 def has_failed(ledger: Ledger) -> bool:
-    """Say whether some part of a cycle failed."""
+    """Return whether some part of a cycle failed."""
     return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

@@ -1,6 +1,6 @@
 """The DeschedulerPolicy: read, checked against the known plugins, and turned into values.
 
-Reads text and knows no file, no cluster and no strategy: what a policy may name is given to it.
+Reads text only: no file, no cluster, no strategy.  What a policy may name is passed in.
 """
 
 from rebalancer.args.providers import MetricsProvider

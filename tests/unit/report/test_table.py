@@ -103,7 +103,7 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
 
 @pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
 def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
-    """A webhook's message, a profile's name and a path are no markup."""
+    """A webhook's message, a profile's name and a path are not markup."""
     run = {**report()["strategies"][0], "profile": text, "error": text}
     eviction = report()["evictions"][0]
     failure = {**refusal(2), "error": text}

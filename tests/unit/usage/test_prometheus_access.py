@@ -153,7 +153,7 @@ def test_a_file_that_is_not_there_is_named(secure, fields, message):
 
 @pytest.mark.parametrize("text", ["", "two\nlines", "schlüssel"])
 def test_a_file_without_a_token_is_named(secure, tmp_path, text):
-    """What no header can hold is no token."""
+    """What no header can hold is not a token."""
     (tmp_path / "token").write_text(text)
 
     with pytest.raises(StrategyError, match="holds no token"):
@@ -233,8 +233,8 @@ def test_an_answer_that_drips_is_given_up_at_the_timeout():
         (401, "who are you", r"does not accept the credentials \(HTTP 401, who are you\)"),
         (403, {"error": "forbidden"}, r"does not accept the credentials \(HTTP 403, forbidden\)"),
         (404, "404 page not found", r"has nothing at this address \(HTTP 404.*check the url"),
-        (200, "<html>hello</html>", "is no Prometheus"),
-        (200, {"hello": "world"}, "is no Prometheus"),
+        (200, "<html>hello</html>", "is not Prometheus"),
+        (200, {"hello": "world"}, "is not Prometheus"),
         (200, {"data": {"result": 3}}, "gives no instant vector"),
     ],
 )
