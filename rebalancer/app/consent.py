@@ -125,7 +125,9 @@ class Consent:
         if self._look is None or not self._is_fresh(self._look):
             self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
         left = self._look.cluster(self._work)
-        ledger = plan(left, self._work)
+        with self._telemetry.signs.stage("plan"):
+            ledger = plan(left, self._work, around=self._telemetry.signs.around)
+        self._telemetry.signs.planned(len(ledger.evictions))
         circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
         self._plan = Finished(ledger, left, circumstances)
         return self._plan

@@ -65,6 +65,7 @@ def cycle(
         return Finished(_plan(left, work, telemetry), left, circumstances)
     halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     interruption.then(halt.signal)
+    telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
     return _live(cluster, work, look, halt, permit, telemetry)
 
 
@@ -90,7 +91,7 @@ def _live(
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
     with telemetry.stage("plan"):
-        return plan(left, work, telemetry.metrics.observe, telemetry.around)
+        return plan(left, work, telemetry.observe, telemetry.around)
 
 
 def _evict(
@@ -100,7 +101,7 @@ def _evict(
 
     def observe(entry: Entry) -> None:
         _log_verdict(entry)
-        telemetry.metrics.observe(entry)
+        telemetry.observe(entry)
         events.observe(entry)
 
     limits, traced = policies.limits(work.policy), telemetry.sink(sink)

@@ -89,9 +89,7 @@ class Gate:
             raise CycleOver
         return verdict
 
-    def first_refusal(
-        self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool = False
-    ) -> tuple[Pod, Refused] | None:
+    def first_refusal(self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         with self.cluster.scope():
             for pod in pods:
@@ -101,7 +99,7 @@ class Gate:
                 self._try(pod)
         return None
 
-    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool = False) -> Refused | None:
+    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool) -> Refused | None:
         if not self.cluster.contains(pod):
             return refused(Code.GONE)
         return (

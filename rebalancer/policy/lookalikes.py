@@ -19,7 +19,7 @@ def is_helm_template(text: str, findings: Findings) -> bool:
         if found := _BRACES.search(line.partition("#")[0]):
             findings.error(
                 Place("", number),
-                f"{found[0]}... is a Helm template: render it first (helm template ... --show-only FILE)"
+                f"{found[0].rstrip('.')}... is a Helm template: render it first (helm template ... --show-only FILE)"
                 " and give the policy that comes out",
             )
             return True
@@ -28,7 +28,10 @@ def is_helm_template(text: str, findings: Findings) -> bool:
 
 def is_values_file(document: Node, findings: Findings) -> bool:
     """Return whether the document holds a chart's values; if so, that is an error at the policy inside them."""
-    if document.at("apiVersion") or document.at("kind") or document.at("profiles") or document.at("strategies"):
+    kind = document.at("kind")  # the descheduler's chart has one too: CronJob or Deployment
+    if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
+        return False
+    if kind and kind.value == "DeschedulerPolicy":
         return False
     for key in _VALUES_KEYS:
         inside = document.at(key)

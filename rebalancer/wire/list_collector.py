@@ -56,12 +56,14 @@ class ListCollector(Generic[W, T]):
         items: the objects.
         lost: how many were left out.
         warnings: about malformed ones.
+        more: how many are on the pages to come; None where the server does not say.
     """
 
     def __init__(self, kind: Kind[W, T]) -> None:
         self.items: list[T] = []
         self.lost = 0
         self.warnings: list[str] = []
+        self.more: int | None = None
         self._kind = kind
         self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
@@ -78,6 +80,7 @@ class ListCollector(Generic[W, T]):
         except _MALFORMED:
             return self._add_one_by_one(page)
         self.items.extend(converted)
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
     def add(self, raw: bytes) -> None:
@@ -106,6 +109,7 @@ class ListCollector(Generic[W, T]):
         decoded = decode_json(page, Page[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
             self.add(bytes(raw))
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
     def _malformed(self, raw: bytes, problem: str) -> None:

@@ -14,7 +14,7 @@ def offer(value: str, name: str = "mine") -> EntryPoint:
     return EntryPoint(name, value, GROUP)
 
 
-def test_the_built_in_strategies_have_the_names_of_the_reference() -> None:
+def test_the_built_in_strategies_have_the_names_of_the_descheduler() -> None:
     """All ten of them, each with a manual of one line at least."""
     assert {strategy.name for strategy in builtin()} == {
         "HighNodeUtilization",

@@ -186,7 +186,7 @@ def test_a_slow_server_is_given_up_at_its_timeout():
     released = []
 
     def stall(_):
-        released.append(release.wait(30))
+        released.append(release.wait(120))
         return Reply(200, {})
 
     with FakePrometheus() as server:
@@ -266,7 +266,7 @@ def test_the_servers_warnings_are_passed_on(server):
     assert ask(server.url).warnings == ("Prometheus says: store gateway down: results may be partial",)
 
 
-def test_figures_of_the_form_of_the_reference(server):
+def test_figures_of_the_form_of_the_descheduler(server):
     """Percent are cut off, not rounded; a node without a sample is missing; others are counted."""
     server.result = [sample("n1", 0.509), sample("n2", 0.29), sample("n9", 1), sample("n2", 0.3), sample("n3", "1")]
     found = ask(server.url, count=4, min_fresh=75)
@@ -286,7 +286,7 @@ def test_figures_of_the_form_of_the_reference(server):
         (sample("n1", 0.5, label="node"), r'\{node="n1"\} has no label instance'),
     ],
 )
-def test_a_series_that_breaks_the_form_of_the_reference_fails_the_strategy(server, series, message):
+def test_a_series_that_breaks_the_form_of_the_descheduler_fails_the_strategy(server, series, message):
     """As in the descheduler, and NaN too, of which it makes a number by chance."""
     server.result = [series, sample("n2", 0.5)]
 
