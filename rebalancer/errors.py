@@ -3,6 +3,7 @@
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
     │   ├── PolicyError       the policy cannot be used as it is    exit 2
+    │   │   └── SchedulerConfigurationError   the same of the scheduler's configuration
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
@@ -63,11 +64,19 @@ class PolicyError(UsageError):
         only_strict: whether it could be used if what has no effect in it were let pass.
     """
 
+    what = "policy"
+
     def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
         self.source = source
         self.problems = problems
         why = _STRICT if only_strict else "cannot be used"
-        super().__init__("\n".join([f"policy {source} {why}:", *(f"  {each}" for each in problems)]))
+        super().__init__("\n".join([f"{self.what} {source} {why}:", *(f"  {each}" for each in problems)]))
+
+
+class SchedulerConfigurationError(PolicyError):
+    """The KubeSchedulerConfiguration has problems; all of them are in `problems`."""
+
+    what = "scheduler configuration"
 
 
 class SnapshotError(UsageError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.app.cluster_lists import PATHS, QUERIES, no_list, unread_in_words
+from rebalancer.app.cluster_lists import PATHS, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
 from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
@@ -66,7 +66,7 @@ class _Reader:
             return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
 
         try:
-            found = read_list(self.live.client, path, new, query=QUERIES.get(kind), deadline=deadline)
+            found = read_list(self.live.client, path, new, deadline=deadline)
         except ValueError as error:
             raise no_list(self.live, kind, error) from error
         return found.collector.items

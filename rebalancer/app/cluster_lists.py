@@ -43,9 +43,6 @@ PATHS: Mapping[str, str] = {
     "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
 }
 
-#: Deployments keep ten empty ReplicaSets each, from which nothing is made.
-QUERIES: Mapping[str, Mapping[str, str]] = {"ReplicaSet": {"fieldSelector": "status.replicas!=0"}}
-
 #: What roles call the core group.
 _CORE = '""'
 
@@ -89,13 +86,13 @@ def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt,
 
 
 def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
-    path, query = PATHS[kind], QUERIES.get(kind)
+    path = PATHS[kind]
 
     def new() -> Telling[ListCollector[Any, Any]]:
         return Telling(collection.collector(kind), path, tell)
 
     try:
-        collector = read_list(live.client, path, new, query=query, deadline=halt.deadline).collector
+        collector = read_list(live.client, path, new, deadline=halt.deadline).collector
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():

@@ -22,7 +22,7 @@ from rebalancer.app.signs import Progress
 from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
-from rebalancer.app.work import Finished
+from rebalancer.app.work import Finished, work_maker
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
 
 _LOG = logging.getLogger(__name__)
@@ -47,13 +47,7 @@ def run_loop(
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
         reporter = PolicyReporter(telemetry)
-        policy = PolicyFile(
-            options.policy,
-            reporter.report,
-            strict=options.strict,
-            max_evictions=options.max_evictions,
-            steer=options.steer,
-        )
+        policy = PolicyFile(options.policy, reporter.report, work_maker(options), strict=options.strict)
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

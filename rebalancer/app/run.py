@@ -9,7 +9,7 @@ from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.usage import usage_beside_file
-from rebalancer.app.work import Finished, Work, plan, publish, work_of
+from rebalancer.app.work import Finished, Work, plan, publish, work_maker
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
@@ -71,9 +71,7 @@ def run(
         ClusterError: there is no cluster to work on.
     """
     _check_conflicts(options)
-    work = work_of(
-        policies.read_policy(options.policy, strict=options.strict), options.max_evictions, steer=options.steer
-    )
+    work = work_maker(options)(policies.read_policy(options.policy, strict=options.strict))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
@@ -96,6 +94,8 @@ def _check_conflicts(options: Options) -> None:
         )
     if options.snapshot is not None and options.interval:
         raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.policy == options.scheduler_config == "-":
+        raise UsageError("--policy and --scheduler-config cannot both be standard input")
     if options.lease.leader_elect and not options.interval:
         raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
@@ -108,7 +108,7 @@ def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Fini
     warnings = work.warnings
     if snapshot.budgets is None:
         warnings += ("the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised",)
-    cluster = Cluster(snapshot.at(now), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
+    cluster = Cluster(work.seen(snapshot.at(now)), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
     with signs.stage("plan"):
         ledger = plan(cluster, work, around=signs.around)
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))

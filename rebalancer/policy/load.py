@@ -6,7 +6,7 @@ from types import MappingProxyType
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
-from rebalancer.policy.config_map import is_config_map, policy_inside
+from rebalancer.policy.config_map import POLICY, is_config_map, text_inside
 from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
@@ -66,7 +66,7 @@ def _document(text: str, findings: Findings) -> Node:
     document = read_document(text, findings)
     if not is_config_map(document):
         return document
-    inside = policy_inside(document, text, findings)
+    inside = text_inside(document, text, findings, POLICY)
     return Node(None, document.place) if inside is None else read_document(inside, findings)
 
 

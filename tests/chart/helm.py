@@ -24,7 +24,7 @@ CHART = ROOT / "chart"
 CI = sorted((CHART / "ci").glob("*-values.yaml"))
 #: A helm that was built with `go install` takes every cluster for 1.20 unless it is told.
 KUBERNETES = "1.36.0"
-_TIMEOUT = 120
+_TIMEOUT = 300
 
 needed = pytest.mark.skipif(
     found("helm") is None, reason="there is no helm: python tests/e2e/binaries.py helm builds it"

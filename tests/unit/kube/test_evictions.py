@@ -216,7 +216,7 @@ def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, tim
     """It was sent in time, and what became of the pod matters."""
     server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(10))
-    client = Client(connection, request_timeout=20.0, retry_policy=time.retry_policy())
+    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
     evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(5, time.clock))
 
     assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED

@@ -186,7 +186,7 @@ def test_a_slow_server_is_given_up_at_its_timeout():
     released = []
 
     def stall(_):
-        released.append(release.wait(30))
+        released.append(release.wait(120))
         return Reply(200, {})
 
     with FakePrometheus() as server:
