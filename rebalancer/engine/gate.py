@@ -8,6 +8,7 @@ from typing import Protocol
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
@@ -49,7 +50,7 @@ class Gate:
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
-        self.steer = steer
+        self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
@@ -129,6 +130,11 @@ class Gate:
             self._spend(pod)
         if pods:
             self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
+
+    def _replaced(self, pod: Pod) -> None:
+        """Give back to PDBs and owners what a pod has cost them that another one runs for by now; limits stay spent."""
+        self._budgets.spend(pod, -1)
+        self._shares.spend(pod, -1)
 
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):

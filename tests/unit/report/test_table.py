@@ -50,7 +50,7 @@ def test_what_a_person_wants_comes_first() -> None:
     """What failed, where, whether for real, how many; then totals; then pods; then refusals; then trouble."""
     text = printed(report(warnings=("look out",)))
     pieces = [
-        "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction",
+        "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction (422: on fire)",
         "Dry run on cluster.json",
         "2 pods would be evicted, 1 refused, 1 strategy failed, 1 unknown, 1 failed",
         "2 of 3 nodes considered",
@@ -60,7 +60,7 @@ def test_what_a_person_wants_comes_first() -> None:
         "default/e",
         "500: in smoke",
         "MirrorPods",
-        "422: on fire",
+        "): 422: on fire",
         "look out",
     ]
 
