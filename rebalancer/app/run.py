@@ -10,7 +10,6 @@ from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_maker
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.report.document import Circumstances
@@ -108,7 +107,7 @@ def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Fini
     warnings = work.warnings
     if snapshot.budgets is None:
         warnings += ("the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised",)
-    cluster = Cluster(work.seen(snapshot.at(now)), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
+    cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
     with signs.stage("plan"):
         ledger = plan(cluster, work, around=signs.around)
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
