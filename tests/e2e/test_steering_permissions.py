@@ -1,4 +1,4 @@
-"""What steering takes beside other runs: the chart's rules are enough, under its admission policy, and each is needed."""
+"""What steering takes beside other runs: the rules of the chart suffice under its admission policy; each is needed."""
 
 import os
 from collections.abc import Callable, Iterator
