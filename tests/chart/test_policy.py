@@ -180,6 +180,9 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
         pytest.param(
             profile(top="metricsProviders: [{source: KubernetesMetrics}]"), set(), id="metrics-server, unused"
         ),
+        pytest.param(profile(top="steering: {}"), SCHEDULER, id="steering"),
+        pytest.param(profile() + "\ncmdOptions: {steer: null}", SCHEDULER, id="steering by an option"),
+        pytest.param(profile() + "\ncmdOptions: {steer: false}", set(), id="steering that is switched off"),
         pytest.param(relief(), SCHEDULER, id="relief asks the scheduler"),
         pytest.param(relief("scheduler: default"), SCHEDULER, id="relief that says so"),
         pytest.param(relief("scheduler: unknown"), set(), id="relief with an unknown scheduler"),

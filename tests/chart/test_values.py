@@ -30,6 +30,7 @@ SCENES: tuple[Object, ...] = (
     },
     {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {"deschedulerPolicy": {"profiles": [{}]}},
+    {"schedulerConfig": {"configMapName": "scheduler"}},
 )
 
 #: Another value than the default, where one cannot be made from the default.
