@@ -50,7 +50,7 @@ from tests.fake_patches import FailedError, patched
 Object = dict[str, Any]
 
 #: How long a stalled answer waits at most, should a test forget it.
-LONGEST_STALL_SECONDS = 30.0
+LONGEST_STALL_SECONDS = 120.0
 
 #: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
 CERTIFICATE = Path(__file__).parent / "loopback.pem"

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 _LINES = 4_000
 #: What in the surroundings of the tests decides on colours and sizes.
 _OURS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "KUBECONFIG")
-_TIMEOUT_SECONDS = 50
+_TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
