@@ -28,6 +28,21 @@ def expression(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": None}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": "AlwaysAllow"}, "AlwaysAllow"),
+    ],
+)
+def test_unhealthy_pods_are_guarded_unless_the_budget_says_otherwise(given: dict[str, Any], policy: str) -> None:
+    """The default of the API, which is the careful one."""
+    (found,) = read("PodDisruptionBudget", spec(**given)).budgets or ()
+
+    assert (found.unhealthy_policy, found.problem) == (policy, "")
+
+
+@pytest.mark.parametrize(
     "item",
     [
         pytest.param(pdb(status={**STATUS, "disruptionsAllowed": None}), id="disruptionsAllowed that is null"),
