@@ -42,7 +42,7 @@ def run_on(
 
     Raises:
         UsageError: options or policy cannot be used.
-        ClusterError: there is no way to a cluster.
+        ClusterError: no cluster is configured, or it does not answer.
     """
     _check_conflicts(options)
     from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
@@ -134,5 +134,5 @@ def parse_now(text: str) -> datetime:
     except ValueError:
         time_given = None
     if time_given is None or time_given.tzinfo is None:
-        raise UsageError(f"--now {text!r} is no RFC 3339 time; write it like 2026-01-15T12:00:00Z")
+        raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
     return time_given

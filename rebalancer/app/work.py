@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
 from rebalancer.app.scheduler import DEFAULT, Scheduler, beside, read_scheduler
-from rebalancer.args.steering import Steering
+from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
@@ -94,7 +94,7 @@ def plan(
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
     limits, steering = policies.limits(work.policy), work.policy.steering
-    steer = DrySteer(steering.min_gain) if steering else None
+    steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
 
 
@@ -111,5 +111,5 @@ def publish(finished: Finished, options: Options) -> Outcome:
 
 
 def has_failed(ledger: Ledger) -> bool:
-    """Say whether some part of a cycle failed."""
+    """Return whether some part of a cycle failed."""
     return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

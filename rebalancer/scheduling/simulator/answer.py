@@ -21,7 +21,7 @@ class Answer:
         unknown: why nobody knows; empty if it is known.
         feasible: how many nodes the pod could go to.
         sampled: whether the scheduler scores a part of them only; then the set is wider.
-        scores: the score of any feasible node, plugin by plugin.
+        scores: the score of any feasible node, plugin by plugin; empty for others.
     """
 
     nodes: tuple[str, ...] = ()
