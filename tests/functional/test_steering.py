@@ -35,6 +35,16 @@ def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb):
     assert {request.path.rpartition("/")[2] for request in cluster.requests} == {"selfsubjectaccessreviews"}
 
 
+def test_a_loop_does_not_begin_without_the_permission(cluster, rebalancer):
+    """It does not come by itself."""
+    cluster.forbid("patch", "nodes")
+
+    outcome = rebalancer.run(cluster, STEERED, "--descheduling-interval", "1h")
+
+    assert outcome.exit_code == 3
+    assert cluster.evicted == []
+
+
 def test_the_option_asks_for_it_too(cluster, rebalancer):
     """As `steering` in the policy does; a policy without it needs no permission."""
     cluster.forbid("patch", "nodes")
