@@ -38,11 +38,11 @@ class UsageError(RebalancerError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a document: where it is, what it is, and the cure.
+    """One thing wrong in a document: where it is, what it is, and what to do about it.
 
     Attributes:
         path: keys and indices from the top, like `profiles[0].pluginConfig[1].args.cpu`.
-        message: what is wrong, with the cure.
+        message: what is wrong, and what to do about it.
         line: line in the file, counted from 1; 0 where there is none.
     """
 

@@ -26,6 +26,9 @@
 {{- define "rebalancer.args" -}}
 - run
 - --policy-config-file=/policy-dir/policy.yaml
+{{- with include "rebalancer.schedulerConfig" . }}
+- --scheduler-config={{ . }}
+{{- end }}
 {{- if eq .Values.kind "Deployment" }}
 - --descheduling-interval={{ required "deschedulingInterval is needed with kind Deployment" .Values.deschedulingInterval }}
 {{- with .Values.leaderElection }}
@@ -103,7 +106,7 @@
 {{- $several := and (eq .Values.kind "Deployment") (gt (int .Values.replicas) 1) -}}
 metadata:
   annotations:
-    checksum/config: {{ include "rebalancer.policyText" . | sha256sum }}
+    checksum/config: {{ print (include "rebalancer.policyText" .) .Values.schedulerConfig.text | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -120,6 +123,10 @@ spec:
   automountServiceAccountToken: {{ .Values.automountServiceAccountToken }}
   {{- end }}
   serviceAccountName: {{ include "rebalancer.serviceAccountName" . }}
+  {{- if include "rebalancer.steers" . }}
+  # For the request in flight, and for taking soft taints off nodes.
+  terminationGracePeriodSeconds: 90
+  {{- end }}
   {{- with .Values.priorityClassName }}
   {{- if or (eq $namespace "kube-system") (not (hasPrefix "system-" .)) }}
   priorityClassName: {{ . }}
@@ -226,6 +233,11 @@ spec:
         - name: policy-volume
           mountPath: /policy-dir
           readOnly: true
+        {{- if .Values.schedulerConfig.configMapName }}
+        - name: scheduler-volume
+          mountPath: /scheduler-dir
+          readOnly: true
+        {{- end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -238,6 +250,11 @@ spec:
     - name: policy-volume
       configMap:
         name: {{ include "rebalancer.fullname" . }}
+    {{- with .Values.schedulerConfig.configMapName }}
+    - name: scheduler-volume
+      configMap:
+        name: {{ . }}
+    {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -1,5 +1,31 @@
-{{- /* The policy as text: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- /* The policy as text, with steering if the values want it and the policy does not say how. */ -}}
 {{- define "rebalancer.policyText" -}}
+{{- $text := include "rebalancer.givenPolicy" . -}}
+{{- $text -}}
+{{- if and .Values.steering.enabled (not (hasKey ($text | fromYaml) "steering")) -}}
+{{- if hasPrefix "{" $text -}}
+{{- fail "steering.enabled adds a line to the policy, which policy.text in JSON cannot take: write \"steering\": {} into the policy" -}}
+{{- end }}
+steering: {key: {{ .Values.steering.key | quote }}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Whether nodes are changed: "true", or empty. */ -}}
+{{- define "rebalancer.steers" -}}
+{{- $policy := include "rebalancer.policyText" . | fromYaml -}}
+{{- $said := and (hasKey $policy "steering") (not (kindIs "invalid" $policy.steering)) -}}
+{{- $option := and (hasKey .Values.cmdOptions "steer") (ne (toString (get .Values.cmdOptions "steer")) "false") -}}
+{{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The key of the soft taints; the one that hot nodes carry as well has -more appended. */ -}}
+{{- define "rebalancer.avoidKey" -}}
+{{- $steering := get (include "rebalancer.policyText" . | fromYaml) "steering" | default dict -}}
+{{- default .Values.steering.key $steering.key -}}
+{{- end -}}
+
+{{- /* The policy as it was given: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- define "rebalancer.givenPolicy" -}}
 {{- if and .Values.deschedulerPolicy .Values.policy.text -}}
 {{- fail "deschedulerPolicy and policy.text are two policies: give one of them" -}}
 {{- end -}}
@@ -63,6 +89,9 @@ with its tokens.
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- $steer := get $.Values.cmdOptions "steer" -}}
+{{- $steered := and (hasKey $.Values.cmdOptions "steer") (ne (toString $steer) "false") -}}
+{{- if or $steered (has "--steer" $.Values.extraArgs) (not (kindIs "invalid" $policy.steering)) -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
 {{- range $name, $strategy := $policy.strategies -}}
   {{- if $strategy.enabled -}}
     {{- if eq $name $apart -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
@@ -81,6 +110,20 @@ with its tokens.
   {{- $_ := set $needs "metrics" true -}}
 {{- end -}}
 {{- toYaml $needs -}}
+{{- end -}}
+
+{{- /* Where the container finds the scheduler's configuration; empty where none is given. */ -}}
+{{- define "rebalancer.schedulerConfig" -}}
+{{- with .Values.schedulerConfig -}}
+{{- if and .text .configMapName -}}
+{{- fail "schedulerConfig.text and schedulerConfig.configMapName are two configurations: give one of them" -}}
+{{- end -}}
+{{- if .text -}}
+/policy-dir/scheduler.yaml
+{{- else if .configMapName -}}
+/scheduler-dir/{{ required "schedulerConfig.key is needed with schedulerConfig.configMapName" .key }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Whether nothing is evicted: "true", or empty. */ -}}

@@ -26,7 +26,7 @@ from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
 from rebalancer.wire.pages import Page, items_of
 
-#: What nobody needs is not waited for any longer.
+#: Longer than this is not waited for what is not needed.
 _METRICS_SECONDS = 10.0
 
 

@@ -21,13 +21,13 @@ FRESH_SECONDS = 60.0
 
 
 class Person(Protocol):
-    """Whoever is asked before a live run."""
+    """The person who is asked before a live run."""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Say whether there is a question; nothing has been read yet.
+        """Return whether there is a question; nothing has been read yet.
 
         Raises:
-            UsageError: there is one, and nobody to answer it.
+            UsageError: there is a question, and nobody to answer it.
         """
         ...
 
@@ -56,7 +56,7 @@ class Consent:
         cluster: the way to the API server.
         options: with the deadline.
         work: what the policy asks for.
-        telemetry: told of what is read.
+        telemetry: counts what is read.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     """Find the API server; nothing is sent.
 
     Raises:
-        NoCredentials: there is no way to one.
+        NoCredentials: no cluster is configured.
     """
     return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
@@ -47,7 +47,7 @@ def cycle(
         options: dry run or not, and the deadline.
         work: what the policy asks for.
         interruption: once evictions may begin, a signal stops these and nothing else.
-        telemetry: told of what happens.
+        telemetry: reports what happens.
         permit: asked before every eviction, a second try too.
         look: at the cluster, where it was read already; the deadline counts from there.
 

@@ -56,10 +56,11 @@ class Signs:
         """Show signs of life of a stage: `read`, `plan`, `evict` or `events`."""
         self._stage, self._strategy, self._gone = name, "", 0
         self._progress.tell(Standing(_STARTING.get(name, _RUNNING.get(name, name))))
-        with self._progress.shown():
-            yield
-        if name == "evict":
-            self._planned = None
+        try:
+            with self._progress.shown():
+                yield
+        finally:
+            self._planned = None if name == "evict" else self._planned
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
         """Tell of a page: how many objects were read so far, and how many are to come if the server says so."""

@@ -108,7 +108,7 @@ class Telemetry:
         return _TracedSink(sink, self._tracing)
 
     def samples(self, source: str, taken: datetime) -> None:
-        """Take down when the oldest sample of a source was taken."""
+        """Record when the oldest sample of a source was taken."""
         self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
 
     def measure(self, measure: Measure) -> Measure:

@@ -43,7 +43,7 @@ class DrySink:
 
 
 class Gate:
-    """Grants or refuses for all strategies of a cycle, and keeps cluster, limits and PDBs true to what it granted."""
+    """Grants or refuses for all strategies of a cycle, and updates cluster, limits and PDBs with what it granted."""
 
     def __init__(
         self, cluster: Cluster, limits: Limits, sink: Sink, ledger: Ledger, steer: Steer | None = None
@@ -169,7 +169,7 @@ class StrategyGate:
         return self._recorded(pod, because, self._evictor.without_destination(pod))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Tell whether the pod passes both filters; record a no if `because` is given."""
+        """Return whether the pod passes both filters; record a no if `because` is given."""
         return self._recorded(pod, because, self._evictor.refusal(pod)) is None
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
@@ -185,7 +185,7 @@ class StrategyGate:
         return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, owner_limit=True)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
-        """Record that a pod stays by a rule of the strategy's own."""
+        """Record that a pod stays because of a rule of the strategy."""
         self._gate.ledger.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
 
     def warn(self, what: Cause | str) -> None:

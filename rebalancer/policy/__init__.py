@@ -2,7 +2,7 @@
 
 And the KubeSchedulerConfiguration, which stands beside it where the scheduler is not the default one.
 
-Reads text and knows no file, no cluster and no strategy: what a policy may name is given to it.
+Reads text only: no file, no cluster, no strategy.  What a policy may name is passed in.
 """
 
 from rebalancer.args.providers import MetricsProvider

@@ -29,7 +29,7 @@ POLICY = Wanted("DeschedulerPolicy", "descheduler/", "policy", "policies")
 
 
 def is_config_map(document: Node) -> bool:
-    """Tell whether a document is a ConfigMap."""
+    """Return whether a document is a ConfigMap."""
     kind = document.at("kind")
     return kind is not None and kind.value == KIND
 

@@ -1,4 +1,4 @@
-"""What is found while a policy is read, gathered so that its author sees everything at once."""
+"""What is found while a policy is read, collected so that its author sees all of it together."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From text to a policy: everything that is wrong is said at once."""
+"""From text to a policy: all problems are reported together."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -91,10 +91,10 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
 
 
 def _names_a_policy(document: Node, findings: Findings) -> bool:
-    """Tell whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
+    """Return whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
     version, kind = document.at("apiVersion"), document.at("kind")
     if kind and kind.value != KIND:
-        findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
+        findings.error(kind.place, f"this is not a policy: its kind should be {KIND}")
     if version is None:
         # The descheduler takes such a file for an empty policy, without a word.
         first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rebalancer.report.document import CLOCKS
+from rebalancer.report.layout import listed
 
 Report = Mapping[str, Any]
 
@@ -26,7 +27,8 @@ def failures(report: Report) -> str:
         causes = "; ".join(dict.fromkeys(f"{run['strategy']}: {run['error']}" for run in failed))
         parts.append(f"{len(failed)} of {_strategies(len(report['strategies']))} ({causes})")
     if report["failures"]:
-        parts.append(count(len(report["failures"]), "eviction"))
+        errors = dict.fromkeys(each["error"] for each in report["failures"])
+        parts.append(f"{count(len(report['failures']), 'eviction')} ({listed(errors, 1)})")
     return f"FAILED: {', '.join(parts)}" if parts else ""
 
 

@@ -29,7 +29,7 @@ class VolumeWire(msgspec.Struct, gc=False, rename="camel"):
 
 
 def is_local(volume: VolumeWire) -> bool:
-    """Tell whether a volume is on the node itself: a hostPath or an emptyDir."""
+    """Return whether a volume is on the node itself: a hostPath or an emptyDir."""
     return any(map(_is_given, (volume.host_path, volume.empty_dir)))
 
 

@@ -30,6 +30,8 @@ SCENES: tuple[Object, ...] = (
     },
     {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {"deschedulerPolicy": {"profiles": [{}]}},
+    {"schedulerConfig": {"configMapName": "scheduler"}},
+    {"steering": {"enabled": True}},
 )
 
 #: Another value than the default, where one cannot be made from the default.
@@ -56,6 +58,7 @@ OTHERS: Mapping[str, object] = {
     "serviceAccount.automountServiceAccountToken": False,
     "automountServiceAccountToken": False,
     "ports": [],
+    "steering.key": "example.com/avoid",
 }
 #: A value that only has one.
 SINGLE = {"leaderElection.resourceLock"}

@@ -126,7 +126,7 @@ def test_no_name_is_broken_where_the_terminal_ends(server, rebalancer):
 
 @pytest.mark.parametrize("answer", ["\n", "n\n", "sure\n", "\x04"], ids=["Enter", "no", "else", "the end of input"])
 def test_anything_but_yes_evicts_nothing(two, at_home, answer):
-    """Exit code 2, and no report of a run that was none."""
+    """Exit code 2, and no report of a run that did not happen."""
     with Terminal(at_home, *live(at_home)) as terminal:
         terminal.read_until(PROMPT)
         terminal.type(answer)

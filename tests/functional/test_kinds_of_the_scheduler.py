@@ -101,7 +101,7 @@ def test_without_a_permission_a_run_goes_on_with_a_warning(busy, rebalancer, pat
 
 
 def test_all_that_is_missing_is_one_warning(busy, rebalancer):
-    """With rules by API group, and the words of the API server where it is no permission."""
+    """With rules by API group, and the words of the API server where it is not about a permission."""
     for resource in ("services", "jobs.batch", "replicasets.apps", "deployments.apps"):
         busy.forbid("list", resource)
     busy.fail("GET", PATHS["CSIStorageCapacity"], status=404, message="the server could not find it")

@@ -196,7 +196,7 @@ def test_nothing_moves_unless_enough_nodes_are_underutilized(number):
 
 
 def test_a_balanced_cluster_is_left_alone():
-    """All are within; and where all are full there is no destination."""
+    """All are within; and where all are full there is not a destination."""
     pods = [pod("a"), pod("b", on="n2"), pod("c", on="n3")]
 
     for usage in (40, 90):

@@ -78,7 +78,7 @@ def test_pods_younger_than_the_window_stay(age, goes):
 
 @pytest.mark.parametrize(("age", "goes"), [(299, False), (300, True)])
 def test_a_short_window_counts_as_five_minutes(age, goes):
-    """Start-up is no sustained load."""
+    """Start-up is not sustained load."""
     measured = {"window": timedelta(minutes=1)}
     pods = [pod("young", age=age, owners="web"), pod("twin", age=age, owners="web"), pod("old")]
     ledger = decide(cluster(NODES, pods, {"young": 30, "twin": 0, "old": 51}, measured=measured), low())

@@ -169,12 +169,12 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "noon"],
-            "--now 'noon' is no RFC 3339 time",
+            "--now 'noon' is not an RFC 3339 time",
             id="a clock that is none",
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "2026-01-01T00:00:00"],
-            "is no RFC 3339 time",
+            "is not an RFC 3339 time",
             id="a clock without a zone",
         ),
         pytest.param(

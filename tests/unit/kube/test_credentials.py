@@ -160,7 +160,7 @@ def test_a_plugin_that_fails_explains_itself(client_as, tmp_path, plugin, caplog
 
 
 def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
-    """The cure stands in the kubeconfig itself."""
+    """The kubeconfig itself says what to do."""
     with pytest.raises(NoCredentials, match=r"exec plugin no-such-plugin-anywhere, which is not .* Ask Ops\.$"):
         client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
 
@@ -217,7 +217,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(client_as, tmp_path, token):
     """The HTTP library would print it."""
     (tmp_path / "token").write_text(token)
 
-    with pytest.raises(NoCredentials, match="characters that no token has") as caught:
+    with pytest.raises(NoCredentials, match="characters that are not allowed in a token") as caught:
         client_as({"tokenFile": "token"}).get(PODS)
     assert "secret" not in str(caught.value)
 

@@ -63,7 +63,7 @@ def test_what_is_too_long_is_cut_to_the_limits_of_the_api():
     assert len(event["metadata"]["name"]) == 253
 
 
-def test_notes_begin_with_the_words_of_the_reference():
+def test_notes_begin_with_the_words_of_the_descheduler():
     """Others match on them; our reason follows, or the cause of the failure."""
     assert note_of("n1", "older than 1 day") == (
         "pod eviction from n1 node by sigs.k8s.io/descheduler: older than 1 day"

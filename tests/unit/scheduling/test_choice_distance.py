@@ -27,7 +27,7 @@ def pod_of(percent, name="new", node="elsewhere"):
     [
         pytest.param({"low": 20, "a": 15, "b": 19}, "a", 3, id="a rival catches up by what the pod requests"),
         pytest.param({"low": 20, "a": 15, "b": 19}, "b", 1, id="but no further than to the node itself"),
-        pytest.param({"low": 20, "a": 15, "b": 30}, "b", 0, id="who requests more is no rival"),
+        pytest.param({"low": 20, "a": 15, "b": 30}, "b", 0, id="who requests more does not compete"),
         pytest.param({"low": 20, "a": 15, "b": 19}, "low", -6, id="both rivals fall back by what the node gets"),
         pytest.param({"low": 20, "a": 15, "b": 22}, "low", -4, id="and the one that was ahead becomes a rival"),
         pytest.param({"low": 50, "a": 15, "b": 19}, "a", 0, id="a node far behind does not come into question"),
