@@ -108,6 +108,11 @@ class Offers:
         goal = self._goal
         return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
 
+    def givers(self) -> list[str]:
+        """Return the nodes that are roused, what is furthest outside first."""
+        names = [name for name in self._fullness.sources if self._is_roused(name)]
+        return sorted(names, key=lambda name: (-self._goal.outside(self._fullness.fill(name)), name))
+
     def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
         """Return which nodes to compare as sources with which as destinations.
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
+from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.offers import Offer
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.trial import made
-from rebalancer.balancing.steering.waves import Draft, Waves
+from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Cause, Code, cause
@@ -81,9 +82,9 @@ class Steered:
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
         for number, offer in enumerate(draft.offers):
-            with made(self._cluster, [(pod, draft.destination) for pod in draft.pods[:number]]):
+            with made(self._cluster, draft.expected[:number]):
                 usage = offer.candidate.usage
-                moves.append(Move(offer.candidate.pod, offer.destination, draft.likely, self._why(offer), usage))
+                moves.append(Move(offer.candidate.pod, offer.destination, draft.receivers, self._why(offer), usage))
         return Wave(draft.avoidance.levels, tuple(moves))
 
     def _why(self, offer: Offer) -> Cause:

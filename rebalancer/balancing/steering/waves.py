@@ -7,9 +7,10 @@ both times.  The destination keeps room for the wave and a quarter more, for wha
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rebalancer.balancing.steering.avoidance import Avoidance, needless
+from rebalancer.balancing.steering.broad import BroadWaves
+from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import Goal
@@ -33,33 +34,6 @@ SPARE = 1.25
 _TRIES = 60
 #: A pod joins a wave if it brings at least so much of what the first one brings.
 _WORTH_JOINING = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A wave as it is being put together."""
-
-    offers: tuple[Offer, ...]
-    avoidance: Avoidance
-
-    @property
-    def destination(self) -> str:
-        """Where all its pods go."""
-        return self.offers[0].destination
-
-    @property
-    def likely(self) -> tuple[str, ...]:
-        """Where its pods may land as foreseen."""
-        return (self.destination,)
-
-    @property
-    def pods(self) -> tuple[Pod, ...]:
-        """The pods that go, in order."""
-        return tuple(offer.candidate.pod for offer in self.offers)
-
-    def with_offer(self, offer: Offer) -> "Draft":
-        """Return the same with one more move."""
-        return Draft((*self.offers, offer), self.avoidance)
 
 
 class Waves:
@@ -96,6 +70,7 @@ class Waves:
         self._foresight = foresight
         self._ceilings = ceilings
         self._zones = ZoneSpread(cluster)
+        self._broad = BroadWaves(cluster, evict, goal, fullness, pool, offers, foresight, ceilings, self._zones)
         self._open = [node for node in cluster.nodes if not node.unschedulable]
         self._receivers = [node for node in self._open if _takes_pods(node) and node.name in fullness.sources]
 
@@ -122,6 +97,8 @@ class Waves:
                 self._pool.exclude(pod)
                 continue
             asked += 1
+            if self._foresight.ask(pod).sampled:
+                return self._broad.next_wave(self._open, self._receivers)
             if (draft := self._first(offer)) is not None:
                 return self._spared(self._filled(draft, sources), former)
         return None
@@ -134,7 +111,7 @@ class Waves:
         names = [node.name for node in self._open]
         hot = frozenset(name for name in self._fullness.sources if self._is_hot(name))
         for strong in (False, True):
-            draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong))
+            draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong), (offer.destination,))
             if self._is_allowed(draft) and self._lands(draft, (0,)):
                 return draft
         return None
@@ -154,7 +131,7 @@ class Waves:
         return draft
 
     def _joining(self, draft: Draft, sources: Sequence[str], refused: set[Pod]) -> Iterator[Draft]:
-        with made(self._cluster, [(pod, draft.destination) for pod in draft.pods]):
+        with made(self._cluster, draft.expected):
             candidates = [each for each in self._pool.on(sources) if each.pod not in refused]
             ranked = self._offers.offers(candidates, (draft.destination,))
         for offer in ranked:
@@ -172,7 +149,7 @@ class Waves:
             return False
         node = self._cluster.node(draft.destination)
         assert node is not None
-        with made(self._cluster, [(pod, draft.destination) for pod in pods[:-1]]):
+        with made(self._cluster, draft.expected[:-1]):
             if self._zones.worsened_by(pods[-1], node):
                 return False
         return self._evict.first_refusal(pods) is None
@@ -199,7 +176,7 @@ class Waves:
         free = needless(self._answers(draft, draft.avoidance, every), middling, draft.destination)
         fewer = draft.avoidance.without(free)
         for avoidance in (fewer.with_former(former, draft.destination), fewer):
-            thinner = Draft(draft.offers, avoidance)
+            thinner = Draft(draft.offers, avoidance, draft.receivers)
             if self._lands(thinner, every):
                 return thinner
         return draft
