@@ -12,7 +12,7 @@ from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.moves import Moves
 from rebalancer.balancing.relief import Relief, furthest_first
-from rebalancer.balancing.sources import forecast_by, measured_usage_by
+from rebalancer.balancing.sources import landings_by, measured_usage_by
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
 from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
@@ -132,7 +132,7 @@ class ByUsage:
             band.above(FIRST_CEILING) if deviation else band.high,
             self._usage.of_pod,
             others=[peak for peak in peaks if peak not in under],
-            forecast=forecast_by(self._args, self._cluster),
+            landings=landings_by(self._args, self._cluster, self._evict),
             floors=band.low if deviation else None,
         )
 

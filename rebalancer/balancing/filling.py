@@ -2,8 +2,7 @@
 
 Where targets are distances from a mean, a node below its band is as wrong as one above it.  So when nodes above the
 band have given what they may, nodes above the mean donate too.  The pod goes that is expected to bring most: points
-that the nodes where it would likely land lack up to the mean, less those that its own node lacks then, and a part of
-what it does for nodes that wait until the scheduler chooses them (see `rebalancer.scheduling.choice_distance`).  Large
+that the nodes where it would likely land lack up to the mean, less those that its own node lacks then.  Large
 gains come before small ones, and nodes are lifted halfway to the band's upper edge before they are lifted further.  But
 no costly pod (see `rebalancer.eviction.order`) goes before a cheaper one of its node that brings anything.
 
@@ -16,7 +15,6 @@ below the 35 % that a donor keeps: 16 are left.  It still brings more, and goes 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil
 
 from rebalancer.balancing.band import Band, NodesBelow
 from rebalancer.balancing.candidates import Candidate
@@ -26,7 +24,6 @@ from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
-from rebalancer.scheduling.choice_distance import ChoiceDistance
 
 #: How far above the mean, as a share of the way to the band's edge, destinations are filled at first, and then: not to
 #: the very edge, since where a pod lands is likely and not certain.
@@ -39,16 +36,6 @@ _KEPT = 0.5
 #: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
-#: What a point of requests is worth by which a node below its band comes nearer to being chosen.
-_WORTH_OF_A_REQUEST = 0.2
-#: Of nodes that are equally likely the scheduler takes any.  While so few are below the band, a pod counts as landing
-#: where it brings least: otherwise the search would stop before the last of them is filled.  While more are, it counts
-#: as landing where it brings most: chance fills one or another, and to expect the worst would fill some twice.
-_FEW = 3
-#: So many tries a cycle for each node that is below its band, and for each node that there is: each move makes the
-#: forecasts of the next ones less certain, and the next cycle knows where these landed.
-_TRIES_PER_LOW_NODE = 8
-_TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
 _MOST_IDLE_DONORS = 20
 _DECIMALS = 9  # what differs by less is equal, but for the noise of floating point
@@ -81,8 +68,6 @@ class Filling:
         self._kept = band.below(_KEPT)
         self._low = NodesBelow(band.low, destinations.known)
         self._wanting = NodesBelow(band.mean, destinations.known)
-        self._distances = self._measure_distances()
-        self._tries_left = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; of a source that knows nothing of pods, none.
@@ -93,41 +78,34 @@ class Filling:
         if not self._moves.pods_known:
             return
         donors = furthest_first(sources, self._band.mean)
-        nodes = len(self._destinations.known)
-        self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
-        for ceilings, least in product(map(self._band.above, _CEILINGS), self._gains()):
+        for ceilings, least in product(map(self._band.above, _CEILINGS), _GAINS):
             if self._low.names:
                 self._destinations.limit(ceilings)
                 self._collect(donors, least)
-
-    def _gains(self) -> Sequence[float]:
-        """Return the least gains of the rounds; where forecasts are rough, to tell large ones is not worth the time."""
-        forecast = self._destinations.forecast
-        return _GAINS if forecast is None or forecast.exact else _GAINS[-2:]
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
         """Let the donors give what brings more than the least gain of this round."""
         idle = 0
         for donor in donors:
-            if not self._tries_left or idle == _MOST_IDLE_DONORS:
+            if idle == _MOST_IDLE_DONORS:
                 return
-            before = self._tries_left
-            self._donate(donor, least)
-            idle = 0 if self._tries_left < before else idle + 1
+            idle = 0 if self._donate(donor, least) else idle + 1
 
-    def _donate(self, donor: NodeUtilization, least: float) -> None:
+    def _donate(self, donor: NodeUtilization, least: float) -> int:
+        """Let a donor give, and return how many pods were asked for."""
         # Large gains fill any node up to the mean; small ones are worth an eviction only for a node below its band.
-        waiting = self._low if least == _SMALL_GAIN else self._wanting
+        waiting, tried = self._low if least == _SMALL_GAIN else self._wanting, 0
         for group in self._moves.groups(donor, self._purpose):
             offers = [offer for candidate in group if (offer := self._offer(candidate, donor))]
-            while self._tries_left and waiting.names and (best := self._best(offers, donor)):
+            while waiting.names and (best := self._best(offers, donor)):
                 if best.gain <= least:
-                    return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
+                    return tried  # a cheaper pod still brings something, in a later round: the costly ones wait
                 offers.remove(best)
-                self._tries_left -= 1
+                tried += 1
                 if self._moves.is_spent(donor) or self._move(best, donor):
-                    return
+                    return tried
+        return tried
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and tell whether its node may lose no more."""
@@ -135,11 +113,7 @@ class Filling:
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
         self._wanting.look_at(landed_on)
-        self._distances = self._measure_distances()
         return node_is_spent(verdict)
-
-    def _measure_distances(self) -> ChoiceDistance:
-        return ChoiceDistance(self._destinations.forecast, self._low.names)
 
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, the oldest pod's of equal ones, if any brings more than a small gain.
@@ -162,19 +136,13 @@ class Filling:
         likely = self._destinations.likely(candidate.pod, candidate.usage)
         if isinstance(likely, Refused):
             return None
-        # Any of the likely nodes may get it, so the gain is their mean; the loss is what the donor lacks then.
+        # Any of these nodes may get it: what is counted on is what it brings at least.
         gains = [self._gain(candidate, node) for node in likely]
         taken = {name: -points for name, points in candidate.points.items()}
         loss = donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
-        gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        expected = min(gains) if len(self._low.names) <= _FEW else max(gains)
-        return _Offer(gain, candidate, likely, likely[gains.index(expected)])
+        return _Offer(round(min(gains) - loss, _DECIMALS), candidate, likely, likely[gains.index(min(gains))])
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
-        """Return what a pod brings on one node: points filled, and a part of what nodes come nearer to be chosen."""
+        """Return what a pod brings on one node: the points by which it fills that up to the mean."""
         node = self._destinations.on(destination)
-        added = node.points(candidate.usage)
-        filled = node.short_of(self._band.mean, {}) - node.short_of(self._band.mean, added)
-        satisfied = not node.short_of(self._band.low, added)
-        nearer = self._distances.shortened_by(candidate.pod, destination, satisfied)
-        return round(filled + _WORTH_OF_A_REQUEST * nearer, _DECIMALS)
+        return node.short_of(self._band.mean, {}) - node.short_of(self._band.mean, node.points(candidate.usage))

@@ -58,6 +58,7 @@ class Simulation:
         minor = newest_minor(snapshot.nodes)
         self._simulator = Simulator(self._state, profiles(self._state, configuration, minor))
         self._replacements: dict[Pod, Replacement] = {}
+        self._answers: dict[Pod, Answer] = {}
         for node in snapshot.nodes:
             for pod in cluster.expected_on(node):
                 self.came(pod, node, 1)
@@ -66,8 +67,14 @@ class Simulation:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted.
 
         A replacement that is made at once meets the old pod, which still has its room, its ports and its affinity;
-        only spreading does not count it any more.
+        only spreading does not count it any more.  Asked again before anything has changed, it costs nothing.
         """
+        known = self._answers.get(pod)
+        if known is None:
+            known = self._answers[pod] = self._ask(pod)
+        return known
+
+    def _ask(self, pod: Pod) -> Answer:
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
@@ -89,19 +96,23 @@ class Simulation:
         """
         before, index = self._state.soft_taints, self._state.index
         self._state.soft_taints = {index[name]: each for name, each in taints.items() if name in index}
+        self._answers.clear()
         try:
             yield
         finally:
             self._state.soft_taints = before
+            self._answers.clear()
 
     def left(self, pod: Pod, sign: int) -> None:
         """Let a pod be gone, or back."""
+        self._answers.clear()
         if pod.active and pod.node in self._state.index:
             step = self._state.remove if sign > 0 else self._state.place
             step(pod, pod.node)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Let the replacement of a pod run on a node, or not any more; the pod itself where nobody knows what comes."""
+        self._answers.clear()
         step = self._state.place if sign > 0 else self._state.remove
         step(self.replacement(pod).pod or pod, node.name)
 
