@@ -17,11 +17,11 @@ class Landings:
     def __init__(self, simulation: Simulation, evict: Evict) -> None:
         self._simulation = simulation
         self._evict = evict
-        for notice in simulation.notices:
-            evict.warn(notice)
 
     def of(self, pod: Pod) -> Answer | None:
         """Return where the replacement of a pod would land; None if nobody knows."""
+        for notice in self._simulation.notices:
+            self._evict.warn(notice)
         answer = self._simulation.ask(pod)
         if answer.known:
             return answer

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from tests.models.scheduler import requested, requested_by
 
 if TYPE_CHECKING:
     from tests.models.relief import LowRelief
@@ -89,29 +88,7 @@ class Filling:
         return round(lifted / len(places) - (after - before), 9)
 
     def lifted(self, pod: Pod, place: Node) -> Fraction:
-        """What a node lacks less, and a fifth of the points by which the rivals of low nodes catch up."""
+        """What a node lacks less."""
         amounts = {name: self.relief.at_peak(place, name) for name in self.relief.mean}
         more = {name: amounts[name] + self.relief.of_pod(pod, name) for name in self.relief.mean}
-        filled = self.relief.lack(place, self.relief.mean, amounts) - self.relief.lack(place, self.relief.mean, more)
-        return filled + Fraction(1, 5) * self.caught_up(pod, place)
-
-    def caught_up(self, pod: Pod, place: Node) -> Fraction:
-        if not self.relief.scheduler_known:
-            return Fraction(0)
-        nodes = [node for node in self.relief.world.nodes if not node.unschedulable]
-        before = {node.name: requested(self.relief.world, node) for node in nodes}
-        after = {**before, place.name: before[place.name] + requested_by(pod, place)}
-        total = Fraction(0)
-        for node in self.relief.low_nodes(self.relief.low):
-            amounts = {
-                name: self.relief.at_peak(node, name) + self.relief.of_pod(pod, name) for name in self.relief.low
-            }
-            satisfied = node is place and not self.relief.lack(node, self.relief.low, amounts)
-            left = Fraction(0) if satisfied else self.behind(node, after)
-            total += min(self.behind(node, before), Fraction(20)) - min(left, Fraction(20))
-        return total
-
-    def behind(self, node: Node, requested: Percents) -> Fraction:
-        """How many points of requests the others must gain for the scheduler to choose this one."""
-        own = requested[node.name]
-        return sum((own - points for points in requested.values() if points < own), Fraction(0))
+        return self.relief.lack(place, self.relief.mean, amounts) - self.relief.lack(place, self.relief.mean, more)
