@@ -3,49 +3,33 @@
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
-import os
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rebalancer import __version__
 from rebalancer.commandline import extras
 from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
+from rebalancer.commandline.client_options import client_options, warn_of_insecurity
+from rebalancer.commandline.complaints import complain, exit_on_error
 from rebalancer.commandline.group import Spelled
 from rebalancer.commandline.options import context_option, kubeconfig_option, policy_option, verbosity_option
-from rebalancer.errors import Interrupted, RebalancerError, UsageError
-from rebalancer.foreign.printable import printable, printable_lines
+from rebalancer.commandline.unmark import unmark
+from rebalancer.errors import UsageError
+from rebalancer.foreign.printable import printable
 from rebalancer.logs import set_up
 from rebalancer.service_flags import service_flags
 
 if TYPE_CHECKING:
+    from rebalancer.app.options import ClientOptions
     from rebalancer.report.show import Color
-
-P = ParamSpec("P")
 
 OUTPUTS = ("table", "wide", "json", "yaml")
 COLORS = ("auto", "always", "never")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-#: Characters in a line: a value of a document that is repeated may have millions.
-_LONGEST_COMPLAINT = 1_000
-
-
-def speaking_plainly(command: Callable[P, None]) -> Callable[P, None]:
-    """End the program with the message and the exit code of an error of our own."""
-
-    @wraps(command)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except (RebalancerError, Interrupted) as error:
-            _complain(f"Error: {error}")
-            sys.exit(error.exit_code)
-
-    return wrapper
 
 
 @click.group(cls=Spelled, context_settings=_CONTEXT)
@@ -54,7 +38,7 @@ def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 130 and 143 SIGINT or
+    evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 130 and 143 SIGINT or
     SIGTERM came (in a pod: before anything was evicted).
     """
 
@@ -63,6 +47,7 @@ def main() -> None:
 @policy_option
 @kubeconfig_option
 @context_option
+@client_options
 @click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 @click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
@@ -91,10 +76,11 @@ def main() -> None:
     metavar="N",
     help="No more in one cycle, whatever the policy allows.",
 )
+@click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
 @service_flags
 @descheduler_flags
 @verbosity_option
-@speaking_plainly
+@exit_on_error
 def run(
     policy: str,
     output: str | None,
@@ -105,11 +91,13 @@ def run(
     color: "Color",
     *,
     yes: bool,
+    client: "ClientOptions",
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     set_up(verbosity, as_json=log_format == "json")
     tell_of_accepted(click.get_current_context())
+    warn_of_insecurity(client)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
     shape = output or ("lines" if log_format == "json" else "table")
@@ -122,6 +110,7 @@ def run(
             policy=policy,
             deadline=_seconds("--deadline", deadline),
             interval=_seconds("--descheduling-interval", descheduling_interval),
+            client=client,
             **options,
         )
 
@@ -139,14 +128,14 @@ def run(
 @main.command()
 @policy_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
-@speaking_plainly
+@exit_on_error
 def validate(policy: str, *, lenient: bool) -> None:
     """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
     from rebalancer.app import policies  # noqa: PLC0415
 
     loaded = policies.read_policy(policy, strict=not lenient)
     for warning in loaded.warnings:
-        _complain(f"Warning: {warning}")
+        complain(f"Warning: {warning}")
     profiles = loaded.policy.profiles
     names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
     count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
@@ -156,29 +145,33 @@ def validate(policy: str, *, lenient: bool) -> None:
 @main.command()
 @kubeconfig_option
 @context_option
+@client_options
 @click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
 @verbosity_option
-@speaking_plainly
-def snapshot(kubeconfig: str | None, context: str | None, path: str, verbosity: int) -> None:
+@exit_on_error
+def snapshot(
+    kubeconfig: str | None, context: str | None, path: str, verbosity: int, *, client: "ClientOptions"
+) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
     """
     set_up(verbosity, as_json=False)
+    warn_of_insecurity(client)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415
 
     with Interruption():
         from rebalancer.app.capture import capture  # noqa: PLC0415
 
-        counts, warnings = capture(kubeconfig, context, path)
+        counts, warnings = capture(kubeconfig, context, path, client)
     for warning in warnings:
-        _complain(f"Warning: {warning}")
+        complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
 
 
 @main.command()
 @click.argument("name", required=False)
-@speaking_plainly
+@exit_on_error
 def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
     from rebalancer.app.describe import describe_strategy, list_strategies  # noqa: PLC0415
@@ -189,7 +182,7 @@ def strategies(name: str | None) -> None:
 
 @main.command()
 @click.argument("name", required=False)
-@speaking_plainly
+@exit_on_error
 def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""
     from rebalancer.app.describe import describe_preset, list_presets  # noqa: PLC0415
@@ -199,7 +192,7 @@ def presets(name: str | None) -> None:
 
 
 @main.command()
-@speaking_plainly
+@exit_on_error
 def schema() -> None:
     """Print the JSON schema of a policy, for editors and checks."""
     import json  # noqa: PLC0415
@@ -209,7 +202,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-for _command in (extras.version, extras.help_, extras.completion):
+for _command in (unmark, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 
 
@@ -229,14 +222,5 @@ def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everythi
     trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
     if not trouble:
         return exit_code
-    _complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+    complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
     return exit_code if has_evicted(report) else 1
-
-
-def _complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
-    """Say something on standard error; where that cannot be written there is nobody left to tell."""
-    try:
-        click.echo(printable_lines(text, longest), err=True)
-    except OSError:
-        # What is left in the buffer would be tried again as Python ends, and change the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

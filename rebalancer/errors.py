@@ -7,8 +7,10 @@
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
-    │   └── Forbidden         names the verb and the resource that is missing
+    │   ├── Forbidden         names the verb and the resource that is missing
+    │   └── MarksLeft         soft taints of ours stay on nodes  exit 4
     └── StrategyError         one strategy cannot run; the others do
+        └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; no error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
@@ -90,8 +92,18 @@ class Forbidden(ClusterError):  # noqa: N818  the field's word
     """The credentials lack a permission; the message names verb and resource."""
 
 
+class MarksLeft(ClusterError):  # noqa: N818  said of nodes
+    """Soft taints of ours stay on nodes, since these could not be changed; the next run takes them off."""
+
+    exit_code = 4
+
+
 class StrategyError(RebalancerError):
     """A strategy cannot run on this cluster or with these arguments; the next one still does."""
+
+
+class SourceError(StrategyError):
+    """A source of usage has no answer, or none that can be used."""
 
 
 class Interrupted(BaseException):

@@ -82,7 +82,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
             raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
         recorded = header.rebalancer.now if header.rebalancer else recorded
     _check(collection, path)
-    if not collection.folders["Node"].items:
+    if not collection.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
     return SnapshotFile(collection, recorded)
 

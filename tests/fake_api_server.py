@@ -12,7 +12,8 @@
 It serves any object given to it, as lists (with limit and continue: the pages show the state of the first one)
 and alone; nodes, pods, namespaces, PodDisruptionBudgets, PriorityClasses and PersistentVolumeClaims also when
 there is none.  Label and field selectors are not honoured.  An eviction follows the real server's rules (UID
-precondition, PDBs, two PDBs) and takes the pod away at once.
+precondition, PDBs, two PDBs) and takes the pod away at once.  A JSON patch changes any object.  Access reviews allow
+what `forbid` does not name.
 
 What goes wrong is programmed, `times` times (None: for ever), on a path pattern (`*` matches anything).  What was
 programmed first comes first: two failures once each are for two requests.
@@ -30,6 +31,7 @@ programmed first comes first: two failures once each are for two requests.
 
 import base64
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,8 +41,11 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from rebalancer.kube.answers import verb_and_resource
-from tests.fake_http import HttpServer, Reply, Request
+from tests.fake_budgets import covers, spend
+from tests.fake_http import HttpServer, Reply, Request, failure
+from tests.fake_kinds import ALWAYS_SERVED, PLURALS
 from tests.fake_leases import PATH, FakeLeases
+from tests.fake_patches import FailedError, patched
 
 Object = dict[str, Any]
 
@@ -50,17 +55,9 @@ LONGEST_STALL_SECONDS = 30.0
 #: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
 
-_PLURALS = {"NodeMetrics": "nodes", "PodMetrics": "pods", "PriorityClass": "priorityclasses"}
 #: Says in a kubeconfig that the token may go over plain http: this server is on the loopback interface.
 _PLAIN_HTTP = {"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}
-_ALWAYS_SERVED = {
-    "/api/v1/nodes": "Node",
-    "/api/v1/pods": "Pod",
-    "/api/v1/namespaces": "Namespace",
-    "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudget",
-    "/apis/scheduling.k8s.io/v1/priorityclasses": "PriorityClass",
-}
+_NAMESPACED = re.compile(r"(/.+/)namespaces/([^/]+)/([^/]+)")
 
 
 @dataclass
@@ -85,19 +82,27 @@ class Rule:
 class FakeApiServer:
     """See the module."""
 
-    def __init__(self, objects: Iterable[Object] = (), *, token: str = "the-token", tls: bool = False) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object] = (),
+        *,
+        token: str = "the-token",
+        tls: bool = False,
+        asks_for_certificate: bool = False,
+    ) -> None:
         self.token = token
         self.requests: list[Request] = []
         self.events: list[Object] = []
         self.evicted: list[str] = []
         self.leases = FakeLeases()
-        self._objects: dict[str, list[Object]] = {path: [] for path in _ALWAYS_SERVED}
-        self._kinds = dict(_ALWAYS_SERVED)
+        self._objects: dict[str, list[Object]] = {path: [] for path in ALWAYS_SERVED}
+        self._kinds = dict(ALWAYS_SERVED)
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
+        self._forbidden: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
-        self._http = HttpServer(self.reply, CERTIFICATE if tls else None)
+        self._http = HttpServer(self.reply, CERTIFICATE if tls else None, asks=asks_for_certificate)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         for each in objects:
             self.add(each)
@@ -139,7 +144,7 @@ class FakeApiServer:
     def add(self, each: Object) -> None:
         """Add an object, or replace the one of its kind, namespace and name."""
         version, kind = each.get("apiVersion", "v1"), each["kind"]
-        path = f"/{'apis' if '/' in version else 'api'}/{version}/{_PLURALS.get(kind, kind.lower() + 's')}"
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{PLURALS.get(kind, kind.lower() + 's')}"
         with self._lock:
             self._kinds[path] = kind
             kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
@@ -149,6 +154,16 @@ class FakeApiServer:
         with self._lock:
             pods = self._objects["/api/v1/pods"]
             pods[:] = [pod for pod in pods if _key(pod) != (namespace, name)]
+
+    def remove_node(self, name: str) -> None:
+        with self._lock:
+            nodes = self._objects["/api/v1/nodes"]
+            nodes[:] = [node for node in nodes if _key(node) != ("", name)]
+
+    def node(self, name: str) -> Object:
+        """Return a node as it is now."""
+        with self._lock:
+            return next(node for node in self._objects["/api/v1/nodes"] if _key(node) == ("", name))
 
     def pod_names(self) -> list[str]:
         with self._lock:
@@ -188,7 +203,7 @@ class FakeApiServer:
         times: float | None = None,
     ) -> None:
         """Answer with a failure: a Status with `message`, or `body` (text, or an object) as it is."""
-        reply = Reply(status, _status(status, message) if body is None else body, headers or {})
+        reply = Reply(status, failure(status, message) if body is None else body, headers or {})
         self.on(method, pattern, lambda _: reply, times=times)
 
     def reset(self, method: str, pattern: str, *, processed: bool = False, times: float | None = 1) -> None:
@@ -214,14 +229,15 @@ class FakeApiServer:
 
     def expire_continue_tokens(self, *, times: float | None = 1) -> None:
         """Answer 410 to the next requests that carry a continue token."""
-        reply = Reply(410, _status(410, "The provided continue parameter is too old.", reason="Expired"))
+        reply = Reply(410, failure(410, "The provided continue parameter is too old.", reason="Expired"))
         self.on("GET", "*", lambda _: reply, times=times, when=lambda request: "continue" in request.query)
 
     def forbid(self, verb: str, resource: str) -> None:
         """Refuse a verb on a resource (`pods/eviction`, `poddisruptionbudgets.policy`) as RBAC does."""
         message = f'pods is forbidden: User "me" cannot {verb} resource "{resource}"'
-        reply = Reply(403, _status(403, message, reason="Forbidden"))
-        for method in ("GET", "POST", "PUT"):
+        reply = Reply(403, failure(403, message, reason="Forbidden"))
+        self._forbidden.add((verb, resource))
+        for method in ("GET", "POST", "PUT", "PATCH"):
             self.on(
                 method,
                 "*",
@@ -237,7 +253,7 @@ class FakeApiServer:
             self.requests.append(request)
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             if (scheme.lower(), token) != ("bearer", self.token):
-                return Reply(401, _status(401, "Unauthorized", reason="Unauthorized"))
+                return Reply(401, failure(401, "Unauthorized", reason="Unauthorized"))
         for rule in self._rules:
             if rule.takes(request) and isinstance(reply := rule.act(request), Reply):
                 return reply
@@ -253,8 +269,12 @@ class FakeApiServer:
                 return self.leases.serve(request)
             if request.method == "POST":
                 return self._post(request)
+            if request.method == "PATCH":
+                return self._patch(request)
             if request.path in self._objects:
-                return self._list(request)
+                return self._list(request, request.path)
+            if (inside := _NAMESPACED.fullmatch(request.path)) and (path := inside[1] + inside[3]) in self._objects:
+                return self._list(request, path, inside[2])
             return self._one(request)
 
     def _post(self, request: Request) -> Reply:
@@ -264,19 +284,22 @@ class FakeApiServer:
         if fnmatchcase(request.path, "/apis/events.k8s.io/v1/namespaces/*/events"):
             self.events.append(request.body)
             return Reply(201, request.body)
-        return Reply(404, _status(404, "the server could not find the requested resource"))
+        if request.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+            return self._review(request.body)
+        return Reply(404, failure(404, "the server could not find the requested resource"))
 
-    def _list(self, request: Request) -> Reply:
+    def _list(self, request: Request, path: str, namespace: str = "") -> Reply:
         limit = int(request.query.get("limit", "0"))
         token = request.query.get("continue", "")
         version, start = json.loads(base64.b64decode(token)) if token else (len(self.requests), 0)
-        items = self._lists.setdefault(version, list(self._objects[request.path]))
+        found = [each for each in self._objects[path] if namespace in ("", _key(each)[0])]
+        items = self._lists.setdefault(version, found)
         end = start + limit if limit else len(items)
         more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
         page = [{k: v for k, v in each.items() if k not in {"kind", "apiVersion"}} for each in items[start:end]]
         metadata = {"resourceVersion": str(version)} | ({"continue": more} if more else {})
-        group = request.path.split("/")[2:-1]
-        kind = self._kinds[request.path] + "List"
+        group = path.split("/")[2:-1]
+        kind = self._kinds[path] + "List"
         return Reply(200, {"kind": kind, "apiVersion": "/".join(group), "metadata": metadata, "items": page})
 
     def _one(self, request: Request) -> Reply:
@@ -287,14 +310,29 @@ class FakeApiServer:
                 place = f"{prefix}/namespaces/{namespace}/{plural}" if namespace else path
                 if request.path == f"{place}/{name}":
                     return Reply(200, each)
-        return Reply(404, _status(404, f"{request.path} not found", reason="NotFound"))
+        return Reply(404, failure(404, f"{request.path} not found", reason="NotFound"))
+
+    def _patch(self, request: Request) -> Reply:
+        found = self._one(request)
+        if found.status != 200:
+            return found
+        try:
+            self.add(patched(found.body, request.body))
+        except FailedError:
+            return Reply(422, failure(422, "the server rejected our request due to an error in our request"))
+        return self._one(request)
+
+    def _review(self, review: Object) -> Reply:
+        asked = review["spec"]["resourceAttributes"]
+        allowed = (asked["verb"], asked["resource"]) not in self._forbidden
+        return Reply(201, {**review, "status": {"allowed": allowed}})
 
     # Evictions, by the rules of the real server (pkg/registry/core/pod/storage/eviction.go)
 
     def _evict(self, namespace: str, name: str, eviction: Object) -> Reply:
         pod = next((each for each in self._objects["/api/v1/pods"] if _key(each) == (namespace, name)), None)
         if pod is None:
-            return Reply(404, _status(404, f'pods "{name}" not found', reason="NotFound", kind="pods"))
+            return Reply(404, failure(404, f'pods "{name}" not found', reason="NotFound", kind="pods"))
         refusal = self._precondition(pod, eviction) or self._pdb_refusal(pod)
         if refusal:
             return refusal
@@ -312,83 +350,18 @@ class FakeApiServer:
             f"({wanted}) does not match the UID in record ({found}). The object might have been deleted and "
             "then recreated"
         )
-        return Reply(409, _status(409, message, reason="Conflict", kind="Pod"))
+        return Reply(409, failure(409, message, reason="Conflict", kind="Pod"))
 
     def _pdb_refusal(self, pod: Object) -> Reply | None:
         status, metadata = pod.get("status", {}), pod["metadata"]
         if status.get("phase") in {"Succeeded", "Failed", "Pending"} or metadata.get("deletionTimestamp"):
             return None
-        pdbs = [pdb for pdb in self._objects["/apis/policy/v1/poddisruptionbudgets"] if _covers(pdb, pod)]
+        pdbs = [pdb for pdb in self._objects["/apis/policy/v1/poddisruptionbudgets"] if covers(pdb, pod)]
         if len(pdbs) > 1:
             text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            return Reply(500, _status(500, text))
-        return _spend(pdbs[0], pod) if pdbs else None
-
-
-def _spend(pdb: Object, pod: Object) -> Reply | None:
-    """Count one eviction on a PDB, or refuse it."""
-    name, status = pdb["metadata"]["name"], pdb.setdefault("status", {})
-    healthy, needed = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-    if not _is_ready(pod):
-        always = pdb["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
-        if always or healthy >= needed > 0:
-            return None
-    if status.get("observedGeneration", 0) < pdb["metadata"].get("generation", 0):
-        cause = f"The disruption budget {name} is still being processed by the server."
-        return _too_many(cause, retry_after=10)
-    if status.get("disruptionsAllowed", 0) <= 0:
-        return _too_many(f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently")
-    status["disruptionsAllowed"] -= 1
-    return None
-
-
-def _too_many(cause: str, *, retry_after: int = 0) -> Reply:
-    message = "Cannot evict pod as it would violate the pod's disruption budget."
-    body = _status(429, message, reason="TooManyRequests")
-    body["details"] = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
-    if retry_after:
-        body["details"]["retryAfterSeconds"] = retry_after
-        return Reply(429, body, {"Retry-After": str(retry_after)})
-    return Reply(429, body)
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = pod.get("status", {}).get("conditions", [])
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
-def _covers(pdb: Object, pod: Object) -> bool:
-    if pdb["metadata"].get("namespace") != pod["metadata"].get("namespace"):
-        return False
-    selector, labels = pdb["spec"].get("selector"), pod["metadata"].get("labels", {})
-    if selector is None:
-        return False
-    by_label = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
-    return by_label and all(_agrees(each, labels) for each in selector.get("matchExpressions", []))
-
-
-def _agrees(expression: Object, labels: Mapping[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values", [])
-    return {
-        "In": labels.get(key) in values,
-        "NotIn": labels.get(key) not in values,
-        "Exists": key in labels,
-        "DoesNotExist": key not in labels,
-    }[expression["operator"]]
+            return Reply(500, failure(500, text))
+        return spend(pdbs[0], pod) if pdbs else None
 
 
 def _key(each: Object) -> tuple[str, str]:
     return each["metadata"].get("namespace", ""), each["metadata"]["name"]
-
-
-def _status(code: int, message: str, *, reason: str = "", kind: str = "") -> Object:
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "details": {"kind": kind} if kind else {},
-        "code": code,
-    }

@@ -23,7 +23,10 @@ DRIP_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came; `port` is the client's end of the connection."""
+    """A request as it came; `port` is the client's end of the connection.
+
+    A header that came more than once has a line for each.
+    """
 
     method: str
     path: str
@@ -55,11 +58,16 @@ class HttpServer(ThreadingHTTPServer):
 
     daemon_threads = False
 
-    def __init__(self, answer: Callable[[Request], Reply], certificate: Path | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[Request], Reply], certificate: Path | None = None, *, asks: bool = False
+    ) -> None:
         self.answer = answer
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if self._tls and certificate:
             self._tls.load_cert_chain(certificate)
+        if self._tls and asks:
+            self._tls.verify_mode = ssl.CERT_REQUIRED
+            self._tls.load_verify_locations(certificate)
         self.broken: list[BaseException] = []
         self.connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -111,6 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self._answer()
 
+    def do_PATCH(self) -> None:
+        self._answer()
+
     def _answer(self) -> None:
         split = urlsplit(self.path)
         length = int(self.headers.get("Content-Length", "0"))
@@ -118,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         if len(sent) < length:  # the client has changed its mind: nothing is done
             self.close_connection = True
             return
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        headers = {name.lower(): "\n".join(self.headers.get_all(name, [])) for name in self.headers}
         body = json.loads(sent) if sent else None
         request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body, self.client_address[1])
         reply = self.server.answer(request)
@@ -163,3 +174,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.server.connections.discard(self.connection)
         socket.close(self.connection.detach())  # with a lingering of zero: a reset, no orderly end
+
+
+def failure(code: int, message: str, *, reason: str = "", kind: str = "") -> dict[str, Any]:
+    """Return a Status as the API server answers a request that it refuses."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "details": {"kind": kind} if kind else {},
+        "code": code,
+    }

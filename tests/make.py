@@ -17,6 +17,7 @@ from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
 from rebalancer.eviction.causes import Code
+from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
 from rebalancer.guards.limits import Limits
@@ -132,6 +133,7 @@ def decide(
     evictor: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),  # noqa: B008  immutable
     sink: Sink | None = None,
+    steer: Steer | None = None,
 ) -> Ledger:
     """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it."""
     plan = ProfilePlan(
@@ -140,7 +142,7 @@ def decide(
         tuple(each for each in strategies if each.point == "deschedule"),
         tuple(each for each in strategies if each.point == "balance"),
     )
-    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0)
+    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, steer=steer)
 
 
 def evicted(ledger: Ledger) -> list[str]:

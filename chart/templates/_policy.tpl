@@ -28,14 +28,15 @@ kind: DeschedulerPolicy
 
 {{- /*
 What the policy asks of the API server beside nodes, pods and PodDisruptionBudgets, as YAML: what it uses of
-namespaces, priorityclasses, claims and metrics, and the Secrets with its tokens.
+namespaces, priorityclasses, claims and metrics, whether it asks where the scheduler would put pods, and the Secrets
+with its tokens.
 */ -}}
 {{- define "rebalancer.needs" -}}
 {{- $policy := include "rebalancer.policyText" . | fromYaml -}}
 {{- if hasKey $policy "Error" -}}
 {{- fail (printf "the policy is not valid YAML: %s" $policy.Error) -}}
 {{- end -}}
-{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "secrets" list -}}
+{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "scheduler" false "secrets" list -}}
 {{- $apart := "RemovePodsViolatingInterPodAntiAffinity" -}}
 {{- $sources := list -}}
 {{- range $profile := $policy.profiles -}}
@@ -55,6 +56,9 @@ namespaces, priorityclasses, claims and metrics, and the Secrets with its tokens
       {{- end -}}
     {{- else if and (has $entry.name $enabled) $args.metricsUtilization -}}
       {{- $usage := $args.metricsUtilization -}}
+      {{- if and $usage.selection (ne ($usage.scheduler | default "default") "unknown") -}}
+        {{- $_ := set $needs "scheduler" true -}}
+      {{- end -}}
       {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
     {{- end -}}
   {{- end -}}

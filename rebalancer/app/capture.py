@@ -10,15 +10,17 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.app.cluster_lists import PATHS, QUERIES, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
-from rebalancer.app.live import PATHS, LiveCluster, no_list, open_cluster
+from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
+from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import NotFound, Rejected
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline
 from rebalancer.report.document import timestamp
 from rebalancer.wire.pages import Page, items_of
 
@@ -26,7 +28,7 @@ from rebalancer.wire.pages import Page, items_of
 _METRICS_SECONDS = 10.0
 
 
-class _RawFolder:
+class _RawCollector:
     """Collects objects as they are, less what should not leave the cluster."""
 
     def __init__(self, kind: str, fields: Tree) -> None:
@@ -34,7 +36,7 @@ class _RawFolder:
         self._kind = kind
         self._fields = fields
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[dict[str, Any]])
         self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
         return decoded.token
@@ -47,32 +49,35 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
-def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Mapping[str, int], tuple[str, ...]]:
+def capture(
+    kubeconfig: str | None, context: str | None, path: str, asking: ClientOptions | None = None
+) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
 
     Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
 
     Returns:
-        The number of objects by kind, and a warning for each kind that may not be read.
+        The number of objects by kind, and warnings about kinds that may not be read.
 
     Raises:
         ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
         UsageError: the file cannot be written.
     """
-    live = open_cluster(kubeconfig, context)
+    live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     fields = kept_fields()
-    for kind, where in PATHS.items():
+    unread: dict[str, ClusterError] = {}
+    for kind in PATHS:
         try:
-            lists[kind] = read_list(live.client, where, partial(_RawFolder, kind, fields[kind])).items
-        except Forbidden as error:
+            lists[kind] = _read(live, kind, fields[kind])
+        except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
-            warnings.append(f"left out: {error}")
-        except ValueError as error:
-            raise no_list(live, kind, error) from error
+            unread[kind] = error
+    if unread:
+        warnings.append(f"left out: {unread_in_words(unread)}")
     try:
         lists |= _usage(live, fields)
     except (ClusterError, ValueError) as error:
@@ -81,11 +86,18 @@ def capture(kubeconfig: str | None, context: str | None, path: str) -> tuple[Map
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
+def _read(live: LiveCluster, kind: str, fields: Tree) -> list[msgspec.Raw]:
+    try:
+        return read_list(live.client, PATHS[kind], partial(_RawCollector, kind, fields), query=QUERIES.get(kind)).items
+    except ValueError as error:
+        raise no_list(live, kind, error) from error
+
+
 def _usage(live: LiveCluster, fields: Mapping[str, Tree]) -> dict[str, list[msgspec.Raw]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
         return {
-            kind: read_list(live.client, where, partial(_RawFolder, kind, fields[kind]), deadline=deadline).items
+            kind: read_list(live.client, where, partial(_RawCollector, kind, fields[kind]), deadline=deadline).items
             for kind, where in METRICS_PATHS.items()
         }
     except NotFound:
@@ -107,7 +119,7 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
 
 def _version(kind: str) -> str:
     """Return the apiVersion of a kind from where it is listed: `v1`, `policy/v1`."""
-    return "/".join((PATHS | METRICS_PATHS)[kind].split("/")[2:-1])
+    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -117,7 +117,7 @@ class Consent:
         time.sleep(seconds)
 
     def _is_fresh(self, look: Look) -> bool:
-        age = self._cluster.patience.clock() - look.taken
+        age = self._cluster.retry_policy.clock() - look.taken_at
         return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
 
     def _planned(self) -> Finished:

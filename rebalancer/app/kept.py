@@ -8,7 +8,7 @@ labels, selectors, quantities, and rules of placement, which are made of labels.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from rebalancer.wire import storage
+from rebalancer.wire import storage, storage_drivers
 from rebalancer.wire.annotations import ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
@@ -19,23 +19,39 @@ _METADATA = """
     metadata.name  metadata.namespace  metadata.uid  metadata.generation  metadata.labels.*
     metadata.creationTimestamp  metadata.deletionTimestamp
 """
-_POD = """
-    metadata.annotations
+_OWNER_REFERENCES = """
     metadata.ownerReferences.apiVersion  metadata.ownerReferences.kind  metadata.ownerReferences.name
     metadata.ownerReferences.uid  metadata.ownerReferences.controller
-    spec.nodeName  spec.priority  spec.priorityClassName  spec.schedulerName  spec.hostNetwork
-    spec.terminationGracePeriodSeconds  spec.nodeSelector.*  spec.affinity.*  spec.tolerations.*
-    spec.topologySpreadConstraints.*  spec.resources.*  spec.overhead.*  spec.resourceClaims.name
-    spec.volumes.name  spec.volumes.hostPath  spec.volumes.emptyDir
-    spec.volumes.persistentVolumeClaim.claimName  spec.volumes.ephemeral  spec.volumes.image.reference
-    spec.volumes.gcePersistentDisk  spec.volumes.awsElasticBlockStore  spec.volumes.iscsi  spec.volumes.rbd
-    spec.schedulingGates.name  spec.preemptionPolicy  status.nominatedNodeName
+"""
+_POD = """
+    metadata.annotations  status.nominatedNodeName
     status.phase  status.reason  status.qosClass  status.startTime
     status.conditions.type  status.conditions.status  status.conditions.reason
     status.conditions.lastTransitionTime
 """
+#: Of a pod's spec and of a template's.
+_SPEC = """
+    nodeName  priority  priorityClassName  schedulerName  hostNetwork
+    terminationGracePeriodSeconds  nodeSelector.*  affinity.*  tolerations.*
+    topologySpreadConstraints.*  resources.*  overhead.*  resourceClaims.name
+    volumes.name  volumes.hostPath  volumes.emptyDir
+    volumes.persistentVolumeClaim.claimName  volumes.ephemeral  volumes.image.reference
+    volumes.gcePersistentDisk.pdName  volumes.gcePersistentDisk.readOnly
+    volumes.awsElasticBlockStore.volumeID  volumes.awsElasticBlockStore.readOnly
+    volumes.iscsi.iqn  volumes.iscsi.readOnly
+    volumes.rbd.monitors.*  volumes.rbd.pool  volumes.rbd.image  volumes.rbd.readOnly
+    schedulingGates.name  preemptionPolicy
+"""
 _CONTAINER = "name image restartPolicy resources.* ports.containerPort ports.hostPort ports.protocol"
 _CONTAINER_STATUS = "name ready restartCount state.waiting.reason state.terminated.reason state.terminated.exitCode"
+_ROLLOUT = """
+    status.replicas  status.updatedReplicas  status.observedGeneration  status.currentRevision  status.updateRevision
+"""
+_WORKLOAD = f"""
+    {_OWNER_REFERENCES}
+    spec.selector.*  spec.replicas  {_ROLLOUT}
+"""
+_MADE_FROM_TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 _KINDS = {
     "Node": """
         spec.unschedulable  spec.taints.key  spec.taints.value  spec.taints.effect
@@ -56,24 +72,61 @@ _KINDS = {
         spec.storageClassName  spec.volumeName  spec.accessModes.*  spec.resources.requests.*  spec.selector.*
         spec.volumeMode  spec.volumeAttributesClassName
     """,
+    "PersistentVolume": """
+        spec.storageClassName  spec.capacity.*  spec.accessModes.*  spec.nodeAffinity.*
+        spec.claimRef.namespace  spec.claimRef.name  spec.claimRef.uid  spec.csi.driver  spec.csi.volumeHandle
+        spec.volumeMode  spec.volumeAttributesClassName  status.phase
+    """,
+    "Service": "spec.selector.*",
+    "Deployment": _ROLLOUT,
+    "ReplicaSet": _WORKLOAD,
+    "ReplicationController": _WORKLOAD,
+    "StatefulSet": _WORKLOAD,
+    "Job": """
+        spec.podReplacementPolicy  spec.podFailurePolicy  spec.backoffLimit  spec.backoffLimitPerIndex
+        status.failed  status.conditions.type  status.conditions.status
+    """,
+    "StorageClass": "metadata.annotations provisioner volumeBindingMode allowedTopologies.*",
+    "CSINode": "metadata.annotations spec.drivers.name spec.drivers.allocatable.count",
+    "CSIDriver": "spec.storageCapacity spec.preventPodSchedulingIfMissing",
+    "CSIStorageCapacity": "storageClassName nodeTopology.* capacity maximumVolumeSize",
+    "VolumeAttachment": "spec.attacher spec.nodeName spec.source.persistentVolumeName",
     "NodeMetrics": "timestamp window usage.*",
     "PodMetrics": "timestamp window containers.name containers.usage.*",
+}
+#: The annotations that mean something.
+_ANNOTATIONS = {
+    "PersistentVolumeClaim": storage.ANNOTATIONS,
+    "StorageClass": (storage_drivers.DEFAULT_CLASS,),
+    "CSINode": (storage_drivers.MIGRATED,),
 }
 
 
 def kept_fields() -> Mapping[str, Tree]:
     """Return for each kind what is kept of its objects."""
     trees = {kind: _tree(f"{_METADATA} {paths}".split()) for kind, paths in _KINDS.items()}
-    containers = [f"spec.{group}.{path}" for group in ("containers", "initContainers") for path in _CONTAINER.split()]
+    for kind in _MADE_FROM_TEMPLATES:
+        trees[kind]["spec"]["template"] = {"metadata": {"labels": {_ALL: {}}}, "spec": _pod_spec()}
+    for kind, annotations in _ANNOTATIONS.items():
+        trees[kind]["metadata"]["annotations"] = {name: {} for name in annotations}
+    return trees | {"Pod": _pod()}
+
+
+def _pod() -> Tree:
     statuses = [
         f"status.{group}.{path}"
         for group in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
         for path in _CONTAINER_STATUS.split()
     ]
-    pods = _tree([*_METADATA.split(), *_POD.split(), *containers, *statuses])
-    pods["metadata"]["annotations"] = {name: {} for name in ANNOTATIONS}
-    trees["PersistentVolumeClaim"]["metadata"]["annotations"] = {name: {} for name in storage.ANNOTATIONS}
-    return {"Pod": pods, **trees}
+    tree = _tree([*f"{_METADATA} {_OWNER_REFERENCES} {_POD}".split(), *statuses])
+    tree["metadata"]["annotations"] = {name: {} for name in ANNOTATIONS}
+    tree["spec"] = _pod_spec()
+    return tree
+
+
+def _pod_spec() -> Tree:
+    containers = [f"{group}.{path}" for group in ("containers", "initContainers") for path in _CONTAINER.split()]
+    return _tree([*_SPEC.split(), *containers])
 
 
 def _tree(paths: Iterable[str]) -> Tree:

@@ -1,44 +1,27 @@
-"""A live cluster: what is read of it, and how evictions and Events reach it."""
+"""A live cluster: the way to it, and how evictions and Events reach it."""
 
 import logging
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
 
-import msgspec
-
+from rebalancer.app.options import ClientOptions
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
-from rebalancer.errors import ClusterError, CycleStopped, Unreachable
+from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.closures import Closures
-from rebalancer.kube.client import Client, Observe
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.words import text
-from rebalancer.wire.collect import Collection
-from rebalancer.wire.folder import Folder
 
 _LOG = logging.getLogger(__name__)
-
-#: Where each kind is listed.
-PATHS = {
-    "Node": "/api/v1/nodes",
-    "Pod": "/api/v1/pods",
-    "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
-    "Namespace": "/api/v1/namespaces",
-    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
-}
 
 #: For Events at the end: after a signal or the deadline; else, and still less than a pod has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 5.0
@@ -58,12 +41,12 @@ class LiveCluster:
     Attributes:
         connection: where it is, and the credentials.
         client: sends requests there.
-        patience: how these are tried again, and by which clock.
+        retry_policy: how these are tried again, and by which clock.
     """
 
     connection: Connection
     client: Client
-    patience: Patience
+    retry_policy: RetryPolicy
 
     @property
     def description(self) -> dict[str, str | None]:
@@ -74,64 +57,28 @@ class LiveCluster:
 def open_cluster(
     kubeconfig: str | None,
     context: str | None,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
+    asking: ClientOptions | None = None,
 ) -> LiveCluster:
     """Find the API server as kubectl does; no request is sent.
 
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
-        patience: how reads are tried again, and by which clock.
+        retry_policy: how reads are tried again, and by which clock.
         observe: told of every request.
+        asking: what is set above the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    connection = connect(kubeconfig, context)
-    patience = patience or Patience()
-    return LiveCluster(connection, Client(connection, patience=patience, observe=observe), patience)
-
-
-def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt) -> Snapshot:
-    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
-
-    Args:
-        live: the API server.
-        kinds: what is needed beside nodes and pods.
-        halt: its deadline bounds all lists together.
-
-    Raises:
-        ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
-    """
-    now = datetime.now(UTC)
-    collection = Collection()
-    for kind in sorted({"Node", "Pod", *kinds}):
-        folder = _read_kind(live, collection, kind, halt)
-        _LOG.info("read %d objects of kind %s", len(folder.items), kind)
-        collection.take(kind, folder)
-    return collection.snapshot(now)
-
-
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> Folder[Any, Any]:
-    try:
-        folder = read_list(live.client, PATHS[kind], lambda: collection.folder(kind), deadline=halt.deadline)
-        folder.unique()
-    except Unreachable as error:
-        if halt.deadline.left():
-            raise
-        raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise no_list(live, kind, error) from error
-    return folder
-
-
-def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
-    """Return what it means that an answer cannot be read as a list."""
-    return ClusterError(
-        f"{live.connection.server} does not answer like an API server: "
-        f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
-    )
+    asking = asking or ClientOptions()
+    connection = connect(kubeconfig, context, overrides=asking.overrides)
+    retry_policy = retry_policy or RetryPolicy()
+    seconds = asking.request_timeout or LONGEST_READ_SECONDS
+    client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
+    return LiveCluster(connection, client, retry_policy)
 
 
 class LiveSink:
@@ -154,13 +101,13 @@ class LiveSink:
         self._evictions = Evictions(
             live.client,
             grace_period_seconds=grace_period_seconds,
-            patience=replace(
-                live.patience,
+            retry_policy=replace(
+                live.retry_policy,
                 seconds=RETRY_FOR_SECONDS,
                 # The server has answered in this run: if nobody is there now, it is being started again.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=live.patience.sleep or self._sleep,
+                sleep=live.retry_policy.sleep or self.sleep,
             ),
             halt=halt,
         )
@@ -183,7 +130,8 @@ class LiveSink:
         self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
-    def _sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until a signal comes."""
         # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
         until = Deadline.after(seconds)
         while until.left() and not self._halt.signalled.is_set():

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from rebalancer.app import live, policies
+from rebalancer.app import live, policies, steered
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.look import Look, look_at
 from rebalancer.app.options import Options
@@ -12,22 +12,23 @@ from rebalancer.app.work import Finished, Work, plan
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.document import Circumstances
 from rebalancer.report.words import text
 
 _LOG = logging.getLogger(__name__)
 
 
-def connect(options: Options, telemetry: Telemetry, patience: Patience | None = None) -> live.LiveCluster:
+def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
     """Find the API server; nothing is sent.
 
     Raises:
         NoCredentials: there is no way to one.
     """
-    return live.open_cluster(options.kubeconfig, options.context, patience, telemetry.request)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
 
 def cycle(
@@ -52,24 +53,39 @@ def cycle(
 
     Raises:
         ClusterError: the cluster cannot be read.
+        MarksLeft: soft taints of another run cannot be taken off.
         Interrupted: a signal came before anything was evicted.
     """
+    if not options.dry_run:
+        steered.prepare(cluster, work, permit)
     look = look or look_at(cluster, options, work, telemetry)
-    halt = Halt(options.deadline, cluster.patience.clock, permit, look.taken)
-    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
-    left = look.cluster(work)
     if options.dry_run:
+        left = look.cluster(work)
         circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
         return Finished(_plan(left, work, telemetry), left, circumstances)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     interruption.then(halt.signal)
+    return _live(cluster, work, look, halt, permit, telemetry)
+
+
+def _live(
+    cluster: live.LiveCluster, work: Work, look: Look, halt: Halt, permit: Permit, telemetry: Telemetry
+) -> Finished:
+    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
+    left = look.cluster(work)
+    litter = steered.clear_up_unsteered(cluster, work, look.snapshot, permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    ledger, problem = _evict(work, sink, events, left, telemetry)
+    with steered.steering(cluster, work, sink.sleep, halt, permit) as steer:
+        ledger = _evict(work, sink, events, left, telemetry, steer)
+    with telemetry.stage("events"):
+        problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
-    extra = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem)
+    marks = steered.left_behind(steer)
+    extra = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
     extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
     warnings = (*work.warnings, *filter(None, extra))
-    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings))
+    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings), bool(marks))
 
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
@@ -78,9 +94,9 @@ def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
 
 
 def _evict(
-    work: Work, sink: live.LiveSink, events: live.EventLog, left: Cluster, telemetry: Telemetry
-) -> tuple[Ledger, str]:
-    """Run the strategies; return the ledger, and a warning if Events were not delivered."""
+    work: Work, sink: live.LiveSink, events: live.EventLog, left: Cluster, telemetry: Telemetry, steer: Steer | None
+) -> Ledger:
+    """Run the strategies."""
 
     def observe(entry: Entry) -> None:
         _log_verdict(entry)
@@ -89,9 +105,7 @@ def _evict(
 
     limits, traced = policies.limits(work.policy), telemetry.sink(sink)
     with telemetry.stage("evict"):
-        ledger = run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around)
-    with telemetry.stage("events"):
-        return ledger, events.close()
+        return run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around, steer)
 
 
 def warn_of_no_limits(options: Options, work: Work) -> None:

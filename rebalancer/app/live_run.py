@@ -12,16 +12,18 @@ from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.options import Options, Outcome
 from rebalancer.app.place import in_pod
 from rebalancer.app.serve import served
+from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.traces import traced
 from rebalancer.app.turns import in_turn
 from rebalancer.app.work import Finished, Work, publish
+from rebalancer.errors import MarksLeft
 from rebalancer.kube.halt import Permit
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 
 
 def run_live(
-    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None = None
+    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None = None
 ) -> Outcome:
     """Run one cycle on a live cluster.
 
@@ -30,7 +32,7 @@ def run_live(
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
-    outcome = _run(options, work, person, interruption, patience)
+    outcome = _run(options, work, person, interruption, retry_policy)
     return replace(outcome, exit_code=_exit_code(outcome, interruption))
 
 
@@ -39,6 +41,8 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
     In a pod a run that has evicted, or may have, keeps its own: a Job would start it again with fresh limits.
     """
+    if outcome.exit_code == MarksLeft.exit_code:
+        return outcome.exit_code
     has_spent = outcome.report["evictions"] or outcome.report["unknown"]
     if not interruption.exit_code or (in_pod() and has_spent):
         return outcome.exit_code
@@ -46,11 +50,12 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
 
 def _run(
-    options: Options, work: Work, person: Person, interruption: Interruption, patience: Patience | None
+    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None
 ) -> Outcome:
     with attended(options) as telemetry:
-        cluster = connect(options, telemetry, patience)
+        cluster = connect(options, telemetry, retry_policy)
         if not options.dry_run and person.must_be_asked(cluster.description):
+            demand_permissions(cluster, work)
             return _run_with_consent(
                 Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
             )

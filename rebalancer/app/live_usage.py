@@ -11,15 +11,14 @@ from rebalancer.app.live import LiveCluster
 from rebalancer.app.usage import usage_of
 from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Measure
-from rebalancer.errors import ClusterError
+from rebalancer.errors import ClusterError, SourceError
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline
 from rebalancer.policy import Policy
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_ages import Sampled, ignored
 from rebalancer.wire.collect import Collection
@@ -59,16 +58,16 @@ def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind, path in METRICS_PATHS.items():
-            folder = read_list(live.client, path, partial(collection.folder, kind), deadline=until)
-            folder.unique()
-            collection.take(kind, folder)
+            collector = read_list(live.client, path, partial(collection.collector, kind), deadline=until)
+            collector.unique()
+            collection.replace(kind, collector)
     except NotFound as error:
         raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error
     except (ClusterError, ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"metrics-server cannot be asked: {error}") from error
-    folders = collection.folders
-    malformed = (*folders["NodeMetrics"].warnings, *folders["PodMetrics"].warnings)
-    return Metrics(folders["NodeMetrics"].items, folders["PodMetrics"].items, malformed)
+    collectors = collection.collectors
+    malformed = (*collectors["NodeMetrics"].warnings, *collectors["PodMetrics"].warnings)
+    return Metrics(collectors["NodeMetrics"].items, collectors["PodMetrics"].items, malformed)
 
 
 def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:

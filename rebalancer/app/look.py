@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rebalancer.app import live, policies
+from rebalancer.app.cluster_lists import read_cluster
 from rebalancer.app.live_usage import live_usage
 from rebalancer.app.options import Options
 from rebalancer.app.telemetry import Telemetry
@@ -19,12 +20,12 @@ class Look:
     Attributes:
         snapshot: nodes, pods and what else the policy needs.
         measure: real usage; each source is asked once, so that all plans of this look are made on the same figures.
-        taken: before the first request, in seconds on the clock of the API server's patience.
+        taken_at: before the first request, in seconds on the clock of the retry policy.
     """
 
     snapshot: Snapshot
     measure: Measure
-    taken: float
+    taken_at: float
 
     def cluster(self, work: Work) -> Cluster:
         """Return the cluster as the cycle begins."""
@@ -37,9 +38,10 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     Raises:
         ClusterError: it cannot be read, or not before the deadline.
     """
-    taken = cluster.patience.clock()
-    halt = Halt(options.deadline, cluster.patience.clock, began=taken)
+    taken_at = cluster.retry_policy.clock()
+    halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        snapshot = live.read_cluster(cluster, policies.kinds_needed(work.plans), halt)
+        needed, helpful = policies.kinds_needed(work.plans), policies.kinds_of_scheduler(work.plans)
+        snapshot = read_cluster(cluster, needed, halt, helpful)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    return Look(snapshot, measure, taken)
+    return Look(snapshot, measure, taken_at)

@@ -16,8 +16,9 @@ from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.live_run import attempt, attended
 from rebalancer.app.options import Deliver, Options
 from rebalancer.app.policy_file import PolicyFile
-from rebalancer.app.policy_news import PolicyNews
+from rebalancer.app.policy_reporter import PolicyReporter
 from rebalancer.app.schedule import Schedule, Start
+from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
 from rebalancer.app.work import Finished
@@ -38,15 +39,23 @@ def run_loop(options: Options, person: Person, deliver: Deliver, interruption: I
     """
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options))
-        news = PolicyNews(telemetry)
-        policy = PolicyFile(options.policy, strict=options.strict, told=news.tell, max_evictions=options.max_evictions)
+        reporter = PolicyReporter(telemetry)
+        policy = PolicyFile(
+            options.policy,
+            reporter.report,
+            strict=options.strict,
+            max_evictions=options.max_evictions,
+            steer=options.steer,
+        )
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
+        if not options.dry_run:
+            demand_permissions(cluster, policy.work())
         if not options.dry_run and person.must_be_asked(cluster.description):
             Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
-        news.open(cluster, options.lease.resource_namespace)
-        stack.callback(news.close)
+        reporter.open(cluster, options.lease.resource_namespace)
+        stack.callback(reporter.close)
         warn_of_no_limits(options, policy.work())
         interruption.then(_leave)
         try:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
+
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
@@ -64,12 +66,36 @@ class TracingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """How the API server is asked; names as on the command line, durations in seconds.
+
+    Attributes:
+        as_user: whom to act as; empty for oneself.
+        as_group: in which groups to act.
+        request_timeout: without a sign of the server, after which a request is given up; 0 for the longest there is.
+        exec_timeout: after which a credentials plugin is given up.
+    """
+
+    as_user: str = ""
+    as_group: tuple[str, ...] = ()
+    request_timeout: float = 30.0
+    exec_timeout: float = EXEC_SECONDS
+    insecure_skip_tls_verify: bool = False
+
+    @property
+    def overrides(self) -> Overrides:
+        """What is set above a kubeconfig."""
+        return Overrides(self.as_user, self.as_group, self.insecure_skip_tls_verify, self.exec_timeout)
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What a run is asked to do; names as on the command line, durations in seconds.
 
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
+        steer: whether replacements are steered also where the policy does not say so.
     """
 
     policy: str
@@ -83,6 +109,8 @@ class Options:
     fail_on_error: bool = False
     interval: float = 0.0
     max_evictions: int | None = None
+    client: ClientOptions = field(default_factory=ClientOptions)
+    steer: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

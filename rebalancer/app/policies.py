@@ -7,6 +7,7 @@ from typing import Any
 import rebalancer
 from rebalancer.args.arguments import Plugin
 from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
+from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.errors import UsageError
 from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_input
@@ -14,6 +15,7 @@ from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
 from rebalancer.strategy import Strategy
+from rebalancer.wire.companions import SCHEDULER_KINDS
 
 _PACKAGE = Path(rebalancer.__file__).parent
 
@@ -121,3 +123,12 @@ def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
         for strategy in (*profile.deschedule, *profile.balance):
             needed |= strategy.needs
     return frozenset(needed)
+
+
+def kinds_of_scheduler(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
+    """Return the kinds that say where the scheduler would put pods, none where these plans do not ask."""
+    return SCHEDULER_KINDS if any(map(_asks_scheduler, profiles)) else frozenset()
+
+
+def _asks_scheduler(profile: ProfilePlan) -> bool:
+    return any(isinstance(each.args, UtilizationArgs) and each.args.asks_scheduler for each in profile.balance)

@@ -10,8 +10,8 @@ from rebalancer.policy import LoadedPolicy
 
 _LOG = logging.getLogger(__name__)
 
-#: Told of every reading that matters: what is wrong with the policy, empty when nothing is.
-Told = Callable[[str], None]
+#: Called after a reading: with what is wrong with the policy, or with an empty text if nothing is.
+Report = Callable[[str], None]
 
 
 class PolicyFile:
@@ -21,30 +21,34 @@ class PolicyFile:
 
     Args:
         name: a file, `-` for standard input, which is read once, or a preset's name.
+        report: see `Report`.
         strict: whether warnings count as errors.
-        told: see `Told`.
         max_evictions: see `work_of`.
+        steer: the same.
 
     Raises:
         UsageError: there is none, or it has problems.
     """
 
-    def __init__(self, name: str, *, strict: bool, told: Told, max_evictions: int | None = None) -> None:
+    def __init__(
+        self, name: str, report: Report, *, strict: bool, max_evictions: int | None = None, steer: bool = False
+    ) -> None:
         self._name = name
         self._strict = strict
-        self._told = told
+        self._report = report
         self._max_evictions = max_evictions
+        self._steer = steer
         self._text = policy_text(name)
         self._loaded: LoadedPolicy = parse_policy(self._text, name, strict=strict)
         self._problem = ""
-        told("")
+        report("")
 
     def work(self) -> Work:
         """Return what the policy in force asks for, made anew: strategies keep nothing from cycle to cycle."""
-        return work_of(self._loaded, self._max_evictions)
+        return work_of(self._loaded, self._max_evictions, steer=self._steer)
 
     def refresh(self) -> None:
-        """Look whether the content has changed; a bad new one is warned of once."""
+        """Look whether the content has changed; one that is bad is warned of once."""
         if self._name == "-":
             return
         try:
@@ -53,17 +57,17 @@ class PolicyFile:
                 return
             self._loaded = parse_policy(text, self._name, strict=self._strict)
         except UsageError as error:
-            self._keep_the_old(str(error))
+            self._keep_last_good(str(error))
             return
         if text != self._text:
             _LOG.warning("the policy %s has changed: the new one is in force", self._name)
         self._text = text
         self._problem = ""
-        self._told("")
+        self._report("")
 
-    def _keep_the_old(self, problem: str) -> None:
+    def _keep_last_good(self, problem: str) -> None:
         if problem == self._problem:
             return
         self._problem = problem
-        _LOG.warning("the policy of before stays in force: %s", problem)
-        self._told(problem)
+        _LOG.warning("the last good policy stays in force: %s", problem)
+        self._report(problem)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import Deliver, Options, Outcome
+from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_of
 from rebalancer.cluster.cluster import Cluster
@@ -17,7 +17,7 @@ from rebalancer.snapshot_file import read_snapshot_file
 
 if TYPE_CHECKING:
     from rebalancer.app.consent import Person
-    from rebalancer.kube.patience import Patience  # what speaks to an API server is not needed offline
+    from rebalancer.kube.retry_policy import RetryPolicy  # what speaks to an API server is not needed offline
 
 
 _LOG = logging.getLogger(__name__)
@@ -36,42 +36,51 @@ def run_on(options: Options, person: "Person", deliver: Deliver, interruption: I
         UsageError: options or policy cannot be used.
         ClusterError: there is no way to a cluster.
     """
-    _agree(options)
+    _check_conflicts(options)
     from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
 
     run_loop(options, person, deliver, interruption)
 
 
-def run(options: Options, person: "Person", interruption: Interruption, patience: "Patience | None" = None) -> Outcome:
+def run(
+    options: Options, person: "Person", interruption: Interruption, retry_policy: "RetryPolicy | None" = None
+) -> Outcome:
     """Run one cycle.
 
     Args:
         options: what to do.
         person: asked before the first eviction.
         interruption: entered; told what a signal means once there is something to finish.
-        patience: how requests to the API server are tried again, and by which clock.
+        retry_policy: how requests to the API server are tried again, and by which clock.
 
     Raises:
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
-    _agree(options)
-    work = work_of(policies.read_policy(options.policy, strict=options.strict), options.max_evictions)
+    _check_conflicts(options)
+    work = work_of(
+        policies.read_policy(options.policy, strict=options.strict), options.max_evictions, steer=options.steer
+    )
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
         return publish(_plan_offline(options, options.snapshot, work), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  as above
 
-    return run_live(options, work, person, interruption, patience)
+    return run_live(options, work, person, interruption, retry_policy)
 
 
-def _agree(options: Options) -> None:
+def _check_conflicts(options: Options) -> None:
     """Raise UsageError for options that contradict each other."""
     if options.snapshot is None and options.now is not None:
         raise UsageError("--now goes with --snapshot: a live cluster has its own time")
     if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
         raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+    if options.snapshot is not None and options.client != ClientOptions():
+        raise UsageError(
+            "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
+            "cluster: leave them out, or --snapshot"
+        )
     if options.snapshot is not None and options.interval:
         raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
     if options.lease.leader_elect and not options.interval:

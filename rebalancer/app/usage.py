@@ -9,8 +9,8 @@ from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import SourceError
 from rebalancer.policy import Policy
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_ages import Sampled, ignored
 

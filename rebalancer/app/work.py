@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
+from rebalancer.args.steering import Steering
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import MarksLeft
+from rebalancer.eviction.steering import DrySteer
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 
@@ -40,22 +43,26 @@ class Finished:
         ledger: what was asked and answered.
         cluster: what it worked on, less what went.
         circumstances: as reports name them.
+        leaves_marks: whether soft taints of ours stay on nodes.
     """
 
     ledger: Ledger
     cluster: Cluster
     circumstances: Circumstances
+    leaves_marks: bool = False
 
 
-def work_of(loaded: LoadedPolicy, max_evictions: int | None = None) -> Work:
+def work_of(loaded: LoadedPolicy, max_evictions: int | None = None, *, steer: bool = False) -> Work:
     """Make a policy ready to run.
 
     Args:
         loaded: the policy.
         max_evictions: a limit for a whole cycle; the smaller of this and the policy's own is in force.
+        steer: whether replacements are steered also where the policy does not say so.
     """
     given = [each for each in (loaded.policy.max_total, max_evictions) if each is not None]
-    policy = replace(loaded.policy, max_total=min(given, default=None))
+    steering = loaded.policy.steering or (Steering() if steer else None)
+    policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
     return Work(policy, policies.plans(policy), tuple(str(problem) for problem in loaded.warnings))
 
 
@@ -66,8 +73,9 @@ def plan(
     around: Around = nothing_around,
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
-    limits = policies.limits(work.policy)
-    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around)
+    limits, steering = policies.limits(work.policy), work.policy.steering
+    steer = DrySteer(steering.min_gain) if steering else None
+    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:
@@ -78,6 +86,7 @@ def publish(finished: Finished, options: Options) -> Outcome:
     # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
     has_spent = bool(ledger.evictions or ledger.unknown)
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
     return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
 
 

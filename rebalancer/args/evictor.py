@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from rebalancer.args.arguments import Args, Count, Duration, Int, Names, Part, Plugin, Selector
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
+from rebalancer.eviction import causes
 from rebalancer.eviction.causes import Code
 
 LOCAL_STORAGE = Code.LOCAL_STORAGE.value
@@ -17,10 +18,9 @@ PVC = Code.PVC.value
 WITHOUT_PDB = Code.WITHOUT_PDB.value
 RESOURCE_CLAIMS = Code.RESOURCE_CLAIMS.value
 
-#: Protections that are on unless `defaultDisabled` lists them.
-DEFAULT_PROTECTIONS = (LOCAL_STORAGE, SYSTEM_CRITICAL, FAILED_BARE, DAEMON_SET)
-#: Protections that are off unless `extraEnabled` lists them.
-EXTRA_PROTECTIONS = (PVC, WITHOUT_PDB, RESOURCE_CLAIMS)
+#: As policies spell them.
+DEFAULT_PROTECTIONS = tuple(code.value for code in causes.DEFAULT_PROTECTIONS)
+EXTRA_PROTECTIONS = tuple(code.value for code in causes.EXTRA_PROTECTIONS)
 
 
 class PriorityThreshold(Part):

@@ -147,7 +147,7 @@ class MetricsUtilization(Part):
         "", description=f"{KUBERNETES_METRICS}, {PROMETHEUS} or {LOAD_WATCHER}."
     )
     selection: Literal["relief"] | None = Field(
-        None, description="relief: the fewest moves that cure a node's excess; absent: the descheduler's rules."
+        None, description="relief: as few moves as bring a node within target; absent: the descheduler's rules."
     )
     max_sample_age: Duration | None = Field(
         None,

@@ -25,6 +25,12 @@ class UtilizationArgs(Args):
         return self.metrics_utilization is not None and self.metrics_utilization.selection is not None
 
     @property
+    def asks_scheduler(self) -> bool:
+        """Whether moves hang on where the scheduler would put pods."""
+        metrics = self.metrics_utilization
+        return metrics is not None and self.relief and metrics.scheduler != "unknown"
+
+    @property
     def rest(self) -> timedelta:
         """How long a replacement rests."""
         return self.metrics_utilization.rest if self.metrics_utilization else REST

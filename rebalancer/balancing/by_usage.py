@@ -114,7 +114,15 @@ class ByUsage:
             if few or not others:
                 return
             peaks = map(self._usage.destination, others)
-            destinations = Destinations(self._cluster, peaks, {**_PACKED, **ceilings}, self._usage.of_pod, packed=True)
+            destinations = Destinations(
+                self._cluster,
+                peaks,
+                {**_PACKED, **ceilings},
+                self._usage.of_pod,
+                packed=True,
+                landings=landings_by(self._args, self._cluster, self._evict),
+                emptied=idle,
+            )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
 
     def _told(

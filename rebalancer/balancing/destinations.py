@@ -44,6 +44,7 @@ class Destinations:
         others: the nodes of known usage that are not destinations.
         landings: tells where replacements land; None if nobody knows.
         floors: by resource, the percentage that nodes are short of when they use less.
+        emptied: names of nodes that are to lose all their pods.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class Destinations:
         others: Iterable[NodeUtilization] = (),
         landings: Landings | None = None,
         floors: Percentages | None = None,
+        emptied: Collection[str] = (),
     ) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
         self._of_pod = of_pod
         self._ceilings = ceilings
         self._floors = floors or {}
+        self._emptied = emptied
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
@@ -161,6 +164,8 @@ class Destinations:
     def _harm(self, pod: Pod, node: Node, usage: Resources) -> Cause | None:
         if node.name == pod.node:
             return cause(Code.OWN_NODE)
+        if node.name in self._emptied:
+            return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)
         if utilization is None:
             return cause(Code.UNKNOWN_USAGE)

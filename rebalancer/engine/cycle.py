@@ -11,7 +11,9 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
+from rebalancer.eviction.steering import Steer
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import Limits
 from rebalancer.strategy import Strategy
@@ -47,6 +49,7 @@ def run_cycle(
     timer: Callable[[], float],
     observe: Callable[[Entry], None] = lambda _: None,
     around: Around = nothing_around,
+    steer: Steer | None = None,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -61,6 +64,7 @@ def run_cycle(
         timer: seconds, for the duration of each strategy.
         observe: called with every ledger entry as it is recorded.
         around: what goes on around each strategy.
+        steer: what carries out waves; None steers nothing.
 
     Raises:
         UsageError: an evictor's arguments do not go with the cluster.
@@ -70,7 +74,7 @@ def run_cycle(
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
-    gate = Gate(cluster, limits, sink, ledger)
+    gate = Gate(cluster, limits, sink, ledger, RecordedSteer(steer, ledger) if steer else None)
     steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy in steps:

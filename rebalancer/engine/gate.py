@@ -12,6 +12,7 @@ from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
+from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import LimitCounter, Limits
@@ -43,9 +44,12 @@ class DrySink:
 class Gate:
     """Grants or refuses for all strategies of a cycle, and keeps cluster, limits and PDBs true to what it granted."""
 
-    def __init__(self, cluster: Cluster, limits: Limits, sink: Sink, ledger: Ledger) -> None:
+    def __init__(
+        self, cluster: Cluster, limits: Limits, sink: Sink, ledger: Ledger, steer: Steer | None = None
+    ) -> None:
         self.cluster = cluster
         self.ledger = ledger
+        self.steer = steer
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
@@ -146,6 +150,11 @@ class StrategyGate:
         self._profile = profile
         self._strategy = strategy
         self._owner_limit = owner_limit
+
+    @property
+    def steer(self) -> Steer | None:
+        """What carries out waves."""
+        return self._gate.steer
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""

@@ -7,6 +7,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
+from rebalancer.eviction.steering import Landing, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.guards.limits import Limits
 
@@ -47,12 +48,25 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """A wave that was begun, and what became of it.
+
+    Attributes:
+        landings: one for each of its pods that went, in order; empty if that was not waited for.
+    """
+
+    wave: Wave
+    landings: tuple[Landing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StrategyRun:
     """How one strategy of one profile went; `seconds` is the only part that differs between equal runs.
 
     Attributes:
         observed: what it looked at.
         namespaces: those that its arguments name to be looked at; empty for all.
+        waves: those that it made, in order.
     """
 
     profile: str
@@ -64,6 +78,7 @@ class StrategyRun:
     error: str | None = None
     observed: Observation = field(default_factory=Observation)
     namespaces: tuple[str, ...] = ()
+    waves: tuple[Steered, ...] = ()
 
 
 @dataclass(slots=True)
@@ -90,6 +105,7 @@ class Ledger:
     limits: Limits = field(default_factory=Limits)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
     _observed: Observation = field(default_factory=Observation)
+    _waves: list[Steered] = field(default_factory=list)
 
     @property
     def refusals(self) -> list[Entry]:
@@ -122,6 +138,14 @@ class Ledger:
         """Add to what the strategy that runs has looked at."""
         self._observed += observation
 
+    def begin_wave(self, wave: Wave) -> None:
+        """Write down a wave of the strategy that runs."""
+        self._waves.append(Steered(wave))
+
+    def settle_wave(self, landings: tuple[Landing, ...]) -> None:
+        """Write down what became of the last wave."""
+        self._waves[-1] = Steered(self._waves[-1].wave, landings)
+
     def close_run(
         self, profile: str, strategy: str, seconds: float, error: str | None, namespaces: tuple[str, ...] = ()
     ) -> None:
@@ -131,6 +155,7 @@ class Ledger:
         unknown = len(self.unknown) - sum(run.unknown for run in self.runs)
         refused = sum(1 for run, _ in self._refusals if run == number)
         observed, self._observed = self._observed, Observation()
+        waves, self._waves = tuple(self._waves), []
         self.runs.append(
-            StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error, observed, namespaces)
+            StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error, observed, namespaces, waves)
         )

@@ -75,6 +75,7 @@ class Code(StrEnum):
     ABOVE_CEILING = "AboveCeiling"
     ANTI_AFFINITY = "AntiAffinity"
     CORDONED = "Cordoned"
+    IDLE_NODE = "IdleNode"
     INSUFFICIENT = "Insufficient"
     NO_POD_SLOT = "NoPodSlot"
     NODE_AFFINITY = "NodeAffinity"
@@ -86,6 +87,16 @@ class Code(StrEnum):
     MORE_STAY_OVER = "MoreStayOver"
     STAYS_OVER = "StaysOver"
     STILL_IN_PROGRESS = "StillInProgress"
+
+
+#: Protections that are on unless a policy's `defaultDisabled` lists them.
+DEFAULT_PROTECTIONS = (Code.LOCAL_STORAGE, Code.SYSTEM_CRITICAL_PODS, Code.FAILED_BARE_PODS, Code.DAEMON_SET_PODS)
+#: Protections that are off unless a policy's `extraEnabled` lists them.
+EXTRA_PROTECTIONS = (
+    Code.PVC,
+    Code.WITHOUT_PDB,
+    Code.RESOURCE_CLAIMS,
+)
 
 
 @dataclass(frozen=True, slots=True)

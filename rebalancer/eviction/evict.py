@@ -8,6 +8,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
+from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused, Verdict
 
 
@@ -17,6 +18,11 @@ class Evict(Protocol):
     The questions are the descheduler's extension points, answered for the profile the strategy runs in and on the
     cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
     """
+
+    @property
+    def steer(self) -> Steer | None:
+        """What carries out waves; None where replacements are not steered."""
+        ...
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod (the descheduler's Filter), or None; `because` as in `evictable`."""

@@ -11,7 +11,7 @@ _QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")
 
 
 def eviction_class(pod: Pod) -> EvictionClass:
-    """Return how dear a pod is; all pods of a class may go before any of a greater one."""
+    """Return how costly it is to evict a pod: pods of a lower class go before pods of a higher one."""
     priority = pod.spec.priority
     qos = _QOS_ORDER.index(pod.qos) if pod.qos in _QOS_ORDER else len(_QOS_ORDER)
     return (priority is not None, priority or 0, qos, pod.prefer_no_eviction)

@@ -161,7 +161,7 @@ def verb_and_resource(method: str, path: str) -> tuple[str, str]:
         return method.lower(), path
     group, plural, name, sub = matched["group"], matched["plural"], matched["name"], matched["sub"]
     resource = (f"{plural}.{group}" if group else plural) + (f"/{sub}" if sub else "")
-    verb = {"POST": "create", "PUT": "update"}.get(method, "get" if name else "list")
+    verb = {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "get" if name else "list")
     return verb, resource
 
 

@@ -15,8 +15,9 @@ from rebalancer.errors import NoCredentials
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.no_answer import no_answer
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.within import GivenUp, within
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class _Request:
         until: when it is given up, headers and body together.
         gate: called before a body is sent; raises to keep it back.
         largest: the most bytes of an answer.
+        content_type: of the body.
     """
 
     method: str
@@ -57,11 +59,12 @@ class _Request:
     body: bytes | None = None
     gate: Callable[[], None] = lambda: None
     largest: int = LARGEST_PAGE
+    content_type: str = "application/json"
 
     def headers(self) -> dict[str, str]:
         if self.body is None:
             return {}
-        return {"Content-Type": "application/json", "Content-Length": str(len(self.body))}
+        return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
     def guarded(self) -> Iterator[bytes] | None:
         """Return the body as urllib3 takes it piece by piece: it is asked for once a connection stands.
@@ -85,7 +88,7 @@ class Client:
     Args:
         connection: where the server is, and the credentials.
         request_timeout: seconds without a sign of the server after which a request is given up.
-        patience: how reads are tried again.
+        retry_policy: how reads are tried again.
         observe: told of every request; the status code is `NO_ANSWER` where none came.
     """
 
@@ -94,13 +97,13 @@ class Client:
         connection: Connection,
         *,
         request_timeout: float = 30.0,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         observe: Observe = lambda _method, _path, _status: None,
     ) -> None:
         self._observe = observe
         self._connection = connection
         self._request_timeout = request_timeout
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
 
     def get(
         self,
@@ -110,7 +113,7 @@ class Client:
         deadline: Deadline | None = None,
         largest: int = LARGEST_PAGE,
     ) -> bytes:
-        """Read `path`, as often as it takes within patience and deadline.
+        """Read `path`, trying again as the retry policy and the deadline allow.
 
         429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
 
@@ -122,8 +125,8 @@ class Client:
             Expired: the continue token in the query is too old.
             Rejected: anything else that is no success, and an answer of more than `largest` bytes.
         """
-        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._patience.clock)
-        return self._patience.tries(until)(self._get_once, path, query or {}, until, largest)
+        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._retry_policy.clock)
+        return self._retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
 
     def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
         answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
@@ -138,7 +141,7 @@ class Client:
             Transient: there is no answer.
             Unreachable, NoCredentials: as for `post`.
         """
-        until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
+        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         return self._send(_Request("GET", path, until))
 
     def post(
@@ -163,6 +166,12 @@ class Client:
         """Replace an object, once; the answer and the errors are those of `post`."""
         return self._send_once("PUT", path, body, deadline)
 
+    def patch(
+        self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
+    ) -> Answer:
+        """Send a JSON patch (RFC 6902), once; arguments, answer and errors are those of `post`."""
+        return self._send_once("PATCH", path, body, deadline, gate)
+
     def _send_once(
         self,
         method: str,
@@ -171,8 +180,9 @@ class Client:
         deadline: Deadline | None,
         gate: Callable[[], None] = lambda: None,
     ) -> Answer:
-        until = Deadline.after(self._request_timeout, self._patience.clock).or_sooner(deadline)
-        return self._send(_Request(method, path, until, body, gate))
+        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
+        content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
+        return self._send(_Request(method, path, until, body, gate, content_type=content_type))
 
     def _send(self, request: "_Request") -> Answer:
         access = self._connection.access()
@@ -220,7 +230,7 @@ class Client:
             headers=headers,
             timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
             preload_content=False,
-            retries=False,  # retried by meaning, and by one rule: see `Patience`
+            retries=False,  # retried by meaning, and by one rule: see `RetryPolicy`
             redirect=False,
         )
         return Answer(response.status, response.headers, self._read(response, request.until, request.largest))

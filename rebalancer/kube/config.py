@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rebalancer.errors import NoCredentials
 from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube import kubeconfig as files
+from rebalancer.kube.overrides import NO_OVERRIDES, Overrides
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access
@@ -48,8 +49,13 @@ class Connection:
         return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
     def access(self) -> "Access":
-        """Return the pool and the credentials of now."""
-        return self._access
+        """Return the pool and the credentials of now, new ones where these are known to have expired.
+
+        Raises:
+            NoCredentials: there are none any more.
+        """
+        access = self._access
+        return self.reload(access) if access.has_expired() else access
 
     def reload(self, stale: "Access") -> "Access":
         """Replace credentials that the server did not accept, once however many threads ask for it.
@@ -83,6 +89,7 @@ def connect(
     kubeconfig: str | None,
     context: str | None,
     *,
+    overrides: Overrides = NO_OVERRIDES,
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection:
@@ -93,6 +100,7 @@ def connect(
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any; rules out the service account.
+        overrides: what is set above either.
         environ: the environment.
         service_account: the folder with a pod's token and certificate.
 
@@ -104,10 +112,12 @@ def connect(
     found = files.find(kubeconfig, environ)
     if found is not None:
         name = found.only(context).context
-        return Connection(partial(credentials.from_files, kubeconfig, name, environ), context=name, in_cluster=False)
+        load = partial(credentials.from_files, kubeconfig, name, environ, overrides)
+        return Connection(load, context=name, in_cluster=False)
     if context or not environ.get("KUBERNETES_SERVICE_HOST"):
         missing = files.missing(environ)
         if missing:
             raise NoCredentials(f"no cluster to work on: KUBECONFIG names {missing}, which does not exist")
         raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
-    return Connection(partial(credentials.from_pod, environ, service_account), context=None, in_cluster=True)
+    load = partial(credentials.from_pod, environ, service_account, overrides)
+    return Connection(load, context=None, in_cluster=True)

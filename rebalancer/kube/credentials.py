@@ -3,12 +3,11 @@
 Importing this module imports that package, which costs half a second: only `config.connect` does it, and late.
 """
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from shutil import which
 
 import urllib3
 from kubernetes.client import ApiClient, Configuration
@@ -20,6 +19,9 @@ from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
+from rebalancer.kube.exec_plugin import answered
+from rebalancer.kube.impersonation import Headers, impersonation
+from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.server import addressed
 
 #: What the `kubernetes` package understands.
@@ -33,31 +35,38 @@ class Access:
     """A pool of connections and the credentials that go with it.
 
     Attributes:
-        configuration: the `kubernetes` package's own; it renews tokens that it knows to expire.
+        configuration: the `kubernetes` package's own.
         pool: the `kubernetes` package's own, with its TLS settings and proxies.
         endpoint: the API server that the pool leads to.
-        impersonation: headers for whom to act as.
+        acting_as: headers for whom to act as.
+        expires: when the credentials end; None where nobody has said.
     """
 
     configuration: Configuration
     pool: urllib3.PoolManager
     endpoint: Endpoint
-    impersonation: Mapping[str, str] = field(default_factory=dict)
+    acting_as: Headers = ()
+    expires: datetime | None = None
 
-    def headers(self) -> dict[str, str]:
+    def has_expired(self) -> bool:
+        """Say whether the credentials are over by now."""
+        return self.expires is not None and datetime.now(UTC) >= self.expires
+
+    def headers(self) -> urllib3.HTTPHeaderDict:
         """Return the headers of the next request.
 
         Raises:
             NoCredentials: the token cannot be read, or cannot be sent.
         """
         token = self._authorization()
-        return {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip",
-            "User-Agent": USER_AGENT,
-            **self.impersonation,
-            **({"Authorization": token} if token else {}),
-        }
+        headers = urllib3.HTTPHeaderDict(
+            {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
+        )
+        for name, value in self.acting_as:
+            headers.add(name, value)
+        if token:
+            headers["Authorization"] = token
+        return headers
 
     def _authorization(self) -> str:
         with _as_no_credentials("the credentials cannot be read"):
@@ -67,8 +76,14 @@ class Access:
         return token.strip()
 
 
-def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str]) -> Access:
+def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str], overrides: Overrides) -> Access:
     """Load a kubeconfig's context, from the files as they are now.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: which one.
+        environ: the environment.
+        overrides: what is set above it.
 
     Raises:
         NoCredentials: there is no such context any more, or it cannot be used.
@@ -76,20 +91,27 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str])
     found = files.find(kubeconfig, environ)
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
-    chosen = found.only(context)
-    chosen = addressed(chosen)
+    chosen = addressed(found.only(context))
     _demand_known(chosen)
+    acting_as = impersonation(chosen.user, overrides)
+    if overrides.insecure:
+        chosen = replace(chosen, cluster=_unverified(chosen.cluster))
+    ready = answered(chosen, overrides.exec_seconds)
     configuration = Configuration()
-    with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"), _complaints() as said:
+    with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"):
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
-            chosen.document(), context=context, client_configuration=configuration
+            ready.chosen.document(), context=context, client_configuration=configuration
         )
-    _demand_plugin_answer(chosen, configuration, said)
-    return _access(configuration, _impersonation(chosen.user))
+    return _access(configuration, acting_as, ready.expires)
 
 
-def from_pod(environ: Mapping[str, str], service_account: Path) -> Access:
+def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides) -> Access:
     """Load the service account of the pod that this is.
+
+    Args:
+        environ: the environment.
+        service_account: the folder with its token and certificate.
+        overrides: what is set above it.
 
     Raises:
         NoCredentials: a file of it is missing or empty.
@@ -101,72 +123,38 @@ def from_pod(environ: Mapping[str, str], service_account: Path) -> Access:
             cert_filename=str(service_account / "ca.crt"),
             environ=environ,
         ).load_and_set(configuration)
-    return _access(configuration, {})
+    if overrides.insecure:
+        configuration.verify_ssl, configuration.ssl_ca_cert = False, None
+    return _access(configuration, impersonation({}, overrides))
 
 
-def _access(configuration: Configuration, impersonation: Mapping[str, str]) -> Access:
+def _unverified(cluster: files.Document) -> files.Document:
+    """Return a cluster whose certificate is not looked at; kubectl's flag does the same to an authority beside it."""
+    kept = {key: value for key, value in cluster.items() if not key.startswith("certificate-authority")}
+    return kept | {"insecure-skip-tls-verify": True}
 
+
+def _access(configuration: Configuration, acting_as: Headers, expires: datetime | None = None) -> Access:
     if not configuration.verify_ssl:
         # The kubeconfig asks for it (insecure-skip-tls-verify); a warning a request says nothing new.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     with _as_no_credentials("the connection cannot be set up"):
         pool = ApiClient(configuration).rest_client.pool_manager
-        return Access(configuration, pool, endpoint_of(configuration), impersonation)
+        return Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
 
 
 def _demand_known(chosen: files.Chosen) -> None:
-    """Raise what would only show as a refused request: a way to credentials that is not there.
+    """Raise what would only show as a refused request: an auth-provider that is not understood.
 
     Raises:
-        NoCredentials: the auth-provider is not one that is understood, or the exec plugin is not installed.
+        NoCredentials: it is not.
     """
-    user = f"{chosen.files}: the user of context {chosen.context!r}"
     provider = chosen.user.get("auth-provider")
     if isinstance(provider, dict) and provider.get("name") not in _AUTH_PROVIDERS:
         raise NoCredentials(
-            f"{user} has the auth-provider {provider.get('name')!r}, which is not supported (kubectl has dropped these "
-            "too): use an exec plugin or a token"
+            f"{chosen.files}: the user of context {chosen.context!r} has the auth-provider {provider.get('name')!r}, "
+            "which is not supported (kubectl has dropped these too): use an exec plugin or a token"
         )
-    plugin = chosen.user.get("exec")
-    if isinstance(plugin, dict) and plugin.get("command") and _is_missing(plugin):
-        raise NoCredentials(
-            f"{user} needs the exec plugin {plugin['command']}, which is not installed or not on PATH.{_hint(plugin)}"
-        )
-
-
-def _is_missing(plugin: files.Document) -> bool:
-    given = plugin.get("env")
-    variables = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
-    path = next((str(each.get("value")) for each in variables if each.get("name") == "PATH"), None)
-    return which(str(plugin["command"]), path=path) is None
-
-
-def _hint(plugin: files.Document) -> str:
-    return f" {cut(str(plugin['installHint']))}" if plugin.get("installHint") else ""
-
-
-def _demand_plugin_answer(chosen: files.Chosen, configuration: Configuration, said: list[str]) -> None:
-    """Raise what the package only logs: an exec plugin that gave nothing."""
-    plugin = chosen.user.get("exec")
-    if not isinstance(plugin, dict) or configuration.api_key or configuration.cert_file:
-        return
-    raise NoCredentials(
-        f"{chosen.files}: the exec plugin {plugin.get('command')} of context {chosen.context!r} "
-        f"gave no credentials: {cut('; '.join(said)) or 'no explanation'}.{_hint(plugin)}"
-    )
-
-
-def _impersonation(user: files.Document) -> dict[str, str]:
-    """Return the headers for a user's `as`, which the package leaves out: without them we would act as more.
-
-    Raises:
-        NoCredentials: groups or extras are asked for; they would be lost.
-    """
-    lost = [key for key in ("as-groups", "as-user-extra") if user.get(key)]
-    if lost:
-        raise NoCredentials(f"the kubeconfig's user has {lost[0]}, which is not supported: use another user")
-    named = {"Impersonate-User": user.get("as"), "Impersonate-Uid": user.get("as-uid")}
-    return {header: str(value) for header, value in named.items() if value}
 
 
 @contextmanager
@@ -177,31 +165,3 @@ def _as_no_credentials(meaning: str) -> Iterator[None]:
     except (ConfigException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # A file of the wrong shape shows as any of the last four inside the package.
         raise NoCredentials(f"{meaning}: {cut(str(error))}") from error
-
-
-class _Complaints(logging.Handler):
-    """Collects what the package logs of a failing plugin, and keeps it from being logged twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: list[str] = []
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.module != "kube_config":
-            return True
-        self.said.append(record.getMessage())
-        return False
-
-
-@contextmanager
-def _complaints() -> Iterator[list[str]]:
-    complaints = _Complaints()
-    root = logging.getLogger()
-    root.addFilter(complaints)
-    # As a handler too: without any, `logging.error` would set up the logging of the whole process.
-    root.addHandler(complaints)
-    try:
-        yield complaints.said
-    finally:
-        root.removeFilter(complaints)
-        root.removeHandler(complaints)

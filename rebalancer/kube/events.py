@@ -15,7 +15,8 @@ from http import HTTPStatus
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -83,18 +84,18 @@ class Events:
     Args:
         client: the API server.
         reporting_instance: who reports; see `reporting_instance`.
-        patience: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
+        retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
 
     Attributes:
         problem: why the first Event that was not delivered was not; empty when all were.
     """
 
-    def __init__(self, client: Client, reporting_instance: str, *, patience: Patience | None = None) -> None:
+    def __init__(self, client: Client, reporting_instance: str, *, retry_policy: RetryPolicy | None = None) -> None:
         self.problem = ""
         self._client = client
         self._reporting_instance = reporting_instance
         self._over = threading.Event()
-        self._patience = replace(patience or Patience(seconds=5.0), stop=self._over)
+        self._retry_policy = replace(retry_policy or RetryPolicy(seconds=5.0), stop=self._over)
         self._deadline: Deadline | None = None
         self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._published = 0
@@ -147,7 +148,7 @@ class Events:
     def _deliver_all(self) -> None:
         while (event := self._waiting.get()) is not None and not self._over.is_set():
             try:
-                self._patience.tries(self._deadline)(self._deliver, event)
+                self._retry_policy.tries(self._deadline)(self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
                 if self._has_time():  # else that is the problem, whatever the request in flight ended with

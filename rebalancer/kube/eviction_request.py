@@ -37,7 +37,7 @@ class EvictionRequest:
         ask: asks for the eviction once and returns what a definite answer means; raises Transient if there is none
             now, and Unclear if there will be none.
         is_gone: looks at the pod and tells whether it is gone, replaced or terminating; False when that cannot be told.
-        is_gone_at_last: the same for the last time, so with more patience.
+        is_gone_at_last: the same for the last time, so with more tries.
 
     Attributes:
         state: what is known.

@@ -39,8 +39,8 @@ from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.eviction_request import EvictionRequest, Unclear
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.patience import Patience
 from rebalancer.kube.pod_look import PodLook, is_not_found
+from rebalancer.kube.retry_policy import RetryPolicy
 
 #: How long one pod's eviction is tried again.
 RETRY_FOR_SECONDS = 30.0
@@ -61,7 +61,7 @@ class Evictions:
     Args:
         client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
-        patience: how one pod's request is tried again; for 30 s when None.
+        retry_policy: how one pod's request is tried again; for 30 s when None.
         halt: asked before every request, a second try too; one that is on its way is finished.
     """
 
@@ -70,12 +70,12 @@ class Evictions:
         client: Client,
         *,
         grace_period_seconds: int | None = None,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         halt: Halt | None = None,
     ) -> None:
         self._client = client
         self._grace_period_seconds = grace_period_seconds
-        self._patience = patience or Patience(seconds=RETRY_FOR_SECONDS)
+        self._retry_policy = retry_policy or RetryPolicy(seconds=RETRY_FOR_SECONDS)
         self._halt = halt or Halt()
 
     def evict(self, namespace: str, name: str, uid: str, *, profile: str, strategy: str, reason: str) -> Verdict:
@@ -96,10 +96,10 @@ class Evictions:
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
         body = self._body({"name": name, "namespace": namespace, "annotations": annotations}, uid)
-        look = PodLook(self._client, path, uid, self._patience)
+        look = PodLook(self._client, path, uid, self._retry_policy)
         request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look.is_gone, look.is_gone_at_last)
         try:
-            return self._patience.tries(self._halt.deadline)(request.attempt)
+            return self._retry_policy.tries(self._halt.deadline)(request.attempt)
         except ClusterError as error:
             return request.conclude(error)
 

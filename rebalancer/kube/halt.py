@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.patience import Clock, Deadline
+from rebalancer.kube.deadline import Clock, Deadline
 
 #: Says why nothing more may be asked for; empty while it may.  Asked before every write, from any thread.
 Permit = Callable[[], str]

@@ -14,7 +14,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound, Rejected, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.deadline import Deadline
 
 _API_VERSION = "coordination.k8s.io/v1"
 

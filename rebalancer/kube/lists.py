@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
-from rebalancer.kube.patience import Deadline
+from rebalancer.kube.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
@@ -25,31 +25,31 @@ PAGE_SIZE = 500
 RESTARTS = 2
 
 
-class Folder(Protocol):
+class PageCollector(Protocol):
     """Takes a list in, page by page."""
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         """Take one page in; return its continue token, empty after the last page."""
 
 
-FolderT = TypeVar("FolderT", bound=Folder)
+CollectorT = TypeVar("CollectorT", bound=PageCollector)
 
 
 def read_list(
     client: Client,
     path: str,
-    new_folder: Callable[[], FolderT],
+    new_collector: Callable[[], CollectorT],
     *,
     page_size: int = PAGE_SIZE,
     query: Mapping[str, str] | None = None,
     deadline: Deadline | None = None,
-) -> FolderT:
-    """Read a whole list and return the folder that has taken it in.
+) -> CollectorT:
+    """Read a whole list and return the collector that has taken it in.
 
     Args:
         client: the API server.
         path: of the collection, like `/api/v1/pods`.
-        new_folder: makes an empty folder; called again when the list begins anew.
+        new_collector: makes an empty collector; called again when the list begins anew.
         page_size: objects a page; 0 asks for all at once.
         query: selectors and the like.
         deadline: for all pages together; there are five minutes at most.
@@ -60,7 +60,7 @@ def read_list(
     until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
         try:
-            return _read_pages(client, path, new_folder(), {**(query or {}), **_limited(limit)}, until)
+            return _read_pages(client, path, new_collector(), {**(query or {}), **_limited(limit)}, until)
         except Expired as error:
             logger.warning("reading %s again from its start: %s", path, error)
             expired = error
@@ -71,9 +71,11 @@ def _limited(limit: int) -> dict[str, str]:
     return {"limit": str(limit)} if limit else {}
 
 
-def _read_pages(client: Client, path: str, folder: FolderT, query: Mapping[str, str], until: Deadline) -> FolderT:
+def _read_pages(
+    client: Client, path: str, collector: CollectorT, query: Mapping[str, str], until: Deadline
+) -> CollectorT:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
-    token = folder.fold(client.get(path, query, deadline=until, largest=largest))
+    token = collector.add_page(client.get(path, query, deadline=until, largest=largest))
     while token:
-        token = folder.fold(client.get(path, {**query, "continue": token}, deadline=until, largest=largest))
-    return folder
+        token = collector.add_page(client.get(path, {**query, "continue": token}, deadline=until, largest=largest))
+    return collector

@@ -9,7 +9,8 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.client import Client
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 
 #: How long a look may take, and the last ones together; nothing else is asked for after the deadline or a signal.
 LOOK_SECONDS = 5.0
@@ -33,13 +34,13 @@ class PodLook:
         client: the API server.
         path: of the pod.
         uid: of the pod that was asked for; another one under its name means that it is gone.
-        patience: how the last looks follow each other.
+        retry_policy: how the last looks follow each other.
     """
 
     client: Client
     path: str
     uid: str
-    patience: Patience
+    retry_policy: RetryPolicy
 
     def is_gone(self) -> bool:
         """Tell whether the pod is gone, replaced or terminating; False also where that cannot be told."""
@@ -47,8 +48,8 @@ class PodLook:
 
     def is_gone_at_last(self) -> bool:
         """Tell the same after some seconds at most: a server may take its time with a request that it has taken."""
-        patience = replace(self.patience, seconds=LOOK_SECONDS)
-        return self._or_false(lambda: patience.tries()(self._demand_gone))
+        retry_policy = replace(self.retry_policy, seconds=LOOK_SECONDS)
+        return self._or_false(lambda: retry_policy.tries()(self._demand_gone))
 
     def _or_false(self, look: Callable[[], bool]) -> bool:
         try:
@@ -62,7 +63,7 @@ class PodLook:
         return True
 
     def _look(self) -> bool:
-        answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.patience.clock))
+        answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
         if is_not_found(answer):
             return True
         if not answer.is_success:

@@ -6,7 +6,7 @@ from rebalancer.args.arguments import Plugin
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
-from rebalancer.policy.places import at, items
+from rebalancer.policy.paths import at, items
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import EVICTOR, POINTS, WirePolicy
 

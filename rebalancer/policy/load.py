@@ -10,7 +10,7 @@ from rebalancer.policy.config_map import is_config_map, policy_inside
 from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
-from rebalancer.policy.places import items
+from rebalancer.policy.paths import items
 from rebalancer.policy.providers import check_providers
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
@@ -122,6 +122,7 @@ def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Po
         eviction_failure_event_notification=wire.eviction_failure_event_notification,
         metrics_collector_enabled=wire.metrics_collector.enabled,
         metrics_providers=wire.metrics_providers,
+        steering=wire.steering,
     )
 
 

@@ -7,7 +7,7 @@ from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
 from rebalancer.foreign.address import read_address, shown
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
-from rebalancer.policy.places import at
+from rebalancer.policy.paths import at
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import WirePolicy
 

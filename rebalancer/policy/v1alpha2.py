@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from rebalancer.args.arguments import Count, Int, Part
 from rebalancer.args.providers import MetricsProvider
+from rebalancer.args.steering import Steering
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -85,4 +86,7 @@ class WirePolicy(Part):
     metrics_collector: MetricsCollector = Field(MetricsCollector(), description="Deprecated.")
     metrics_providers: Annotated[tuple[MetricsProvider, ...], Field(strict=False)] = Field(
         (), description="Where real usage comes from."
+    )
+    steering: Steering | None = Field(
+        None, description="Steer replacements by soft taints; absent: no node is changed."
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rebalancer.args.arguments import Args
 from rebalancer.args.providers import MetricsProvider
+from rebalancer.args.steering import Steering
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import Problem
 
@@ -40,6 +41,7 @@ class Policy:
         eviction_failure_event_notification: write an Event when an eviction is refused or fails.
         metrics_collector_enabled: the deprecated switch for usage from metrics-server.
         metrics_providers: where usage may come from; each source at most once.
+        steering: how replacements are steered; None if they are not.
     """
 
     profiles: tuple[Profile, ...]
@@ -51,6 +53,7 @@ class Policy:
     eviction_failure_event_notification: bool
     metrics_collector_enabled: bool
     metrics_providers: tuple[MetricsProvider, ...]
+    steering: Steering | None = None
 
 
 @dataclass(frozen=True, slots=True)

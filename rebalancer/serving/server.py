@@ -23,7 +23,7 @@ HEADER_BYTES = 16 * 1024
 #: Connections at a time; more are closed at once, so that no client takes the descriptors of the cycles.
 MOST_CONNECTIONS = 200
 #: How long the start may take, and the end.
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 #: Between two looks at the certificate's files.
 _REFRESH_SECONDS = 10.0
 
@@ -56,7 +56,7 @@ class Server:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="serving", daemon=True)
         self._thread.start()
-        self._ready.wait(_PATIENCE)
+        self._ready.wait(_TIMEOUT)
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class Server:
     def close(self) -> None:
         """Stop listening, and drop what is open."""
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(_PATIENCE)
+        self._thread.join(_TIMEOUT)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -91,7 +91,7 @@ class Server:
         while not self._over.is_set():
             await self._pause()
         server.stop()
-        await asyncio.wait_for(server.close_all_connections(), _PATIENCE)
+        await asyncio.wait_for(server.close_all_connections(), _TIMEOUT)
 
     async def _pause(self) -> None:
         try:

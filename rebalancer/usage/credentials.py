@@ -7,9 +7,9 @@ from requests import PreparedRequest
 from requests.auth import AuthBase, HTTPBasicAuth
 
 from rebalancer.args.providers import Prometheus, SecretReference
+from rebalancer.errors import SourceError
 from rebalancer.foreign.address import Address, read_address
 from rebalancer.foreign.documents import read_bounded
-from rebalancer.usage.doubt import SourceError
 
 #: Bytes of a file with a token or a password.
 _LONGEST_SECRET = 1 << 20

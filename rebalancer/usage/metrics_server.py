@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured, NodeMetrics, PodMetrics
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
-from rebalancer.usage.doubt import stale
+from rebalancer.usage.sample_age import stale
 
 RESOURCES = (CPU, MEMORY)
 DEFAULT_MAX_AGE = timedelta(minutes=3)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from rebalancer.args.usage import NodeLabel
 from rebalancer.cluster.node import Node
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 from rebalancer.usage.promql import Sample
 
 _PORT = re.compile(r"(?<=.):\d+$")

@@ -7,9 +7,9 @@ from rebalancer.args.usage import NodeQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.usage.amounts import amount, usable
-from rebalancer.usage.doubt import instant, stale
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
+from rebalancer.usage.sample_age import instant, stale
 from rebalancer.usage.window import Window, timestamp
 
 Values = Mapping[str, float]

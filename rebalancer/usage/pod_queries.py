@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rebalancer.args.usage import PodQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.resources import Resources
+from rebalancer.errors import SourceError
 from rebalancer.usage.amounts import amount
-from rebalancer.usage.doubt import SourceError
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, Sample
 from rebalancer.usage.window import Window

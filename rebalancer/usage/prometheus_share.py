@@ -6,7 +6,7 @@ Whatever breaks this form fails the strategy, as in the descheduler; so does NaN
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 from rebalancer.usage.promql import Ask, Sample
 
 _LABEL = "instance"

@@ -9,10 +9,10 @@ from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 
 from rebalancer.args.providers import Prometheus
+from rebalancer.errors import SourceError
 from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import address_of
-from rebalancer.usage.doubt import SourceError
-from rebalancer.usage.remembered import remembered
 from rebalancer.usage.session import Session, plain
 
 
@@ -68,7 +68,7 @@ class PromQL:
         self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # retried by meaning
         self._trust(provider, service_account, url)
         self._warnings: dict[str, None] = {}
-        self.ask: Ask = remembered(self._ask)
+        self.ask: Ask = ask_once(self._ask)
 
     def begin(self) -> None:
         """Give the questions that follow their full time."""

@@ -9,13 +9,13 @@ from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
-from rebalancer.errors import StrategyError
+from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
+from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
-from rebalancer.usage.doubt import SourceError, settled
 from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
-from rebalancer.usage.remembered import remembered
 from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
 
@@ -46,9 +46,9 @@ class Providers:
         self._read_secret = read_secret
         self._service_account = service_account
         self._samples = OldestSamples(sampled)
-        self._metrics = remembered(lambda _: read_metrics())
-        self._promql = remembered(self._connect)
-        self._load_watcher = remembered(lambda _: load_watcher.ask(self._load_watcher_provider()))
+        self._metrics = ask_once(lambda _: read_metrics())
+        self._promql = ask_once(self._connect)
+        self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider()))
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
@@ -67,7 +67,7 @@ class Providers:
             if wanted.when_missing != "requests":
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
-        return settled(found, wanted, cluster, _resources(wanted))
+        return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)

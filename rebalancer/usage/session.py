@@ -14,9 +14,9 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+from rebalancer.errors import SourceError
 from rebalancer.foreign.address import without_userinfo
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.usage.doubt import SourceError
 
 T = TypeVar("T")
 

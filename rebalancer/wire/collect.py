@@ -11,56 +11,63 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.foreign.documents import decode_json
 from rebalancer.wire import budgets, companions, metrics, objects, storage
-from rebalancer.wire.folder import Folder, Kind
+from rebalancer.wire.list_collector import Kind, ListCollector
 from rebalancer.wire.pages import GROUPS, Page, is_of, items_of
 from rebalancer.wire.pods import PodDecoder, PodWire
+from rebalancer.wire.specs import Specs
+from rebalancer.wire.workloads import WorkloadDecoder
+
+_NODES = Kind(
+    "Node",
+    objects.NodeWire,
+    objects.node,
+    lambda node: node.name,
+    objects.node_stand_in,
+    "left alone, and so are its pods",
+)
+_NAMESPACES = Kind(
+    "Namespace", objects.NamespaceWire, objects.namespace, lambda item: item[0], otherwise="its labels count as unknown"
+)
+_BUDGETS = Kind(
+    "PodDisruptionBudget",
+    budgets.BudgetWire,
+    budgets.budget,
+    lambda budget: (budget.namespace, budget.name) if budget.name else None,
+    budgets.stand_in,
+    "allows no disruption",
+)
+_PRIORITY_CLASSES = Kind(
+    "PriorityClass",
+    objects.PriorityClassWire,
+    objects.priority_class,
+    lambda item: item[0],
+    objects.priority_class_stand_in,
+    "counts as the lowest, so that no priority is below it",
+)
+_CLAIMS = Kind(
+    "PersistentVolumeClaim",
+    storage.ClaimWire,
+    storage.claim,
+    lambda item: item[0],
+    otherwise="its storage class counts as unknown",
+)
+_NODE_METRICS = Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name)
+_POD_METRICS = Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name))
 
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
-    pods = PodDecoder()
+    specs = Specs()
+    pods = PodDecoder(specs)
     kinds: tuple[Kind[Any, Any], ...] = (
-        Kind(
-            "Node",
-            objects.NodeWire,
-            objects.node,
-            lambda node: node.name,
-            objects.node_stand_in,
-            "left alone, and so are its pods",
-        ),
+        _NODES,
         Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
-        Kind(
-            "Namespace",
-            objects.NamespaceWire,
-            objects.namespace,
-            lambda item: item[0],
-            otherwise="its labels count as unknown",
-        ),
-        Kind(
-            "PodDisruptionBudget",
-            budgets.BudgetWire,
-            budgets.budget,
-            lambda budget: (budget.namespace, budget.name) if budget.name else None,
-            budgets.stand_in,
-            "allows no disruption",
-        ),
-        Kind(
-            "PriorityClass",
-            objects.PriorityClassWire,
-            objects.priority_class,
-            lambda item: item[0],
-            objects.priority_class_stand_in,
-            "counts as the lowest, so that no priority is below it",
-        ),
-        Kind(
-            "PersistentVolumeClaim",
-            storage.ClaimWire,
-            storage.claim,
-            lambda item: item[0],
-            otherwise="its storage class counts as unknown",
-        ),
-        Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name),
-        Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name)),
-        *companions.KINDS,
+        _NAMESPACES,
+        _BUDGETS,
+        _PRIORITY_CLASSES,
+        _CLAIMS,
+        _NODE_METRICS,
+        _POD_METRICS,
+        *companions.kinds(WorkloadDecoder(specs)),
     )
     return {each.name: each for each in kinds}
 
@@ -69,38 +76,38 @@ class Collection:
     """The objects of a cluster, collected kind by kind.
 
     Attributes:
-        folders: by kind, as `kind` is spelled in documents.
+        collectors: by kind, as `kind` is spelled in documents.
         seen: the kinds of which objects or lists were taken in.
         unfinished: the kinds of which the last list says that more of it follows.
     """
 
     def __init__(self) -> None:
         self._kinds = _kinds()
-        self.folders: dict[str, Folder[Any, Any]] = {kind: self.folder(kind) for kind in self._kinds}
+        self.collectors: dict[str, ListCollector[Any, Any]] = {kind: self.collector(kind) for kind in self._kinds}
         self.seen: set[str] = set()
         self.unfinished: set[str] = set()
 
-    def folder(self, kind: str) -> Folder[Any, Any]:
-        """Return a fresh folder for a kind, to begin its list anew."""
-        return Folder(self._kinds[kind])
+    def collector(self, kind: str) -> ListCollector[Any, Any]:
+        """Return a fresh collector for a kind, to begin its list anew."""
+        return ListCollector(self._kinds[kind])
 
-    def take(self, kind: str, folder: Folder[Any, Any]) -> None:
-        """Make this folder's objects the objects of its kind."""
-        self.folders[kind] = folder
+    def replace(self, kind: str, collector: ListCollector[Any, Any]) -> None:
+        """Make this collector's objects the objects of its kind."""
+        self.collectors[kind] = collector
         self.seen.add(kind)
 
     def add(self, kind: str, raw: bytes) -> None:
         """Take in one object of a known kind; others are ignored."""
-        if kind in self.folders:
+        if kind in self.collectors:
             self.seen.add(kind)
-            self.folders[kind].add(raw)
+            self.collectors[kind].add(raw)
 
     def check(self) -> None:
         """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
         if self.unfinished:
             raise ValueError(f"the {min(self.unfinished)}List is not complete: more pages follow it")
-        for folder in self.folders.values():
-            folder.unique()
+        for collector in self.collectors.values():
+            collector.unique()
 
     def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
         """Note that a list of a known kind is there; its objects are added one by one.
@@ -118,9 +125,9 @@ class Collection:
         Raises:
             ValueError: an object occurs twice, and the two differ.
         """
-        pods: tuple[Pod, ...] = self.folders["Pod"].unique()
-        nodes: tuple[Node, ...] = self.folders["Node"].unique()
-        told = (text for folder in self.folders.values() for text in folder.warnings)
+        pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
+        nodes: tuple[Node, ...] = self.collectors["Node"].unique()
+        told = (text for collector in self.collectors.values() for text in collector.warnings)
         return Snapshot(
             now=now,
             nodes=nodes,
@@ -129,7 +136,7 @@ class Collection:
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
-            companions=companions.companions(self._tuple),
+            companions=companions.companions(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *_about(pods)),
@@ -140,10 +147,14 @@ class Collection:
         return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
-        return self.folders[kind].unique() if kind in self.seen else None
+        return self.collectors[kind].unique() if kind in self.seen else None
+
+    def _whole(self, kind: str) -> tuple[Any, ...] | None:
+        """Return the objects of a kind; None also where one of them could not be read."""
+        return None if self.collectors[kind].lost else self._tuple(kind)
 
     def _map(self, kind: str) -> dict[Any, Any] | None:
-        return dict(self.folders[kind].unique()) if kind in self.seen else None
+        return dict(self.collectors[kind].unique()) if kind in self.seen else None
 
 
 def _about(pods: tuple[Pod, ...]) -> Iterator[str]:

@@ -1,42 +1,51 @@
 """What the scheduler reads beside nodes and pods, from the API server's JSON."""
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rebalancer.cluster.companions import Companions
-from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
+from rebalancer.cluster.selectors import LabelSelector
+from rebalancer.cluster.templates import Template
 from rebalancer.wire import storage
 from rebalancer.wire import storage_drivers as drivers
-from rebalancer.wire.folder import Kind
-from rebalancer.wire.parts import selector
+from rebalancer.wire import workloads as work
+from rebalancer.wire.list_collector import Kind
+
+#: All that says where the scheduler would put pods, beside nodes and pods.
+SCHEDULER_KINDS = frozenset(
+    (
+        *("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "Namespace"),
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
+        "VolumeAttachment",
+    )
+)
+
+#: Tells the objects of a kind; None where it was not read.
+Items = Callable[[str], tuple[Any, ...] | None]
+
+_UNKNOWN = "what replaces its pods is unknown"
+#: Workloads that nothing replaces by others of their kind.
+_LASTING = ("StatefulSet", "Job")
+#: Of kinds where each object may change the answer for any pod.
+_SPOILT = "its whole kind counts as not read"
 
 
 class _Spec(msgspec.Struct):
     selector: dict[str, Any] | None = None
 
 
-class _SelectingWire(msgspec.Struct):
+class ServiceWire(msgspec.Struct):
+    """A Service as the API server writes it."""
+
     metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-_Selecting = tuple[tuple[str, str], LabelSelector | None]
-
-
-def _by_labels(wire: _SelectingWire) -> _Selecting:
-    """Return the key and the selector of a kind whose selector is a map of labels; an empty one is none."""
-    found = EVERYTHING.narrowed({key: str(value) for key, value in (wire.spec.selector or {}).items()})
-    return _key(wire), found or None
-
-
-def _by_selector(wire: _SelectingWire) -> _Selecting:
-    return _key(wire), selector(wire.spec.selector)
-
-
-def _key(wire: _SelectingWire) -> tuple[str, str]:
-    return wire.metadata.namespace or "default", wire.metadata.name
+def _service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
+    return (wire.metadata.namespace or "default", wire.metadata.name), work.by_labels(wire.spec.selector)
 
 
 def _first(item: tuple[Hashable, object]) -> Hashable:
@@ -47,42 +56,91 @@ def _itself(item: Hashable) -> Hashable:
     return item
 
 
-#: The kinds; of a list the items are told apart as a whole.
-KINDS: tuple[Kind[Any, Any], ...] = (
-    Kind("Service", _SelectingWire, _by_labels, _first),
-    Kind("ReplicationController", _SelectingWire, _by_labels, _first),
-    Kind("ReplicaSet", _SelectingWire, _by_selector, _first),
-    Kind("StatefulSet", _SelectingWire, _by_selector, _first),
-    Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first),
-    Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first),
-    Kind("CSINode", drivers.CsiNodeWire, drivers.csi_node, _first),
-    Kind("CSIDriver", drivers.CsiDriverWire, drivers.csi_driver, _first),
-    Kind("CSIStorageCapacity", drivers.StorageCapacityWire, drivers.storage_capacity, _itself),
-    Kind("VolumeAttachment", drivers.AttachmentWire, drivers.attachment, _itself),
-)
+def _key(workload: work.Workload) -> Hashable:
+    return workload.key
 
 
-def companions(items: Callable[[str], tuple[Any, ...] | None]) -> Companions:
+def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
+    """Return the kinds; of a list the items are told apart as a whole."""
+    wire, without = work.WorkloadWire, decoder.without_template
+    return (
+        Kind("ReplicaSet", wire, decoder.replica_set, _key, without, _UNKNOWN, _SPOILT),
+        Kind("ReplicationController", wire, decoder.replication_controller, _key, otherwise=_SPOILT),
+        Kind("StatefulSet", wire, decoder.stateful_set, _key, without, _UNKNOWN, _SPOILT),
+        Kind("Deployment", work.DeploymentWire, work.deployment, _key, otherwise=_UNKNOWN),
+        Kind("Job", work.JobWire, decoder.job, _key, otherwise=_UNKNOWN),
+        Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
+        Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),
+        Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first, otherwise=_SPOILT),
+        Kind("CSINode", drivers.CsiNodeWire, drivers.csi_node, _first, otherwise=_SPOILT),
+        Kind("CSIDriver", drivers.CsiDriverWire, drivers.csi_driver, _first, otherwise=_SPOILT),
+        Kind("CSIStorageCapacity", drivers.StorageCapacityWire, drivers.storage_capacity, _itself, otherwise=_SPOILT),
+        Kind("VolumeAttachment", drivers.AttachmentWire, drivers.attachment, _itself, otherwise=_SPOILT),
+    )
+
+
+def companions(items: Items, whole: Items) -> Companions:
     """Return the objects.
 
     Args:
-        items: tells what was read of a kind, None if it was not.
+        items: what was read of a kind.
+        whole: the same, None also where an object of the kind could not be read.
     """
 
     def mapped(kind: str) -> dict[Any, Any] | None:
-        found = items(kind)
+        found = whole(kind)
         return None if found is None else dict(found)
+
+    def selectors(kind: str) -> dict[tuple[str, str], LabelSelector | None] | None:
+        found = whole(kind)
+        return None if found is None else {each.key: each.selector for each in found}
 
     return Companions(
         services=mapped("Service"),
-        replica_sets=mapped("ReplicaSet"),
-        replication_controllers=mapped("ReplicationController"),
-        stateful_sets=mapped("StatefulSet"),
+        replica_sets=selectors("ReplicaSet"),
+        replication_controllers=selectors("ReplicationController"),
+        stateful_sets=selectors("StatefulSet"),
         claims=mapped("PersistentVolumeClaim"),
         volumes=mapped("PersistentVolume"),
         storage_classes=mapped("StorageClass"),
         csi_nodes=mapped("CSINode"),
         csi_drivers=mapped("CSIDriver"),
-        storage_capacities=items("CSIStorageCapacity"),
-        attachments=items("VolumeAttachment"),
+        storage_capacities=whole("CSIStorageCapacity"),
+        attachments=whole("VolumeAttachment"),
+        templates=_templates(items),
     )
+
+
+def _templates(items: Items) -> dict[tuple[str, str], Template] | None:
+    found = {kind: items(kind) for kind in ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")}
+    if all(workloads is None for workloads in found.values()):
+        return None
+    deployments = {each.uid: each.changing for each in items("Deployment") or ()}
+    return {
+        (kind, each.uid): each.template
+        for kind, workloads in found.items()
+        for each in (workloads if kind in _LASTING else _settled(workloads or (), deployments)) or ()
+        if each.uid and each.template
+    }
+
+
+def _settled(replica_sets: Sequence[work.Workload], deployments: Mapping[str, bool]) -> Iterator[work.Workload]:
+    """Yield ReplicaSets, those as changing that what looks after them may be about to change.
+
+    Of a Deployment that was not read nobody knows.  Other things that look after ReplicaSets are not asked, but show
+    it: pods go from one to another while two have some.
+    """
+    active = Counter(each.owner.uid for each in replica_sets if each.owner and each.template)
+    for each in replica_sets:
+        if each.owner is None:
+            yield each
+        elif each.owner.kind != "Deployment":
+            yield _marked(each, changing=active[each.owner.uid] > 1)
+        elif each.owner.uid in deployments:
+            yield _marked(each, changing=deployments[each.owner.uid])
+
+
+def _marked(workload: work.Workload, *, changing: bool) -> work.Workload:
+    if not changing or workload.template is None:
+        return workload
+    return msgspec.structs.replace(workload, template=msgspec.structs.replace(workload.template, changing=True))

@@ -20,6 +20,8 @@ GROUPS: Mapping[str, str] = {
     "PersistentVolume": "",
     "Service": "",
     "ReplicationController": "",
+    "Deployment": "apps",
+    "Job": "batch",
     "ReplicaSet": "apps",
     "StatefulSet": "apps",
     "StorageClass": "storage.k8s.io",

@@ -1,7 +1,7 @@
 """Pods from the API server's JSON."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -10,10 +10,8 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts, volumes
 from rebalancer.wire.annotations import Annotations
 from rebalancer.wire.intern import Interned
-from rebalancer.wire.objects import Int32
 from rebalancer.wire.parts import decode, decode_list
-from rebalancer.wire.podspec import ContainerKey, SpecKey, make_spec
-from rebalancer.wire.volumes import VolumeWire
+from rebalancer.wire.specs import Specs, SpecWire
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -27,32 +25,6 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     owner_references: msgspec.Raw = msgspec.Raw()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-
-
-class _Container(msgspec.Struct, gc=False, rename="camel"):
-    image: str | None = None
-    resources: msgspec.Raw = msgspec.Raw()
-    ports: msgspec.Raw = msgspec.Raw()
-    restart_policy: str | None = None
-
-
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
-    node_name: str | None = None
-    containers: list[_Container] | None = None
-    init_containers: list[_Container] | None = None
-    volumes: list[VolumeWire] | None = None
-    resources: msgspec.Raw = msgspec.Raw()
-    overhead: msgspec.Raw = msgspec.Raw()
-    node_selector: msgspec.Raw = msgspec.Raw()
-    affinity: msgspec.Raw = msgspec.Raw()
-    tolerations: msgspec.Raw = msgspec.Raw()
-    topology_spread_constraints: msgspec.Raw = msgspec.Raw()
-    resource_claims: list[msgspec.Raw] | None = None
-    priority: Int32 | None = None
-    priority_class_name: str | None = None
-    scheduler_name: str | None = None
-    scheduling_gates: list[msgspec.Raw] | None = None
-    preemption_policy: str | None = None
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -97,7 +69,7 @@ class PodWire(msgspec.Struct, gc=False):
     """A pod as the API server writes it, narrowed to what is used."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: SpecWire = msgspec.field(default_factory=SpecWire)
     status: _Status | None = None
 
 
@@ -112,11 +84,29 @@ class _PlainPod(msgspec.Struct):
     spec: Any = None
 
 
-class PodDecoder:
-    """Turns pods into the model, sharing what replicas have in common."""
+class _Observed(TypedDict):
+    """The fields of a pod that come from its status alone."""
 
-    def __init__(self) -> None:
-        self._specs: Interned[SpecKey, Any] = Interned(make_spec)
+    started: datetime | None
+    phase: str
+    reason: str
+    ready: bool
+    conditions: tuple[Condition, ...]
+    containers: tuple[ContainerStatus, ...]
+    init_containers: tuple[ContainerStatus, ...]
+    ephemeral_containers: tuple[ContainerStatus, ...]
+    nominated_node: str
+
+
+class PodDecoder:
+    """Turns pods into the model, sharing what replicas have in common.
+
+    Args:
+        specs: shared with other kinds that have specs of pods.
+    """
+
+    def __init__(self, specs: Specs | None = None) -> None:
+        self._specs = specs or Specs()
         self._labels: Interned[bytes, Labels] = Interned(lambda raw: decode(raw, dict[str, str]) or {})
         self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(
             lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
@@ -133,8 +123,7 @@ class PodDecoder:
             raise ValueError("it has no name")
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
         annotations = metadata.annotations or Annotations()
-        pod_spec = self._specs(_spec_key(spec))
-        conditions = tuple(map(_condition, status.conditions or ()))
+        pod_spec = self._specs.of(spec)
         return Pod(
             namespace=metadata.namespace or _DEFAULT_NAMESPACE,
             name=metadata.name,
@@ -142,21 +131,12 @@ class PodDecoder:
             node=spec.node_name or "",
             labels=self._labels(bytes(metadata.labels)),
             created=_aware(metadata.creation_timestamp) or LONG_AGO,
-            started=_aware(status.start_time),
             terminating=metadata.deletion_timestamp is not None,
             owners=self._owners(bytes(metadata.owner_references)),
             spec=pod_spec,
-            phase=status.phase or "",
-            reason=status.reason or "",
             qos=status.qos_class or pod_spec.qos,
-            ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
-            conditions=conditions,
-            containers=self._container_statuses(status.container_statuses),
-            init_containers=self._container_statuses(status.init_container_statuses),
-            ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
             claims=volumes.claims(spec.volumes),
             own_claims=volumes.own_claims(metadata.name, spec.volumes),
-            nominated_node=status.nominated_node_name or "",
             mirror=annotations.mirror,
             static=annotations.static,
             evict_annotation=annotations.evictable,
@@ -165,6 +145,7 @@ class PodDecoder:
             remark=annotations.remark,
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
+            **self._observed(status),
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
@@ -182,9 +163,23 @@ class PodDecoder:
             name=str(plain.metadata.name),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
-            spec=make_spec(_spec_key(_Spec())),
+            spec=self._specs.of(SpecWire()),
             problem=problem,
         )
+
+    def _observed(self, status: _Status) -> _Observed:
+        conditions = tuple(map(_condition, status.conditions or ()))
+        return {
+            "started": _aware(status.start_time),
+            "phase": status.phase or "",
+            "reason": status.reason or "",
+            "ready": any(each.type == "Ready" and each.status == "True" for each in conditions),
+            "conditions": conditions,
+            "containers": self._container_statuses(status.container_statuses),
+            "init_containers": self._container_statuses(status.init_container_statuses),
+            "ephemeral_containers": self._container_statuses(status.ephemeral_container_statuses),
+            "nominated_node": status.nominated_node_name or "",
+        }
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
@@ -193,35 +188,6 @@ class PodDecoder:
 def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
     annotated = annotations.evict_only is not None and annotations.in_progress is not None
     return annotated and status.phase not in ("Succeeded", "Failed")
-
-
-def _spec_key(spec: _Spec) -> SpecKey:
-    declared = spec.volumes or ()
-    return SpecKey(
-        containers=tuple(map(_container_key, spec.containers or ())),
-        init_containers=tuple(map(_container_key, spec.init_containers or ())),
-        resources=bytes(spec.resources),
-        overhead=bytes(spec.overhead),
-        node_selector=bytes(spec.node_selector),
-        affinity=bytes(spec.affinity),
-        tolerations=bytes(spec.tolerations),
-        spread=bytes(spec.topology_spread_constraints),
-        priority=spec.priority,
-        priority_class=spec.priority_class_name or "",
-        local_storage=any(volumes.is_local(each) for each in declared),
-        resource_claims=bool(spec.resource_claims),
-        scheduler=spec.scheduler_name or "",
-        gated=bool(spec.scheduling_gates),
-        preemption=spec.preemption_policy or "",
-        image_volumes=tuple(each.image.reference or "" for each in declared if each.image is not None),
-        disks=tuple(disk for each in declared for disk in volumes.disks(each)),
-    )
-
-
-def _container_key(container: _Container) -> ContainerKey:
-    return ContainerKey(
-        container.image or "", bytes(container.resources), container.restart_policy == "Always", bytes(container.ports)
-    )
 
 
 def _condition(wire: _Condition) -> Condition:

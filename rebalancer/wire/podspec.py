@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
-from rebalancer.cluster.resources import CPU, MEMORY, effective_requests, parse_resources
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
 from rebalancer.wire import parts, placement
 from rebalancer.wire.parts import decode, decode_list
 
@@ -58,26 +58,25 @@ def make_spec(key: SpecKey) -> PodSpec:
         )
 
 
+class _Amounts(NamedTuple):
+    """Requests and limits, decoded: of each container, of the pod as a whole, and of its overhead."""
+
+    containers: list[tuple[Resources, Resources]]
+    init_containers: list[tuple[Resources, Resources]]
+    pod_level: Resources
+    overhead: Resources
+
+
 def _spec(key: SpecKey) -> PodSpec:
-    containers = [_resources(each.resources) for each in key.containers]
-    init_containers = [_resources(each.resources) for each in key.init_containers]
-    pod_level = _resources(key.resources)
-    overhead = parse_resources(decode(key.overhead, parts.Quantities) or {})
+    amounts = _amounts(key)
+    every = [*amounts.containers, *amounts.init_containers]
     affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
     required = affinity.node_affinity and affinity.node_affinity.required
     preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
     anti = (affinity.pod_anti_affinity and affinity.pod_anti_affinity.required) or ()
     return PodSpec(
-        requests=effective_requests(
-            [requests for requests, _ in containers],
-            [
-                (requests, container.restartable)
-                for (requests, _), container in zip(init_containers, key.init_containers, strict=True)
-            ],
-            pod_level[0],
-            overhead,
-        ),
-        requested=frozenset(name for requests, _ in (*containers, *init_containers) for name in requests),
+        requests=_requests(key, amounts),
+        requested=frozenset(name for requests, _ in every for name in requests),
         images=tuple(container.image for container in key.containers),
         node_selector=decode(key.node_selector, dict[str, str]),
         node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
@@ -90,26 +89,47 @@ def _spec(key: SpecKey) -> PodSpec:
         priority_class=key.priority_class,
         local_storage=key.local_storage,
         resource_claims=key.resource_claims,
-        qos=quality_of_service([*containers, *init_containers]),
-        placement=placement.placement(
-            placement.Sources(
-                containers=_sources(key.containers, containers),
-                init_containers=_sources(key.init_containers, init_containers),
-                pod_level=pod_level[0],
-                overhead=overhead,
-                affinity=key.affinity,
-                scheduler=key.scheduler,
-                gated=key.gated,
-                preemption=key.preemption,
-                image_volumes=key.image_volumes,
-                disks=key.disks,
-            )
-        ),
+        qos=quality_of_service(every),
+        placement=placement.placement(_placement_sources(key, amounts)),
+    )
+
+
+def _amounts(key: SpecKey) -> _Amounts:
+    return _Amounts(
+        containers=[_resources(each.resources) for each in key.containers],
+        init_containers=[_resources(each.resources) for each in key.init_containers],
+        pod_level=_resources(key.resources)[0],
+        overhead=parse_resources(decode(key.overhead, parts.Quantities) or {}),
+    )
+
+
+def _requests(key: SpecKey, amounts: _Amounts) -> Resources:
+    init_containers = zip(amounts.init_containers, key.init_containers, strict=True)
+    return effective_requests(
+        [requests for requests, _ in amounts.containers],
+        [(requests, container.restartable) for (requests, _), container in init_containers],
+        amounts.pod_level,
+        amounts.overhead,
+    )
+
+
+def _placement_sources(key: SpecKey, amounts: _Amounts) -> placement.Sources:
+    return placement.Sources(
+        containers=_sources(key.containers, amounts.containers),
+        init_containers=_sources(key.init_containers, amounts.init_containers),
+        pod_level=amounts.pod_level,
+        overhead=amounts.overhead,
+        affinity=key.affinity,
+        scheduler=key.scheduler,
+        gated=key.gated,
+        preemption=key.preemption,
+        image_volumes=key.image_volumes,
+        disks=key.disks,
     )
 
 
 def _sources(
-    keys: Iterable[ContainerKey], resources: Iterable[tuple[dict[str, int], dict[str, int]]]
+    keys: Iterable[ContainerKey], resources: Iterable[tuple[Resources, Resources]]
 ) -> tuple[placement.ContainerSource, ...]:
     return tuple(
         placement.ContainerSource(key.image, requests, key.restartable, key.ports, limits)
@@ -117,13 +137,13 @@ def _sources(
     )
 
 
-def _resources(raw: bytes) -> tuple[dict[str, int], dict[str, int]]:
+def _resources(raw: bytes) -> tuple[Resources, Resources]:
     """Return requests and limits."""
     wire = decode(raw, parts.ResourcesWire) or parts.ResourcesWire()
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
 
 
-def quality_of_service(containers: Iterable[tuple[dict[str, int], dict[str, int]]]) -> str:
+def quality_of_service(containers: Iterable[tuple[Resources, Resources]]) -> str:
     """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
 
     Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.

@@ -21,8 +21,13 @@ class Metadata(msgspec.Struct, rename="camel"):
     namespace: str | None = None
     uid: str = ""
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
+
+
+class AnnotatedMetadata(Metadata):
+    """The same, with annotations."""
+
+    annotations: dict[str, str] | None = None
 
 
 class _Resources(msgspec.Struct):
@@ -42,7 +47,7 @@ class _ClaimSpec(msgspec.Struct, rename="camel"):
 class ClaimWire(msgspec.Struct):
     """A PersistentVolumeClaim as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
 
 

@@ -15,10 +15,11 @@ from rebalancer.cluster.storage import (
     StorageClass,
 )
 from rebalancer.wire.parts import selector
-from rebalancer.wire.storage import Metadata
+from rebalancer.wire.storage import AnnotatedMetadata, Metadata
 
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-_MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
+#: The annotations of a StorageClass and a CSINode that mean something here.
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class _TopologyRequirement(msgspec.Struct):
@@ -33,7 +34,7 @@ class _Topology(msgspec.Struct, rename="camel"):
 class StorageClassWire(msgspec.Struct, rename="camel"):
     """A StorageClass as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: list[_Topology] | None = None
@@ -46,7 +47,7 @@ def storage_class(wire: StorageClassWire) -> tuple[str, StorageClass]:
         provisioner=wire.provisioner,
         waits=wire.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER,
         topologies=tuple(map(_topology, wire.allowed_topologies or ())),
-        default=(wire.metadata.annotations or {}).get(_DEFAULT_CLASS) == "true",
+        default=(wire.metadata.annotations or {}).get(DEFAULT_CLASS) == "true",
     )
 
 
@@ -72,13 +73,13 @@ class _CsiNodeSpec(msgspec.Struct):
 class CsiNodeWire(msgspec.Struct):
     """A CSINode as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     spec: _CsiNodeSpec = msgspec.field(default_factory=_CsiNodeSpec)
 
 
 def csi_node(wire: CsiNodeWire) -> tuple[str, CsiNode]:
     """Return name and CSINode."""
-    migrated = (wire.metadata.annotations or {}).get(_MIGRATED, "")
+    migrated = (wire.metadata.annotations or {}).get(MIGRATED, "")
     return wire.metadata.name, CsiNode(
         name=wire.metadata.name,
         limits={each.name: each.allocatable.count if each.allocatable else None for each in wire.spec.drivers or ()},

@@ -229,7 +229,7 @@ def test_a_page_that_unpacks_without_end_is_given_up(tmp_path):
         with pytest.raises(RebalancerError, match=r"GET /api/v1/pods is not read: it is larger than 1 MiB"):
             client.get("/api/v1/pods", largest=1 << 20)
         assert len(server.requests) == 1
-        assert read_list(client, "/api/v1/pods", lambda: Collection().folder("Pod")).items == []
+        assert read_list(client, "/api/v1/pods", lambda: Collection().collector("Pod")).items == []
 
 
 def mutated(chance: random.Random, value: Any) -> Any:

@@ -21,7 +21,7 @@ from rebalancer.app.options import LeaseOptions, Options
 from rebalancer.app.run import run
 from rebalancer.commandline.question import Question
 from rebalancer.errors import ClusterError, Interrupted
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import node, pdb, pod, policy
@@ -115,12 +115,12 @@ def faults(seed: int, folder: Path) -> list[str]:
         # The signal is a real one; it comes while the program waits for the answer to an eviction.
         whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
         whims.begin()
-        report = _report(there, server, folder, Patience(clock=time.clock, sleep=time.sleep))
+        report = _report(there, server, folder, RetryPolicy(clock=time.clock, sleep=time.sleep))
         whims.finish()
     return [*_beyond_limits(there, whims.went), *_misdeeds(there, whims, report)]
 
 
-def _report(there: Scene, server: FakeApiServer, folder: Path, patience: Patience) -> Object:
+def _report(there: Scene, server: FakeApiServer, folder: Path, retry_policy: RetryPolicy) -> Object:
     path = folder / "policy.yaml"
     path.write_text(json.dumps(there.policy()))
     kubeconfig = str(server.kubeconfig(folder))
@@ -129,7 +129,7 @@ def _report(there: Scene, server: FakeApiServer, folder: Path, patience: Patienc
     options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline, lease=turns)
     try:
         with Interruption() as interruption:
-            return run(options, Question(yes=True), interruption, patience).report
+            return run(options, Question(yes=True), interruption, retry_policy).report
     except (ClusterError, Interrupted):
         return {"evictions": [], "unknown": []}
 
@@ -189,7 +189,7 @@ def test_the_attack_reaches_what_it_is_about(tmp_path: Path) -> None:
         with FakeApiServer(there.objects) as server:
             whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
             whims.begin()
-            report = _report(there, server, tmp_path, Patience(clock=time.clock, sleep=time.sleep))
+            report = _report(there, server, tmp_path, RetryPolicy(clock=time.clock, sleep=time.sleep))
         seen["evicted"] += len(report["evictions"])
         seen["background"] += sum(each["background"] for each in report["evictions"])
         seen["unknown"] += len(report["unknown"])

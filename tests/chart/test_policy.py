@@ -13,6 +13,14 @@ PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
 ALWAYS = {"list nodes", "list pods", "list poddisruptionbudgets"}
 LIVE = {"create pods/eviction", "get pods", "create events"}
+SCHEDULER = {
+    f"list {resource}"
+    for resource in (
+        *("namespaces", "persistentvolumeclaims", "persistentvolumes", "replicationcontrollers", "services"),
+        *("deployments", "replicasets", "statefulsets", "jobs"),
+        *("csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"),
+    )
+}
 LEASE = {"create leases", "get leases", "update leases"}
 
 
@@ -40,6 +48,12 @@ deschedulerPolicy:
       plugins:
         deschedule: {{enabled: [{strategy}]}}
 """
+
+
+def relief(more: str = "", evictor: str = "{}") -> str:
+    """Values with a strategy that asks where the scheduler would put pods, unless `more` says otherwise."""
+    args = f"{{metricsUtilization: {{source: LoadWatcher, selection: relief, {more}}}}}"
+    return profile(evictor, strategy="LowNodeUtilization", args=args)
 
 
 def test_presets_are_those_of_the_program() -> None:
@@ -166,6 +180,12 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
         pytest.param(
             profile(top="metricsProviders: [{source: KubernetesMetrics}]"), set(), id="metrics-server, unused"
         ),
+        pytest.param(relief(), SCHEDULER, id="relief asks the scheduler"),
+        pytest.param(relief("scheduler: default"), SCHEDULER, id="relief that says so"),
+        pytest.param(relief("scheduler: unknown"), set(), id="relief with an unknown scheduler"),
+        pytest.param(
+            relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"), SCHEDULER, id="relief and namespaces"
+        ),
     ],
 )
 def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:
@@ -201,7 +221,7 @@ def test_a_dry_run_may_not_evict(values: str) -> None:
     """It may read, and no more."""
     found = template(values + "\npolicy: {preset: usage-prometheus}")
 
-    assert granted(found) == ALWAYS
+    assert granted(found) == ALWAYS | SCHEDULER
     assert "Role" not in {each["kind"] for each in found}
 
 

@@ -21,7 +21,7 @@ from tests.e2e.waiting import wait_for
 HANDOVERS = int(os.environ.get("REBALANCER_E2E_HANDOVERS", "50"))
 PODS = 12
 #: Generous: spent only when a test fails, and the machine may be busy.
-PATIENCE = 90.0
+TIMEOUT = 90.0
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Stage:
             found = self.leader()
             return None if found is besides else found
 
-        return wait_for(another, "another leader", PATIENCE)
+        return wait_for(another, "another leader", TIMEOUT)
 
     def evictions_by(self, replica: Replica) -> int:
         return sum(
@@ -54,7 +54,7 @@ class Stage:
     def wait_evicting(self, replica: Replica) -> None:
         """Wait until a replica evicts, now and not only earlier."""
         seen = self.evictions_by(replica)
-        wait_for(lambda: self.evictions_by(replica) > seen, f"evictions by {replica.user}", PATIENCE)
+        wait_for(lambda: self.evictions_by(replica) > seen, f"evictions by {replica.user}", TIMEOUT)
 
     def judgement(self) -> Judgement:
         return judged(
@@ -152,7 +152,7 @@ class CutOff(Hold):
 
     def pass_through(self, method: str, path: str) -> None:
         if self._cut.is_set() and self.only in path:
-            self._mended.wait(PATIENCE)
+            self._mended.wait(TIMEOUT)
 
 
 @pytest.mark.parametrize("only", ["", "/leases/"], ids=["everything", "renewals"])

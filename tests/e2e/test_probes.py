@@ -16,7 +16,7 @@ from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.probing import ask
 
-#: Of each answer while the cycle is to be long: below the client's patience, four of them make two minutes.
+#: Of each answer while the cycle is to be long: below the client's time-out, four of them make two minutes.
 SLOW_SECONDS = 28.0
 PORT = 10258
 

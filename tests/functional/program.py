@@ -18,7 +18,7 @@ from rebalancer.cli import main
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
-PATIENCE_SECONDS = 50.0
+TIMEOUT_SECONDS = 50.0
 
 #: What decides in the environment on where the cluster is.
 _CLUSTER_VARIABLES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -110,7 +110,7 @@ def _hear_hangups() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def finish(process: "subprocess.Popen[str]", *, within: float = PATIENCE_SECONDS) -> Outcome:
+def finish(process: "subprocess.Popen[str]", *, within: float = TIMEOUT_SECONDS) -> Outcome:
     """Wait for the end of a process, for so many seconds at most."""
     with process:
         try:
@@ -123,7 +123,7 @@ def finish(process: "subprocess.Popen[str]", *, within: float = PATIENCE_SECONDS
 
 def wait_for(event: threading.Event, process: "subprocess.Popen[str]") -> None:
     """Wait until something has happened that a process is to bring about."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     while not event.wait(0.05):
         assert process.poll() is None, finish(process)
         assert time.monotonic() < until

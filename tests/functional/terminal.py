@@ -5,7 +5,7 @@ import pty
 import time
 from typing import Any, Self
 
-from tests.functional.program import PATIENCE_SECONDS, Outcome, Program
+from tests.functional.program import TIMEOUT_SECONDS, Outcome, Program
 
 _CHUNK = 65_536
 
@@ -31,7 +31,7 @@ class Terminal:
 
     def read_until(self, text: str) -> str:
         """Wait until a text is shown; return all that is shown by then, and forget it."""
-        until = time.monotonic() + PATIENCE_SECONDS
+        until = time.monotonic() + TIMEOUT_SECONDS
         while text not in self._shown:
             assert time.monotonic() < until, self._shown
             assert self._read(), self._shown
@@ -42,7 +42,7 @@ class Terminal:
         """Wait for the end; what was shown since `read_until` is standard error."""
         while self._read():
             pass
-        stdout, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        stdout, _ = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return Outcome(self.process.returncode, stdout, self._shown)
 
     def _read(self) -> bool:

@@ -9,7 +9,7 @@ from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import LeaseOptions, Options
 from rebalancer.app.run import run
 from rebalancer.errors import UsageError
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish
 from tests.functional.terminal import Terminal
@@ -213,7 +213,7 @@ def run_asking(server, rebalancer, person):
         lease=LeaseOptions(no_lease=True),
     )
     with Interruption() as interruption:
-        return run(options, person, interruption, Patience(clock=lambda: person.now)).report
+        return run(options, person, interruption, RetryPolicy(clock=lambda: person.now)).report
 
 
 def test_an_answer_after_a_minute_runs_on_a_fresh_look(two, rebalancer):

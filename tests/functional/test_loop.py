@@ -12,7 +12,7 @@ from tests.functional.program import finish
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture
@@ -36,7 +36,11 @@ class Loop:
         return samples(ask(self.port, "/metrics").body).get(series, 0.0)
 
     def wait_metric(self, series, least):
-        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", PATIENCE)
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}", TIMEOUT)
+
+    def wait_ready(self):
+        """On a busy machine a cycle may be later than three of these short intervals; the next one is not."""
+        wait_for(lambda: ask(self.port, "/readyz").status == 200, "a loop that is ready", TIMEOUT)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -75,9 +79,8 @@ def test_probes_and_metrics_of_a_loop(three, rebalancer):
     assert found['descheduler_strategy_duration_seconds_count{profile="tidy",strategy="PodLifeTime"}'] >= 4
     assert found['rebalancer_api_requests_total{code="201",verb="create"}'] >= 3
     assert found['rebalancer_last_successful_cycle_timestamp_seconds{dry_run="false"}'] > 1e9
-    assert [ask(loop.port, path).status for path in ("/healthz", "/healthz/Descheduler", "/readyz", "/livez")] == [
-        200
-    ] * 4
+    assert [ask(loop.port, path).status for path in ("/healthz", "/healthz/Descheduler", "/livez")] == [200] * 3
+    loop.wait_ready()
     assert ask(loop.port, "/healthz?verbose").body == "[+]ping ok\n[+]cycle ok\nhealthz check passed\n"
     assert loop.end().exit_code == 0
 
@@ -127,7 +130,7 @@ def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer
     assert three.evicted == []
 
     swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
-    wait_for(lambda: three.evicted, "an eviction by the new policy", PATIENCE)
+    wait_for(lambda: three.evicted, "an eviction by the new policy", TIMEOUT)
 
     outcome = loop.end()
     assert outcome.exit_code == 0
@@ -149,10 +152,10 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     assert "[-]policy failed: " in not_ready.body
     swap(rebalancer.folder / "policy.yaml", json.dumps(NOTHING))
     loop.wait_metric("rebalancer_policy_valid", 1)
-    assert ask(loop.port, "/readyz").status == 200
+    loop.wait_ready()
 
     outcome = loop.end()
-    assert outcome.stderr.count("the policy of before stays in force") == 1
+    assert outcome.stderr.count("the last good policy stays in force") == 1
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
 
 

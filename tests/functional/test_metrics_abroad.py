@@ -15,7 +15,7 @@ from tests.functional.probing import free_port
 from tests.functional.test_loop import SUCCEEDED, Loop
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
-PATIENCE = 90
+TIMEOUT = 90
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 #: Queries of dashboards made for the descheduler.
@@ -92,12 +92,12 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
     ask = prometheus(loop.port)
 
     for query in DASHBOARD:
-        assert wait_for(lambda query=query: result(ask, query), query, PATIENCE)  # type: ignore[misc]  # bound early
+        assert wait_for(lambda query=query: result(ask, query), query, TIMEOUT)  # type: ignore[misc]  # bound early
     for name in ("descheduler_pods_evicted_total", "descheduler_pods_evicted"):
         (evicted,) = result(ask, f'sum by (strategy) ({name}{{result="success"}})') or [None]
         assert evicted["value"][1] == "3"
-    (group,) = wait_for(lambda: ask("rules").get("groups"), "the rules", PATIENCE)
-    wait_for(lambda: ask("rules")["groups"][0]["rules"][0]["health"] == "ok", "an evaluation", PATIENCE)
+    (group,) = wait_for(lambda: ask("rules").get("groups"), "the rules", TIMEOUT)
+    wait_for(lambda: ask("rules")["groups"][0]["rules"][0]["health"] == "ok", "an evaluation", TIMEOUT)
     assert [rule["lastError"] for rule in ask("rules")["groups"][0]["rules"] if rule.get("lastError")] == []
     assert group["name"] == "rebalancer"
     assert loop.end().exit_code == 0
@@ -113,7 +113,7 @@ def test_a_run_pushes_its_metrics(three, rebalancer, tmp_path):
         stderr=subprocess.DEVNULL,
     ) as gateway:
         try:
-            wait_for(lambda: fetched(port, "/-/ready") is not None, "the Pushgateway", PATIENCE)
+            wait_for(lambda: fetched(port, "/-/ready") is not None, "the Pushgateway", TIMEOUT)
 
             outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"http://127.0.0.1:{port}")
 

@@ -13,7 +13,18 @@ import pytest
 from kubernetes import client as api
 
 from rebalancer.app.kept import kept, kept_fields
-from rebalancer.wire import annotations, budgets, metrics, objects, pods, storage
+from rebalancer.wire import (
+    annotations,
+    budgets,
+    companions,
+    metrics,
+    objects,
+    pods,
+    storage,
+    storage_drivers,
+    workloads,
+)
+from rebalancer.wire.companions import SCHEDULER_KINDS
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish
 from tests.functional.test_interruption import arrival
@@ -25,7 +36,7 @@ MODELS = {
     "PodDisruptionBudget": "V1PodDisruptionBudget",
     "Namespace": "V1Namespace",
     "PriorityClass": "V1PriorityClass",
-    "PersistentVolumeClaim": "V1PersistentVolumeClaim",
+    **{kind: f"V1{kind}" for kind in sorted(SCHEDULER_KINDS)},
 }
 WIRES = {
     "Node": objects.NodeWire,
@@ -34,6 +45,18 @@ WIRES = {
     "Namespace": objects.NamespaceWire,
     "PriorityClass": objects.PriorityClassWire,
     "PersistentVolumeClaim": storage.ClaimWire,
+    "PersistentVolume": storage.VolumeWire,
+    "Service": companions.ServiceWire,
+    "ReplicationController": workloads.WorkloadWire,
+    "ReplicaSet": workloads.WorkloadWire,
+    "StatefulSet": workloads.WorkloadWire,
+    "Deployment": workloads.DeploymentWire,
+    "Job": workloads.JobWire,
+    "StorageClass": storage_drivers.StorageClassWire,
+    "CSINode": storage_drivers.CsiNodeWire,
+    "CSIDriver": storage_drivers.CsiDriverWire,
+    "CSIStorageCapacity": storage_drivers.StorageCapacityWire,
+    "VolumeAttachment": storage_drivers.AttachmentWire,
     "NodeMetrics": metrics.NodeMetricsWire,
     "PodMetrics": metrics.PodMetricsWire,
 }
@@ -48,6 +71,43 @@ _METADATA = {
 }
 _CONTAINER = {"image", "name", "ports.protocol", "resources.claims.name", "resources.claims.request", "restartPolicy"}
 _QUANTITIES = {f"resources.{group}.key{end}" for group in ("limits", "requests") for end in ("", "=")}
+_SPEC = {
+    "nodeName",
+    "nodeSelector.key",
+    "nodeSelector.key=",
+    "overhead.key",
+    "overhead.key=",
+    "priorityClassName",
+    "resourceClaims.name",
+    "resources.claims.name",
+    "resources.claims.request",
+    *_QUANTITIES,
+    *(f"{group}.{each}" for group in ("containers", "initContainers") for each in _CONTAINER | _QUANTITIES),
+    "preemptionPolicy",
+    "schedulerName",
+    "schedulingGates.name",
+    "volumes.awsElasticBlockStore.volumeID",
+    "volumes.gcePersistentDisk.pdName",
+    "volumes.image.reference",
+    "volumes.iscsi.iqn",
+    "volumes.name",
+    "volumes.persistentVolumeClaim.claimName",
+    "volumes.rbd.image",
+    "volumes.rbd.monitors",
+    "volumes.rbd.pool",
+}
+_OWNERS = {f"metadata.ownerReferences.{each}" for each in ("apiVersion", "kind", "name", "uid")}
+_TEMPLATE = {"metadata.labels.key", "metadata.labels.key=", *(f"spec.{each}" for each in _SPEC)}
+_SELECTOR = {
+    "matchExpressions.key",
+    "matchExpressions.operator",
+    "matchExpressions.values",
+    "matchLabels.key",
+    "matchLabels.key=",
+}
+_CLASSES = {"spec.storageClassName", "spec.volumeAttributesClassName", "spec.volumeMode", "spec.accessModes"}
+_WORKLOAD = {*_OWNERS, *(f"spec.selector.{each}" for each in _SELECTOR)}
+_MADE = {f"spec.template.{each}" for each in _TEMPLATE}
 #: Every text that may come through, by kind, and below `ANYTHING_BELOW`: rules of placement are made of labels.
 MAY_COME = {
     "Node": {
@@ -63,25 +123,9 @@ MAY_COME = {
         "status.nodeInfo.kubeletVersion",
     },
     "Pod": {
-        *(f"metadata.ownerReferences.{each}" for each in ("apiVersion", "kind", "name", "uid")),
-        *(f"spec.{group}.{each}" for group in ("containers", "initContainers") for each in _CONTAINER | _QUANTITIES),
-        "spec.nodeName",
-        "spec.nodeSelector.key",
-        "spec.nodeSelector.key=",
-        "spec.overhead.key",
-        "spec.overhead.key=",
-        "spec.priorityClassName",
-        "spec.resourceClaims.name",
-        "spec.resources.claims.name",
-        "spec.resources.claims.request",
-        *(f"spec.{each}" for each in _QUANTITIES),
-        "spec.preemptionPolicy",
-        "spec.schedulerName",
-        "spec.schedulingGates.name",
-        "spec.volumes.image.reference",
+        *_OWNERS,
+        *(f"spec.{each}" for each in _SPEC),
         "status.nominatedNodeName",
-        "spec.volumes.name",
-        "spec.volumes.persistentVolumeClaim.claimName",
         *(f"status.conditions.{each}" for each in ("reason", "status", "type", "lastTransitionTime")),
         *(
             f"status.{group}Statuses.{each}"
@@ -96,11 +140,7 @@ MAY_COME = {
     "PodDisruptionBudget": {
         "spec.minAvailable",
         "spec.maxUnavailable",
-        "spec.selector.matchExpressions.key",
-        "spec.selector.matchExpressions.operator",
-        "spec.selector.matchExpressions.values",
-        "spec.selector.matchLabels.key",
-        "spec.selector.matchLabels.key=",
+        *(f"spec.selector.{each}" for each in _SELECTOR),
         "spec.unhealthyPodEvictionPolicy",
         "status.disruptedPods.key",
         "status.disruptedPods.key=",
@@ -108,21 +148,53 @@ MAY_COME = {
     "Namespace": set(),
     "PriorityClass": set(),
     "PersistentVolumeClaim": {
-        "spec.accessModes",
+        *_CLASSES,
         "spec.resources.requests.key",
         "spec.resources.requests.key=",
-        "spec.selector.matchExpressions.key",
-        "spec.selector.matchExpressions.operator",
-        "spec.selector.matchExpressions.values",
-        "spec.selector.matchLabels.key",
-        "spec.selector.matchLabels.key=",
-        "spec.storageClassName",
-        "spec.volumeAttributesClassName",
-        "spec.volumeMode",
+        *(f"spec.selector.{each}" for each in _SELECTOR),
         "spec.volumeName",
     },
+    "PersistentVolume": {
+        *_CLASSES,
+        "spec.capacity.key",
+        "spec.capacity.key=",
+        *(f"spec.claimRef.{each}" for each in ("namespace", "name", "uid")),
+        "spec.csi.driver",
+        "spec.csi.volumeHandle",
+        *(
+            f"spec.nodeAffinity.required.nodeSelectorTerms.{group}.{each}"
+            for group in ("matchExpressions", "matchFields")
+            for each in ("key", "operator", "values")
+        ),
+        "status.phase",
+    },
+    "Service": {"spec.selector.key", "spec.selector.key="},
+    "Deployment": set(),
+    "ReplicaSet": _WORKLOAD | _MADE,
+    "ReplicationController": {*_OWNERS, *_MADE, "spec.selector.key", "spec.selector.key="},
+    "StatefulSet": {*_WORKLOAD, *_MADE, "status.currentRevision", "status.updateRevision"},
+    "Job": {*_MADE, "spec.podReplacementPolicy", "status.conditions.status", "status.conditions.type"},
+    "StorageClass": {
+        "allowedTopologies.matchLabelExpressions.key",
+        "allowedTopologies.matchLabelExpressions.values",
+        "provisioner",
+        "volumeBindingMode",
+    },
+    "CSINode": {"spec.drivers.name"},
+    "CSIDriver": set(),
+    "CSIStorageCapacity": {
+        "capacity",
+        "maximumVolumeSize",
+        *(f"nodeTopology.{each}" for each in _SELECTOR),
+        "storageClassName",
+    },
+    "VolumeAttachment": {"spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName"},
 }
-ANYTHING_BELOW = ("spec.affinity.", "spec.tolerations.", "spec.topologySpreadConstraints.")
+ANYTHING_BELOW = tuple(
+    f"{spec}.{rules}."
+    for spec in ("spec", "spec.template.spec")
+    for rules in ("affinity", "tolerations", "topologySpreadConstraints")
+)
 
 
 def every_field(model: str, path: str = "") -> Any:
@@ -180,6 +252,15 @@ def test_what_has_the_wrong_shape_tells_nothing(kind, shape):
 def test_whatever_is_read_of_an_object_is_kept(kind):
     """A field that a decision looks at and a snapshot lacks would make an offline run differ from a live one."""
     lost = [path for path in read_paths(WIRES[kind]) if not is_kept(path, kept_fields()[kind])]
+
+    assert lost == []
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController", "StatefulSet", "Job"])
+def test_whatever_is_read_of_a_template_is_kept(kind):
+    """It is decoded by itself, as it is not needed of every object."""
+    fields = kept_fields()[kind]["spec"]["template"]
+    lost = [path for path in read_paths(workloads.TemplateWire) if not is_kept(path, fields)]
 
     assert lost == []
 

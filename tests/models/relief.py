@@ -69,10 +69,10 @@ class LowRelief:
         idle = [node for node in self.nodes if not node.unschedulable and self.is_idle(node)]
         if not self.under or (self.number_of_nodes > 0 and len(idle) <= self.number_of_nodes):
             return self.moves
-        self.cure_all()
+        self.relieve_all()
         if self.deviation and self.over():
             self.ceilings = self.above_mean(Fraction(9, 10))
-            self.cure_all()
+            self.relieve_all()
         if self.deviation and self.usage is not None:
             Filling(self).run()
         return self.moves
@@ -81,9 +81,9 @@ class LowRelief:
         over = [node for node in self.nodes if self.excess(node) > 0]
         return sorted(over, key=lambda node: (-self.excess(node), node.name))
 
-    def cure_all(self) -> None:
+    def relieve_all(self) -> None:
         for node in self.over():
-            self.cure(node)
+            self.relieve(node)
 
     # Levels
 
@@ -164,7 +164,7 @@ class LowRelief:
         return known if known is not None else {name: pod.spec.requests.get(name, 0) for name in self.measured}
 
     def level(self, node: Node, name: str) -> int:
-        """The lower of the figure, less what went in this plan, and what present pods use with what nobody does."""
+        """The lower of the figure less what went, and what present pods use plus what no pod accounts for."""
         went = -self.charges[node.name][name]
         residents = [pod for pod in self.world.active(node) if pod.name[0] != "+"]
         staying = [pod for pod in residents if not pod.terminating]
@@ -188,17 +188,17 @@ class LowRelief:
 
     # One node
 
-    def cure(self, node: Node) -> None:
+    def relieve(self, node: Node) -> None:
         first = self.firsts.setdefault(node.name, self.excess(node))
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
-        for dearness in sorted({self.dearness(pod) for pod in candidates}):
-            group = [pod for pod in candidates if self.dearness(pod) == dearness]
+        for cost in sorted({self.cost(pod) for pod in candidates}):
+            group = [pod for pod in candidates if self.cost(pod) == cost]
             while (pod := self.best(group, node, first)) is not None:
                 group.remove(pod)
                 if self.drained[node.name] == (1 if self.limit is None and self.usage is None else self.limit):
                     return
-                if places := self.prospects(pod):
-                    self.drained[node.name] += self.move(pod, places[0])
+                if destinations := self.destinations(pod):
+                    self.drained[node.name] += self.move(pod, destinations[0])
 
     def is_candidate(self, pod: Pod) -> bool:
         if not self.world.passes_filter(pod) or (self.window and self.is_young(pod)):
@@ -215,7 +215,7 @@ class LowRelief:
         first = [each for each in created if each - min(created) <= timedelta(seconds=15)]
         return pod.created not in first or len(first) <= ceil(Fraction(len(created), 4))
 
-    def dearness(self, pod: Pod) -> tuple[object, ...]:
+    def cost(self, pod: Pod) -> tuple[object, ...]:
         priority = pod.spec.priority
         classes = ["BestEffort", "Burstable", "Guaranteed"]
         of_job = any(owner.kind == "Job" for owner in pod.owners)
@@ -239,37 +239,37 @@ class LowRelief:
         def beyond(pod: Pod) -> Fraction:
             return sum((taken(pod, name) for name in over), Fraction(0)) - sum(over.values())
 
-        curing = [pod for pod in by_age if over and left(pod) == 0]
-        if curing:
-            return min(curing, key=beyond)
+        enough = [pod for pod in by_age if over and left(pod) == 0]
+        if enough:
+            return min(enough, key=beyond)
         taking = [pod for pod in by_age if over and sum(over.values()) - left(pod) >= first / 10]
         return min(taking, key=left, default=None)
 
-    def move(self, pod: Pod, place: Node) -> bool:
+    def move(self, pod: Pod, destination: Node) -> bool:
         if not self.may_be_lost(pod):
             return False
         node = self.world.node(pod)
         self.lost[pod.namespace, pod.owners] += 1
-        self.moves.append((str(pod), place.name))
+        self.moves.append((str(pod), destination.name))
         self.world.pods.remove(pod)
         self.left.append(pod)
-        self.world.pods.append(msgspec.structs.replace(pod, name=f"+{pod.name}", node=place.name))
+        self.world.pods.append(msgspec.structs.replace(pod, name=f"+{pod.name}", node=destination.name))
         charge = Counter({**self.takes(pod), "pods": 1})
-        self.charges[place.name].update(charge)
-        self.arrived[place.name].update(charge)
+        self.charges[destination.name].update(charge)
+        self.arrived[destination.name].update(charge)
         if self.usage is not None:
             self.charges[node.name].subtract(charge)
         return True
 
     # Where it goes
 
-    def prospects(self, pod: Pod) -> list[Node]:
-        """Where the pod would land, as far as anybody knows; nowhere if that does harm."""
+    def destinations(self, pod: Pod) -> list[Node]:
+        """Where the pod would land, as far as is known; nowhere if that does harm."""
         if not self.world.passes_pre_eviction_filter(pod):
             return []
-        places = [each for each in self.under if each.name != pod.node and self.has_room(pod, each)]
-        if not places or not self.scheduler_known:
-            return sorted(places, key=lambda each: (-self.unrequested(each), each.name))[:1]
+        allowed = [each for each in self.under if each.name != pod.node and self.has_room(pod, each)]
+        if not allowed or not self.scheduler_known:
+            return sorted(allowed, key=lambda each: (-self.unrequested(each), each.name))[:1]
         expected = likely(self.world, pod, self.left, self.services)
         harmless = all(
             node.name != pod.node and node in self.nodes and self.does_no_harm(pod, node) for node in expected

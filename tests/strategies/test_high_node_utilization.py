@@ -28,13 +28,13 @@ def busy(name="busy", count=4, **fields):
 def test_an_idle_node_is_emptied():
     """All its pods go, the cheapest first, each with the figures of that moment."""
     target, residents = busy()
-    on = cluster([node("n1"), target], [pod("dear", priority=9, age=99_999, cpu="200m"), *pods(2), *residents])
+    on = cluster([node("n1"), target], [pod("costly", priority=9, age=99_999, cpu="200m"), *pods(2), *residents])
     ledger = decide(on, strategy())
 
     assert [(entry.pod.name, text(entry.because)) for entry in ledger.evictions] == [
         ("p1", "n1 at cpu 25 % <= 30 %, pods 2.7 % <= 30 %"),
         ("p2", "n1 at cpu 15 % <= 30 %, pods 1.8 % <= 30 %"),
-        ("dear", "n1 at cpu 5 % <= 30 %, pods 0.9 % <= 30 %"),
+        ("costly", "n1 at cpu 5 % <= 30 %, pods 0.9 % <= 30 %"),
     ]
 
 

@@ -30,11 +30,11 @@ def reasons(ledger):
 
 def test_an_idle_node_is_emptied():
     """All its pods go, the cheapest first; each reason tells where to."""
-    ledger = decide(scene({"dear": 8, "cheap": 4}, {"dear": {"priority": 1}}), high())
+    ledger = decide(scene({"costly": 8, "cheap": 4}, {"costly": {"priority": 1}}), high())
 
     assert {entry.pod.name: text(entry.because) for entry in ledger.evictions} == {
         "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 58 % -> 62 %)",
-        "dear": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 50 % -> 58 %)",
+        "costly": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 50 % -> 58 %)",
     }
 
 

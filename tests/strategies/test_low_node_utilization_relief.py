@@ -1,4 +1,4 @@
-"""LowNodeUtilization with `selection: relief`: which pods cure a full node, in which order, and why."""
+"""LowNodeUtilization with `selection: relief`: which pods relieve a full node, in which order, and why."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_reasons_carry_the_figures_of_their_moment():
 
 
 def test_cheaper_classes_go_before_dearer_ones():
-    """Priority and QoS before relief: 8, 9 and 9 of BestEffort go before the 33 that would cure."""
+    """Priority and QoS before relief: 8, 9 and 9 of BestEffort go before the 33 that would be enough."""
     fields = {name: {"qos": "BestEffort"} for name in ("x", "y", "z")} | {"b": {"priority": 5}}
     ledger = decide(one_full({"a": 33, "b": 24, "x": 8, "y": 9, "z": 9}, fields=fields), low_anywhere())
 
@@ -75,11 +75,11 @@ def test_cheaper_classes_go_before_dearer_ones():
 
 
 def test_pods_of_jobs_go_last_among_their_like():
-    """The Job's pod would cure with nothing left over, and goes only once no other helps; before dearer classes."""
-    fields = {"job": {"owners": [owner("sum", kind="Job")]}, "dear": {"priority": 9}}
+    """The Job's pod would be exactly enough, and goes only once no other helps; before dearer classes."""
+    fields = {"job": {"owners": [owner("sum", kind="Job")]}, "costly": {"priority": 9}}
 
-    assert evicted(decide(one_full({"job": 30, "a": 40, "dear": 10}, fields=fields), low())) == ["a"]
-    assert evicted(decide(one_full({"dear": 50, "job": 30, "a": 8}, fields=fields), low())) == ["a", "job"]
+    assert evicted(decide(one_full({"job": 30, "a": 40, "costly": 10}, fields=fields), low())) == ["a"]
+    assert evicted(decide(one_full({"costly": 50, "job": 30, "a": 8}, fields=fields), low())) == ["a", "job"]
 
 
 def test_pods_without_usage_stay():

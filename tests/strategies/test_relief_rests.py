@@ -135,10 +135,10 @@ def test_for_the_last_low_nodes_the_plan_counts_on_bad_luck(low_nodes, counted_o
 
 def test_no_dearer_pod_fills_a_node_before_a_cheaper_one_that_brings_anything():
     """The pod of 12 points would bring most, but has a priority; those of 1 do not."""
-    usage = {**{f"a{number}": 1 for number in range(40)}, "dear": 12, "c": 40, "d": 8}
+    usage = {**{f"a{number}": 1 for number in range(40)}, "costly": 12, "c": 40, "d": 8}
     pods = [
         *(pod(f"a{number}") for number in range(40)),
-        pod("dear", priority=5),
+        pod("costly", priority=5),
         pod("c", on="n2", cpu="3"),
         pod("d", on="n3"),
     ]
@@ -146,7 +146,7 @@ def test_no_dearer_pod_fills_a_node_before_a_cheaper_one_that_brings_anything():
     gone = evicted(decide(cluster(NODES, pods, usage), low({"cpu": 10}, {"cpu": 30}, useDeviationThresholds=True)))
 
     assert len(gone) == 3
-    assert "dear" not in gone
+    assert "costly" not in gone
 
 
 def test_a_node_at_the_edge_in_one_resource_is_filled_with_the_other():

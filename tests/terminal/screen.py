@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 _LINES = 4_000
 #: What in the surroundings of the tests decides on colours and sizes.
 _OURS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "KUBECONFIG")
-_PATIENCE_SECONDS = 50
+_TIMEOUT_SECONDS = 50
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def on_screen(*arguments: object, columns: int = 120, variables: Mapping[str, st
     os.close(theirs)
     with process:
         raw = _everything(ours)
-        exit_code = process.wait(_PATIENCE_SECONDS)
+        exit_code = process.wait(_TIMEOUT_SECONDS)
     return _read(raw, columns, exit_code)
 
 

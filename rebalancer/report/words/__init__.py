@@ -1,7 +1,10 @@
 """Text for people, made of causes; reports, Events, logs and annotations on requests all take it from here.
 
-To add a cause: its code in `rebalancer.eviction.causes`, and its words in the table of its kind here.
+To add a cause: its code in `rebalancer.eviction.causes`, and its words in the table of its kind here.  Without words of
+its own it is spelled out from its code and figures: `FrozenNamespace` becomes `frozen namespace (namespace shop)`.
 """
+
+import re
 
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Cause
@@ -16,9 +19,18 @@ _WORDS = {**GOES, **STAYS, **NODES, **NOTICES}
 def text(cause: Cause) -> str:
     """Return a cause in words, with its figures."""
     message = cause.figures.get("message")
-    return _WORDS[cause.code](cause.figures) if message is None else str(message)
+    if message is not None:
+        return str(message)
+    words = _WORDS.get(cause.code)
+    return words(cause.figures) if words else _spelled_out(cause)
 
 
 def notice_text(notice: Notice) -> str:
     """Return a warning in words, with whose it is."""
     return f"{notice.who}: {text(notice.cause)}" if notice.who else text(notice.cause)
+
+
+def _spelled_out(cause: Cause) -> str:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cause.code.value).lower()
+    figures = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in cause.figures.items())
+    return f"{name} ({figures})" if figures else name

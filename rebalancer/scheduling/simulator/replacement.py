@@ -66,6 +66,8 @@ def replacement(pod: Pod, templates: Templates | None) -> Replacement:
 def _by_template(pod: Pod, owner: Owner, template: Template) -> Replacement:
     if template.changing:
         return Replacement(unknown=f"{owner.kind} {owner.name} is being rolled out")
+    if template.makes_claims:
+        return Replacement(unknown=f"the pods of {owner.kind} {owner.name} get new claims each")
     keeps = owner.kind == STATEFUL_SET
     late = keeps or (owner.kind == "Job" and template.only_failed)
     return Replacement(_made(pod, template, keeps=keeps), Moment.AFTERWARDS if late else Moment.AT_ONCE)

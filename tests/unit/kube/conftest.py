@@ -8,7 +8,7 @@ import pytest
 
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.patience import Patience
+from rebalancer.kube.retry_policy import RetryPolicy
 from tests.fake_api_server import FakeApiServer
 
 
@@ -26,10 +26,10 @@ class FakeTime:
         self.waits.append(seconds)
         self.now += seconds
 
-    def patience(self, seconds: float = 30.0, **settings) -> Patience:
-        """Return a patience in this time, without chance: it waits the longest its jitter allows."""
+    def retry_policy(self, seconds: float = 30.0, **settings) -> RetryPolicy:
+        """Return a retry policy in this time, without chance: it waits the longest its jitter allows."""
         settings = {"clock": self.clock, "sleep": self.sleep, "jitter": lambda _, high: high} | settings
-        return Patience(seconds, **settings)
+        return RetryPolicy(seconds, **settings)
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def connection(server: FakeApiServer, tmp_path: Path) -> Iterator[Connection]:
 
 @pytest.fixture
 def client(connection: Connection, time: FakeTime) -> Client:
-    return Client(connection, request_timeout=5.0, patience=time.patience())
+    return Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
 
 
 @pytest.fixture
 def impatient(connection: Connection, time: FakeTime) -> Client:
     """A client that takes a server for silent after a twentieth of a second."""
-    return Client(connection, request_timeout=0.05, patience=time.patience())
+    return Client(connection, request_timeout=0.05, retry_policy=time.retry_policy())
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import connect
-from rebalancer.kube.patience import Deadline, Patience
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
 
 PODS = "/api/v1/pods"
 
@@ -61,10 +62,10 @@ def test_waits_grow_up_to_a_limit(client, server, time):
 def test_waits_differ_by_chance(connection, server, time):
     """Many clients do not come back at the same moment: a wait has a lower half of chance."""
     bounds = []
-    patience = time.patience(jitter=lambda low, high: bounds.append((low, high)) or low)
+    retry_policy = time.retry_policy(jitter=lambda low, high: bounds.append((low, high)) or low)
     server.fail("GET", PODS, status=503, times=2)
 
-    Client(connection, patience=patience).get(PODS)
+    Client(connection, retry_policy=retry_policy).get(PODS)
 
     assert bounds == [(0.25, 0.5), (0.5, 1)]
 
@@ -85,7 +86,7 @@ def test_the_server_says_how_long_to_wait(client, server, time, told):
     assert time.waits == [pytest.approx(3.3)]
 
 
-def test_a_wait_past_the_patience_is_not_begun(client, server, time):
+def test_a_wait_past_the_end_of_the_policy_is_not_begun(client, server, time):
     """A server that asks for more time than there is gets no second request."""
     server.fail("GET", PODS, status=429, headers={"Retry-After": "31"})
 
@@ -94,7 +95,7 @@ def test_a_wait_past_the_patience_is_not_begun(client, server, time):
     assert time.waits == []
 
 
-def test_patience_ends(client, server, time):
+def test_the_tries_end(client, server, time):
     """A server that stays broken is given up within the time, with its last words."""
     server.fail("GET", PODS, status=500, message="etcd is gone")
 
@@ -104,7 +105,7 @@ def test_patience_ends(client, server, time):
 
 
 def test_a_deadline_ends_sooner(client, server, time):
-    """The caller's deadline counts where it comes before the end of the patience."""
+    """The caller's deadline counts where it comes before the retry policy ends."""
     server.fail("GET", PODS, status=500)
 
     with pytest.raises(Unreachable):
@@ -121,22 +122,22 @@ def test_nothing_is_asked_for_after_the_deadline(client, server, time):
 
 def test_a_stop_ends_the_retries(connection, server, time):
     """Once the run is told to stop, the request in flight is the last one."""
-    patience = time.patience()
-    server.on("GET", PODS, lambda _: patience.stop.set())
+    retry_policy = time.retry_policy()
+    server.on("GET", PODS, lambda _: retry_policy.stop.set())
     server.fail("GET", PODS, status=503)
 
     with pytest.raises(Unreachable):
-        Client(connection, patience=patience).get(PODS)
+        Client(connection, retry_policy=retry_policy).get(PODS)
     assert len(server.requests) == 1
 
 
 def test_a_stop_ends_a_wait(connection, server, time):
     """A run that is told to stop while it waits does not ask once more."""
-    patience = time.patience(sleep=lambda _: patience.stop.set())
+    retry_policy = time.retry_policy(sleep=lambda _: retry_policy.stop.set())
     server.fail("GET", PODS, status=503)
 
     with pytest.raises(Unreachable, match="told to stop"):
-        Client(connection, patience=patience).get(PODS)
+        Client(connection, retry_policy=retry_policy).get(PODS)
     assert len(server.requests) == 1
 
 
@@ -144,7 +145,7 @@ def test_a_wait_needs_no_time_of_its_own(connection, server):
     """Without a sleep of the caller's the wait is a real one, and the next try follows."""
     server.fail("GET", PODS, status=503, times=1)
 
-    assert b"PodList" in Client(connection, patience=Patience(first_wait=0.001)).get(PODS)
+    assert b"PodList" in Client(connection, retry_policy=RetryPolicy(first_wait=0.001)).get(PODS)
 
 
 def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):
@@ -194,7 +195,7 @@ def test_a_silent_server_is_asked_again(impatient, server):
 def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
     """In the end the error names the server and the context, and says what happened."""
     server.stall("GET", PODS, times=None)
-    client = Client(connection, request_timeout=0.05, patience=time.patience(seconds=1))
+    client = Client(connection, request_timeout=0.05, retry_policy=time.retry_policy(seconds=1))
 
     with pytest.raises(Unreachable, match=rf"no answer from the API server {server.url} \(context fake\): timed out"):
         client.get(PODS)
@@ -217,7 +218,7 @@ def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     path.write_text(path.read_text().replace(server.url, f"http://127.0.0.1:{port}"))
-    client = Client(connect(str(path), None, environ={}), patience=time.patience())
+    client = Client(connect(str(path), None, environ={}), retry_policy=time.retry_policy())
 
     with pytest.raises(Unreachable, match="Connection refused") as caught:
         client.get(PODS)

@@ -10,7 +10,7 @@ WHAT = {"type_": "Normal", "reason": "PodLifeTime", "note": "it went"}
 
 @pytest.fixture
 def events(client, time):
-    publisher = Events(client, "sigs.k8s.io.descheduler-host", patience=time.patience(seconds=5))
+    publisher = Events(client, "sigs.k8s.io.descheduler-host", retry_policy=time.retry_policy(seconds=5))
     yield publisher
     publisher.close(5)
 
@@ -109,7 +109,7 @@ def test_what_is_not_delivered_in_time_is_counted(events, server):
 def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
     """What ended the tries is said, where it was not the time."""
     server.stall("POST", EVENTS, times=None)
-    events = Events(impatient, "host", patience=time.patience(seconds=1))
+    events = Events(impatient, "host", retry_policy=time.retry_policy(seconds=1))
     events.publish("shop", "cart-1", "uid", **WHAT)
 
     assert events.close(5) == 1

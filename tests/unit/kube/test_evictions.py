@@ -14,7 +14,7 @@ DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 @pytest.fixture
 def evictions(client, time):
-    return Evictions(client, patience=time.patience())
+    return Evictions(client, retry_policy=time.retry_policy())
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_no_second_request_after_the_deadline(client, server, pod, time):
     """The run's deadline ends the retries of a pod."""
     server.add(pod("a"))
     server.fail("POST", EVICTION, status=429)
-    evictions = Evictions(client, patience=time.patience(), halt=Halt(1, time.clock))
+    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(1, time.clock))
 
     assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Failed)
     assert time.waits == [0.5]
@@ -203,7 +203,7 @@ def test_no_second_request_after_the_deadline(client, server, pod, time):
 def test_no_request_at_all_after_the_deadline(client, server, pod, time):
     """A pod that is asked for too late stays."""
     server.add(pod("a"))
-    evictions = Evictions(client, patience=time.patience(), halt=Halt(0, time.clock))
+    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(0, time.clock))
 
     verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
 
@@ -216,8 +216,8 @@ def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, tim
     """It was sent in time, and what became of the pod matters."""
     server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(10))
-    client = Client(connection, request_timeout=20.0, patience=time.patience())
-    evictions = Evictions(client, patience=time.patience(), halt=Halt(5, time.clock))
+    client = Client(connection, request_timeout=20.0, retry_policy=time.retry_policy())
+    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(5, time.clock))
 
     assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
 
@@ -272,7 +272,7 @@ def test_a_silent_server_leaves_a_doubt(impatient, server, pod, time):
     server.add(pod("a"))
     server.stall("POST", EVICTION, times=None)
 
-    verdict = Evictions(impatient, patience=time.patience(seconds=1)).evict("default", "a", "uid-of-a", **WHO)
+    verdict = Evictions(impatient, retry_policy=time.retry_policy(seconds=1)).evict("default", "a", "uid-of-a", **WHO)
 
     assert isinstance(verdict, Unknown)
     assert verdict.error.endswith("timed out; the pod may have been evicted all the same")
@@ -298,6 +298,6 @@ def test_a_404_that_is_not_the_api_servers_is_a_failure(evict, server):
 def test_odd_names_stay_names(connection, server, pod, time):
     """A name is encoded in the path, and the same in the body."""
     server.add(pod("a%2Fb"))
-    evictions = Evictions(Client(connection), patience=time.patience())
+    evictions = Evictions(Client(connection), retry_policy=time.retry_policy())
 
     assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED

@@ -28,7 +28,7 @@ DEFINITE = {
 def evict(client, server, pod, time):
     """Evict pod a, which the server has."""
     server.add(pod("a", app="web"))
-    evictions = Evictions(client, patience=time.patience())
+    evictions = Evictions(client, retry_policy=time.retry_policy())
     return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 
@@ -204,14 +204,14 @@ def test_the_last_look_is_the_last_request(client, server, pod, time):
     server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(2))
     server.fail("POST", EVICTION, status=504)
-    evictions = Evictions(client, patience=time.patience(), halt=Halt(1, time.clock))
+    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(1, time.clock))
 
     assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Unknown)
     assert methods(server)[:2] == ["POST", "GET"]
     assert methods(server).count("POST") == 1
 
 
-def test_the_last_look_has_some_patience(evict, server, time):
+def test_the_last_look_is_tried_more_than_once(evict, server, time):
     """A server that has just come back may end the eviction a moment later."""
     server.fail("POST", EVICTION, status=500)
     server.on("GET", POD, lambda _: server.remove_pod("default", "a"), when=lambda _: time.now >= 1025)

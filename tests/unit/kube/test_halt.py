@@ -7,9 +7,9 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt, Halted
-from rebalancer.kube.patience import Deadline
 from rebalancer.kube.within import GivenUp, within
 from tests.fake_http import Reply
 
@@ -26,8 +26,8 @@ def halt(time):
 @pytest.fixture
 def evict(client, server, pod, time, halt):
     server.add(pod("a"))
-    patience = time.patience(stop=halt.signalled)
-    evictions = Evictions(client, patience=patience, halt=halt)
+    retry_policy = time.retry_policy(stop=halt.signalled)
+    evictions = Evictions(client, retry_policy=retry_policy, halt=halt)
     return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 
@@ -110,7 +110,7 @@ def test_what_the_work_raises_is_raised():
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_answer_that_drips_ends_with_its_time(connection, dripping, time, part, method):
     """Each byte comes within the time-out of a socket, and all of them together never."""
-    client = Client(connection, request_timeout=0.3, patience=time.patience(seconds=0.1))
+    client = Client(connection, request_timeout=0.3, retry_policy=time.retry_policy(seconds=0.1))
     dripping(part)
     ask = {"GET": lambda: client.get(PODS, deadline=Deadline.after(0.3)), "POST": lambda: client.post(PODS, b"{}")}
 

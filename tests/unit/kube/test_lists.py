@@ -5,8 +5,8 @@ import pytest
 
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.patience import Deadline
 
 PODS = "/api/v1/pods"
 
@@ -18,7 +18,7 @@ class Names:
     names: list[str] = field(default_factory=list)
     pages: int = 0
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         document = json.loads(page)
         self.names += [each["metadata"]["name"] for each in document["items"]]
         self.pages += 1
@@ -34,9 +34,9 @@ def three(server, pod):
 
 def test_all_pages_are_folded_in_order(client, server, three):
     """Page by page, until there is no continue token; other query parameters go with each page."""
-    folder = read_list(client, PODS, Names, page_size=1, query={"fieldSelector": "x=y"})
+    collector = read_list(client, PODS, Names, page_size=1, query={"fieldSelector": "x=y"})
 
-    assert (folder.names, folder.pages) == (["a", "b", "c"], 3)
+    assert (collector.names, collector.pages) == (["a", "b", "c"], 3)
     assert [each.query["limit"] for each in server.requests] == ["1", "1", "1"]
     assert {each.query["fieldSelector"] for each in server.requests} == {"x=y"}
     assert ["continue" in each.query for each in server.requests] == [False, True, True]
@@ -59,9 +59,9 @@ def test_an_expired_token_begins_the_list_anew(client, server, three):
     """What the first attempt has folded is dropped: no pod twice, none of another moment."""
     server.expire_continue_tokens()
 
-    folder = read_list(client, PODS, Names, page_size=2)
+    collector = read_list(client, PODS, Names, page_size=2)
 
-    assert (folder.names, folder.pages) == (["a", "b", "c"], 2)
+    assert (collector.names, collector.pages) == (["a", "b", "c"], 2)
 
 
 def test_a_token_that_expires_each_time_leads_to_one_large_page(client, server, three):

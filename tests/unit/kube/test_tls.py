@@ -30,7 +30,7 @@ def client_of(secure, tmp_path, time):
         document["clusters"][0]["cluster"] |= cluster
         path.write_text(json.dumps(document))
         opened.append(connect(str(path), None, environ={}))
-        return Client(opened[-1], patience=time.patience())
+        return Client(opened[-1], retry_policy=time.retry_policy())
 
     yield make
     for connection in opened:
@@ -54,7 +54,7 @@ def test_an_answer_lost_within_tls_leaves_the_same_doubt(client_of, secure, time
     secure.add(pod("a"))
     secure.reset("POST", "*/eviction", processed=True)
     secure.fail("POST", "*/eviction", status=503, times=4)
-    evictions = Evictions(client_of(**{"certificate-authority": str(CERTIFICATE)}), patience=time.patience())
+    evictions = Evictions(client_of(**{"certificate-authority": str(CERTIFICATE)}), retry_policy=time.retry_policy())
 
     assert evictions.evict("default", "a", "uid-of-a", profile="p", strategy="s", reason="r") == GRANTED
 
@@ -66,7 +66,7 @@ def test_a_tls_error_of_settings_is_reported_soon(secure, tmp_path, time):
         path.write_text(path.read_text().replace("http://", "https://"))
         connection = connect(str(path), None, environ={})
         with pytest.raises(Unreachable, match="no answer from the API server https://"):
-            Client(connection, patience=time.patience()).get(PODS)
+            Client(connection, retry_policy=time.retry_policy()).get(PODS)
         connection.close()
     assert len(time.waits) == 3
 
@@ -83,7 +83,7 @@ def test_a_pod_reaches_its_own_cluster(secure, tmp_path, time):
     host, port = secure.url.removeprefix("https://").split(":")
     environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     connection = connect(None, None, environ=environ, service_account=tmp_path)
-    client = Client(connection, patience=time.patience())
+    client = Client(connection, retry_policy=time.retry_policy())
     client.get(PODS)
     (tmp_path / "token").write_text("rotated\n")
     secure.token = "rotated"

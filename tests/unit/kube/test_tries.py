@@ -23,7 +23,7 @@ def test_told_to_stop_it_ends_with_what_the_server_said(connection, server, time
     stop = threading.Event()
     server.on("GET", PODS, lambda _: stop.set())
     server.fail("GET", PODS, status=503, message="come back later")
-    client = Client(connection, request_timeout=5.0, patience=time.patience(stop=stop))
+    client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy(stop=stop))
 
     with pytest.raises(Transient, match="come back later"):
         client.get(PODS)

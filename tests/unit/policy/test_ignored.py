@@ -9,8 +9,8 @@ RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
 
 IGNORED = [
     (RUNS + "Profiles: []", "line 7, Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?"),
-    (RUNS + "tracing: {}", "line 7, tracing: unknown key 'tracing' has no effect; known are apiVersion, kind"),
-    (RUNS + "tracing:", "line 7, tracing: unknown key 'tracing' has no effect"),
+    (RUNS + "watching: {}", "line 7, watching: unknown key 'watching' has no effect; known are apiVersion, kind"),
+    (RUNS + "watching:", "line 7, watching: unknown key 'watching' has no effect"),
     (
         RUNS + "metricsCollector: {enable: true}",
         "line 7, metricsCollector.enable: unknown key 'enable' has no effect; did",

@@ -12,7 +12,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
 from rebalancer.usage.sample_ages import Sampled, ignored

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
-from rebalancer.errors import StrategyError
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage.metrics_server import Metrics
 from tests.make import NOW, cluster, pod
 from tests.unit.usage.settings import Sources, nodes

@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from rebalancer.errors import StrategyError
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError, StrategyError
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
 from tests.make import NOW, cluster, pod

@@ -22,9 +22,9 @@ def page(items: Iterable[Any] | None, kind: str = "Pod", **metadata: Any) -> byt
 def read(kind: str, *items: Any) -> Snapshot:
     """Read one page of a kind."""
     collection = Collection()
-    folder = collection.folder(kind)
-    folder.fold(page(items, kind))
-    collection.take(kind, folder)
+    collector = collection.collector(kind)
+    collector.add_page(page(items, kind))
+    collection.replace(kind, collector)
     return collection.snapshot(NOW)
 
 

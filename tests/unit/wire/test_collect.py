@@ -12,19 +12,19 @@ from tests.unit.wire.documents import page, pod_document, read
 
 def test_pages_add_up_until_there_is_no_token() -> None:
     """The token of a page asks for the next one."""
-    folder = Collection().folder("Pod")
+    collector = Collection().collector("Pod")
 
-    assert folder.fold(page([pod_document("a")], **{"continue": "next"})) == "next"
-    assert folder.fold(page([pod_document("b")])) == ""
-    assert [pod.name for pod in folder.items] == ["a", "b"]
+    assert collector.add_page(page([pod_document("a")], **{"continue": "next"})) == "next"
+    assert collector.add_page(page([pod_document("b")])) == ""
+    assert [pod.name for pod in collector.items] == ["a", "b"]
 
 
 def test_a_list_may_be_null() -> None:
     """As Go writes an empty one."""
-    folder = Collection().folder("Pod")
+    collector = Collection().collector("Pod")
 
-    assert folder.fold(page(None, **{"continue": None})) == ""
-    assert folder.items == []
+    assert collector.add_page(page(None, **{"continue": None})) == ""
+    assert collector.items == []
 
 
 NODE = {"metadata": {"name": "n"}}

@@ -125,9 +125,9 @@ def test_other_malformed_objects_mean_the_safest_that_they_may(
 
 def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
     """The pages after it are read."""
-    folder = Collection().folder("Pod")
+    collector = Collection().collector("Pod")
 
-    assert folder.fold(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
+    assert collector.add_page(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
 
 
 @pytest.mark.parametrize(
@@ -156,26 +156,26 @@ def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
 def test_what_is_not_a_list_of_the_kind_is_an_error(content: bytes) -> None:
     """It must not pass for a cluster without such objects."""
     with pytest.raises(ValueError):
-        Collection().folder("Pod").fold(content)
+        Collection().collector("Pod").add_page(content)
 
 
 def test_pages_that_disagree_in_kind_are_an_error() -> None:
     """Also where the second one is empty."""
-    folder = Collection().folder("Pod")
-    folder.fold(page([pod_document("a")], **{"continue": "more"}))
+    collector = Collection().collector("Pod")
+    collector.add_page(page([pod_document("a")], **{"continue": "more"}))
 
     with pytest.raises(ValueError, match="PodList was asked for, and v1 NodeList came"):
-        folder.fold(page([], "Node"))
+        collector.add_page(page([], "Node"))
 
 
 def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     """Whether they stand in a name or elsewhere."""
-    folder = Collection().folder("Pod")
+    collector = Collection().collector("Pod")
 
-    folder.fold(
+    collector.add_page(
         b'{"kind": "PodList", "items": [{"metadata": {"name": "\xff"}},'
         b'{"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
     )
 
-    assert [pod.name for pod in folder.items] == ["b"]
-    assert len(folder.warnings) == 2
+    assert [pod.name for pod in collector.items] == ["b"]
+    assert len(collector.warnings) == 2

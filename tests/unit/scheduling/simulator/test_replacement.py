@@ -55,3 +55,8 @@ def test_label_keys_become_part_of_the_selector() -> None:
 
     assert found.pod is not None
     assert found.pod.spec.spread[0].selector == make.selector(app="web", version="v2")
+
+
+def test_a_pod_that_gets_claims_of_its_own_is_unknown() -> None:
+    """They are made with the pod, and nobody knows yet which volumes these will be."""
+    assert "new claims" in replaced("ReplicaSet", makes_claims=True).unknown

@@ -27,7 +27,7 @@ def test_no_wait_is_shorter_than_a_tenth_of_a_second(time, asked):
     once, calls = fail(retry_after=asked)
 
     with pytest.raises(Unreachable):
-        time.patience(seconds=2).tries()(once)
+        time.retry_policy(seconds=2).tries()(once)
     assert min(time.waits) >= 0.1
     assert len(calls) < 20
 
@@ -39,7 +39,7 @@ def test_chance_decides_nothing(time, said):
     for seed in range(30):
         once, calls = fail(**said)
         with pytest.raises(Unreachable):
-            time.patience(jitter=random.Random(seed).uniform).tries()(once)
+            time.retry_policy(jitter=random.Random(seed).uniform).tries()(once)
         counts.add(len(calls))
 
     assert len(counts) == 1
@@ -75,9 +75,9 @@ def test_a_negative_wait_in_a_status_says_nothing(seconds):
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1" + "0" * 400])
 def test_an_endless_wait_is_not_begun(time, text):
-    """It is longer than any patience."""
+    """It is longer than any retry policy allows."""
     once, calls = fail(retry_after=Answer(429, {"Retry-After": text}, b"").retry_after())
 
     with pytest.raises(Unreachable):
-        time.patience().tries()(once)
+        time.retry_policy().tries()(once)
     assert (len(calls), time.waits) == (1, [])

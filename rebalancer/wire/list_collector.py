@@ -49,17 +49,24 @@ class _Identified(msgspec.Struct):
     metadata: _Identity = msgspec.field(default_factory=_Identity)
 
 
-class Folder(Generic[W, T]):
-    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning."""
+class ListCollector(Generic[W, T]):
+    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
+
+    Attributes:
+        items: the objects.
+        lost: how many were left out.
+        warnings: about malformed ones.
+    """
 
     def __init__(self, kind: Kind[W, T]) -> None:
         self.items: list[T] = []
+        self.lost = 0
         self.warnings: list[str] = []
         self._kind = kind
         self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
 
-    def fold(self, page: bytes) -> str:
+    def add_page(self, page: bytes) -> str:
         """Take in one page of a list and return its continue token, empty at the end.
 
         Raises:
@@ -69,7 +76,7 @@ class Folder(Generic[W, T]):
             decoded = self._page.decode(page)
             converted = [self._kind.convert(each) for each in items_of(decoded, self._kind.name)]
         except _MALFORMED:
-            return self._fold_one_by_one(page)
+            return self._add_one_by_one(page)
         self.items.extend(converted)
         return decoded.token
 
@@ -95,7 +102,7 @@ class Folder(Generic[W, T]):
                 raise ValueError(f"{self._kind.name} {name} occurs twice, and the two differ")
         return tuple(found.values())
 
-    def _fold_one_by_one(self, page: bytes) -> str:
+    def _add_one_by_one(self, page: bytes) -> str:
         decoded = decode_json(page, Page[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
             self.add(bytes(raw))
@@ -103,6 +110,7 @@ class Folder(Generic[W, T]):
 
     def _malformed(self, raw: bytes, problem: str) -> None:
         stands = self._stand_in(raw, problem)
+        self.lost += not stands
         meaning = self._kind.meaning if stands else self._kind.otherwise
         if meaning:
             self.warnings.append(f"{self._kind.name} {_name(raw)} is malformed and {meaning}: {problem}")

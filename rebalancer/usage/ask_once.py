@@ -1,16 +1,16 @@
-"""Asking only once."""
+"""Asks each question of a source only once."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from rebalancer.usage.doubt import SourceError
+from rebalancer.errors import SourceError
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-def remembered(ask: Callable[[K], T]) -> Callable[[K], T]:
-    """Return what asks each question once and then knows the answer, also if it was that there is none."""
+def ask_once(ask: Callable[[K], T]) -> Callable[[K], T]:
+    """Return a function that asks each question once and keeps the answer, and the error if there was none."""
     answers: dict[K, T] = {}
     failures: dict[K, SourceError] = {}
 

@@ -1,4 +1,4 @@
-"""What becomes known of a policy file that is read again: to metrics, health and Events."""
+"""Reports whether a policy file that was read again could be used: to metrics, health and Events."""
 
 import socket
 from pathlib import Path
@@ -11,8 +11,8 @@ from rebalancer.kube.events import Events, reporting_instance
 _CLOSE_SECONDS = 5.0
 
 
-class PolicyNews:
-    """Takes what a `PolicyFile` tells."""
+class PolicyReporter:
+    """Reports what a `PolicyFile` found."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -25,16 +25,16 @@ class PolicyNews:
         self._namespace = _own_namespace(SERVICE_ACCOUNT) if cluster.connection.in_cluster else namespace
 
     def close(self) -> None:
-        """Deliver what waits."""
+        """Deliver the Events that wait."""
         if self._events is not None:
             self._events.close(_CLOSE_SECONDS)
 
-    def tell(self, problem: str) -> None:
-        """Take down what is wrong with the policy file, nothing if empty; the policy of before stays in force."""
+    def report(self, problem: str) -> None:
+        """Report what is wrong with the policy file; empty if nothing; the last good policy stays in force."""
         self._telemetry.metrics.policy_read(valid=not problem)
         self._telemetry.health.policy_read(problem)
         if problem and self._events is not None:
-            note = f"the policy of before stays in force: {problem}"
+            note = f"the last good policy stays in force: {problem}"
             host = socket.gethostname()
             self._events.publish(
                 self._namespace, host, "", type_="Warning", reason="PolicyInvalid", note=note, action="Reload"

@@ -1,4 +1,4 @@
-"""Finding one's way in a document."""
+"""Finds the node of a document that a path leads to."""
 
 from rebalancer.policy.document import Node
 
@@ -15,6 +15,6 @@ def at(node: Node, *steps: str | int) -> Node:
 
 
 def items(node: Node, key: str) -> tuple[Node, ...]:
-    """Return the items of the list under this key; none where it is absent or no list."""
+    """Return the items of the list under this key; none where the key is absent or not a list."""
     found = node.at(key)
     return found.items() if found else ()

@@ -1,8 +1,7 @@
-"""What becomes of nodes without a fresh sample: left out with a warning, too many of them, or requests instead."""
+"""What to do about nodes without a fresh sample: leave them out, take their requests instead, or give up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
@@ -13,18 +12,19 @@ from rebalancer.errors import StrategyError
 _NAMED = 3
 
 
-class SourceError(StrategyError):
-    """A source has no answer, or none that can be used."""
+def without_missing_samples(
+    found: Measured, wanted: MetricsUtilization, cluster: Cluster, resources: Iterable[str]
+) -> Measured:
+    """Return usage that a strategy may decide on.
 
-
-def settled(found: Measured, wanted: MetricsUtilization, cluster: Cluster, resources: Iterable[str]) -> Measured:
-    """Return figures that a strategy may go by.
+    Nodes without a fresh sample get their requests as usage where the policy says `whenMissing: requests`.
+    Otherwise they are left out with a warning, and at least `minFreshNodes` of all nodes must be left.
 
     Args:
-        found: what the source says; each node of the cycle has figures or is missing.
-        wanted: the policy's word on what to do without.
+        found: what the source says; each node of the cycle has usage or is missing.
+        wanted: the policy's `metricsUtilization`.
         cluster: the cycle's.
-        resources: what requests have to stand in for.
+        resources: those for which requests take the place of usage.
 
     Raises:
         StrategyError: too few nodes have fresh figures.
@@ -71,35 +71,3 @@ def described(missing: Mapping[str, str]) -> str:
     named = [f"{name} ({missing[name]})" for name in sorted(missing)[:_NAMED]]
     more = len(missing) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
-
-
-#: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
-CLOCK_SKEW = timedelta(minutes=1)
-
-
-def stale(age: timedelta, longest: timedelta | None) -> str:
-    """Return why a sample of this age does not count, as it is too old or from the future; empty if it does."""
-    if -age > CLOCK_SKEW:
-        return f"its sample is from the future, {in_words(-age)} ahead"
-    if longest is None or age <= longest:
-        return ""
-    return f"its sample is {in_words(age)} old, more than {in_words(longest)}"
-
-
-def instant(seconds: float) -> datetime:
-    """Return the time that a source gives in seconds since 1970.
-
-    Raises:
-        SourceError: there is no such time.
-    """
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError) as error:
-        raise SourceError(f"{seconds:g} seconds since 1970 is not a time") from error
-
-
-def in_words(time: timedelta) -> str:
-    """Return a time as a policy would write it, like `1h3m`."""
-    seconds = round(time.total_seconds())
-    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
-    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"

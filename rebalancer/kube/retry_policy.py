@@ -1,4 +1,4 @@
-"""How long to go on, and how long to wait between two tries."""
+"""How often a failed request is tried again, and how long to wait between two tries."""
 
 import logging
 import random
@@ -11,43 +11,16 @@ import tenacity
 
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Transient
+from rebalancer.kube.deadline import Clock, Deadline
 
 logger = logging.getLogger(__name__)
 
-Clock = Callable[[], float]
-
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
-    """A point on a monotonic clock after which nothing more is asked for.
-
-    Attributes:
-        at: seconds on `clock`.
-        clock: a monotonic clock, in seconds.
-    """
-
-    at: float
-    clock: Clock = time.monotonic
-
-    @classmethod
-    def after(cls, seconds: float, clock: Clock = time.monotonic) -> "Deadline":
-        """Return the deadline that lies `seconds` from now."""
-        return cls(clock() + seconds, clock)
-
-    def left(self) -> float:
-        """Return the seconds until then; 0 when it has passed."""
-        return max(0.0, self.at - self.clock())
-
-    def or_sooner(self, other: "Deadline | None") -> "Deadline":
-        """Return the one of the two that comes first."""
-        return other if other is not None and other.left() < self.left() else self
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
 
-    Jitter spreads the tries of many clients and decides nothing: whether there is another try is told from the
+    Jitter spreads the tries of many clients and decides nothing: whether there is another try is computed from the
     longest that each wait could have been.
 
     Attributes:
@@ -75,11 +48,11 @@ class Patience:
 
     def tries(self, deadline: Deadline | None = None) -> tenacity.Retrying:
         """Return what calls a function until it raises no `Transient`, or raises the last one."""
-        course = _Course(self, Deadline.after(self.seconds, self.clock).or_sooner(deadline))
+        tries = _Tries(self, Deadline.after(self.seconds, self.clock).or_sooner(deadline))
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Transient),
-            wait=course.wait,
-            stop=course.is_over,
+            wait=tries.wait,
+            stop=tries.is_over,
             sleep=self._sleep,
             before_sleep=_log_next_try,
             reraise=True,
@@ -99,15 +72,15 @@ class Patience:
             raise Unreachable("told to stop while waiting for another try")
 
 
-class _Course:
+class _Tries:
     """The tries of one request.
 
     Attributes:
         waited: seconds that all waits so far could have taken at most, the coming one included.
     """
 
-    def __init__(self, patience: Patience, last: Deadline) -> None:
-        self._patience = patience
+    def __init__(self, policy: RetryPolicy, last: Deadline) -> None:
+        self._policy = policy
         self._last = last
         self._time = last.left()
         self.waited = 0.0
@@ -115,16 +88,16 @@ class _Course:
     def wait(self, state: tenacity.RetryCallState) -> float:
         shortest, longest = self._bounds(state)
         self.waited += longest
-        return self._patience.jitter(shortest, longest)
+        return self._policy.jitter(shortest, longest)
 
     def is_over(self, state: tenacity.RetryCallState) -> bool:
         _, longest = self._bounds(state)
-        if self._patience.stop.is_set() or self.waited >= self._time or longest >= self._last.left():
+        if self._policy.stop.is_set() or self.waited >= self._time or longest >= self._last.left():
             return True
-        return not _failure(state).connected and state.attempt_number >= self._patience.tries_unconnected
+        return not _failure(state).connected and state.attempt_number >= self._policy.tries_unconnected
 
     def _bounds(self, state: tenacity.RetryCallState) -> tuple[float, float]:
-        return self._patience.bounds(_failure(state), state.attempt_number)
+        return self._policy.bounds(_failure(state), state.attempt_number)
 
 
 def _failure(state: tenacity.RetryCallState) -> Transient:

@@ -1,0 +1,146 @@
+"""Waves on a live cluster: marks on nodes before the evictions, and a look at where the replacements landed."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from rebalancer.app.arrivals import Arrivals, owner_uid
+from rebalancer.app.seen_pods import SeenPod, see_pods
+from rebalancer.args.steering import Steering, avoid_keys
+from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.eviction.steering import Landing, Move, Wave
+from rebalancer.eviction.verdict import Verdict
+from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.run_marks import Problems, RunMarks
+
+_LOG = logging.getLogger(__name__)
+
+#: For kube-scheduler to see the marks before the first pod goes.
+_WATCHERS_SECONDS = 1.0
+#: Between two looks at the pods: at first, and at most.
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
+#: Nodes that are named where several have a problem.
+_NAMED = 3
+
+
+class LiveSteer:
+    """Carries waves out (a `rebalancer.eviction.steering.Steer`).
+
+    Args:
+        client: the API server.
+        marks: of this run.
+        halt: ends all waiting; no wave begins that would not settle before its deadline.
+        sleep: waits for that many seconds, less if a signal comes.
+        steering: what the policy says of it.
+
+    Attributes:
+        min_gain: how many points a move has to bring.
+        keys: of the taints.
+        left: what kept marks from being taken off, by the node's name.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        marks: RunMarks,
+        halt: Halt,
+        sleep: Callable[[float], object],
+        steering: Steering,
+    ) -> None:
+        self.min_gain = steering.min_gain
+        self.keys = avoid_keys(steering.key)
+        self.left: Problems = {}
+        self._client = client
+        self._marks = marks
+        self._halt = halt
+        self._sleep = sleep
+        self._settle_seconds = steering.settle.total_seconds()
+        self._known: frozenset[str] = frozenset()
+        self._unready: set[str] = set()
+
+    def begin(self, wave: Wave) -> None:
+        """Mark the nodes that the wave avoids, and no others, and let kube-scheduler see it.
+
+        Raises:
+            CycleStopped: the run is told to end, or will be before the wave has settled; a node could not be marked;
+                or a replacement of before is not Ready, and its owner would lose another pod.
+        """
+        self._demand_time()
+        self._demand_ready(wave)
+        self._known = frozenset(pod.uid for pod in self._pods(wave))
+        problems = self._marks.adjust(wave.avoid)
+        self._demand_time()
+        if problems:
+            raise CycleStopped(f"nodes could not be marked, so nothing more is evicted: {in_words(problems)}")
+        _LOG.info("a wave of %d pods begins; %d nodes are avoided", len(wave.moves), len(wave.avoid))
+        self._sleep(_WATCHERS_SECONDS)
+
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+        """Wait until the replacements are bound and Ready, not for ever, and return where they are.
+
+        What the run is told to end in the middle of is returned as far as it was seen.
+        """
+        arrivals = Arrivals(moved, self._known, self._settle_seconds)
+        clock = self._halt.deadline.clock
+        began, pause = clock(), _FIRST_LOOK_SECONDS
+        self._look(arrivals, wave, clock() - began)
+        while not (self._halt.reason or arrivals.is_over(clock() - began)):
+            self._sleep(pause)
+            pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
+            self._look(arrivals, wave, clock() - began)
+        landings = arrivals.landings(is_over=not self._halt.reason)
+        self._unready |= {owner_uid(each.move) for each in landings if each.node and each.ready_seconds is None}
+        return landings
+
+    def end(self) -> None:
+        """Take all marks off; what stays is in `left`."""
+        self.left = self._marks.take_off()
+        if self.left:
+            _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
+
+    def _demand_time(self) -> None:
+        if reason := self._halt.reason:
+            raise CycleStopped(reason)
+        if self._halt.deadline.left() < self._settle_seconds:
+            raise CycleStopped("the deadline comes before another wave would have settled")
+
+    def _demand_ready(self, wave: Wave) -> None:
+        """Let an owner lose its next pod only when the replacement of the last one has become Ready."""
+        waited_for = self._unready & {owner_uid(move) for move in wave.moves}
+        if not waited_for:
+            return
+        until = Deadline.after(self._settle_seconds, self._halt.deadline.clock)
+        while unready := {pod.owner for pod in self._pods(wave) if _is_unready(pod)} & waited_for:
+            if self._halt.reason or not until.left():
+                names = sorted({str(move.pod) for move in wave.moves if owner_uid(move) in unready})
+                raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
+            self._sleep(_LONGEST_LOOK_SECONDS)
+        self._unready -= waited_for
+
+    def _pods(self, wave: Wave) -> list[SeenPod]:
+        try:
+            return see_pods(self._client, _namespaces(wave), self._halt.deadline)
+        except ClusterError as error:
+            raise CycleStopped(f"pods could not be looked at: {error}") from error
+
+    def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
+        try:
+            arrivals.look(see_pods(self._client, _namespaces(wave), self._halt.deadline), seconds)
+        except ClusterError as error:
+            _LOG.warning("where replacements are could not be looked at: %s", error)
+
+
+def _namespaces(wave: Wave) -> set[str]:
+    return {move.pod.namespace for move in wave.moves}
+
+
+def _is_unready(pod: SeenPod) -> bool:
+    return not (pod.ready or pod.leaving)
+
+
+def in_words(problems: Problems) -> str:
+    """Return the first problems with their nodes, and how many more there are."""
+    named = [f"node {name}: {problems[name]}" for name in sorted(problems)[:_NAMED]]
+    more = len(problems) - len(named)
+    return "; ".join(named) + (f"; and {more} more nodes" if more else "")

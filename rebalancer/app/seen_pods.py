@@ -1,0 +1,112 @@
+"""Pods of a namespace as they are now: what tells where replacements are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from rebalancer.cluster.pod import LONG_AGO
+from rebalancer.errors import ClusterError
+from rebalancer.foreign.documents import decode_json
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.lists import read_list
+from rebalancer.wire.pages import Page, items_of
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPod:
+    """A pod as it is now.
+
+    Attributes:
+        owner: UID of the controller; empty where there is none.
+        node: where it is bound; None while it is pending.
+        leaving: whether it is being deleted.
+        grace_seconds: how long it is given for that.
+    """
+
+    uid: str
+    name: str
+    owner: str
+    node: str | None
+    created: datetime
+    ready: bool
+    leaving: bool
+    grace_seconds: float
+
+
+class _Owner(msgspec.Struct):
+    uid: str = ""
+    controller: bool = False
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    owner_references: list[_Owner] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    def seen(self) -> SeenPod:
+        metadata = self.metadata
+        owners = (each.uid for each in metadata.owner_references or () if each.controller)
+        return SeenPod(
+            uid=metadata.uid,
+            name=metadata.name,
+            owner=next(owners, ""),
+            node=self.spec.node_name or None,
+            created=metadata.creation_timestamp or LONG_AGO,
+            ready=any(each.type == "Ready" and each.status == "True" for each in self.status.conditions or ()),
+            leaving=metadata.deletion_timestamp is not None,
+            grace_seconds=metadata.deletion_grace_period_seconds or 0,
+        )
+
+
+class _Pods:
+    """Collects the pods from the pages of a list."""
+
+    def __init__(self) -> None:
+        self.found: list[SeenPod] = []
+
+    def add_page(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[_Pod])
+        self.found += [each.seen() for each in items_of(decoded, "Pod")]
+        return decoded.token
+
+
+def see_pods(client: Client, namespaces: Iterable[str], deadline: Deadline) -> list[SeenPod]:
+    """Return all pods of these namespaces.
+
+    Raises:
+        ClusterError: they cannot be listed.
+    """
+    try:
+        return [pod for namespace in sorted(set(namespaces)) for pod in _see(client, namespace, deadline)]
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer with a list of pods: {error}") from error
+
+
+def _see(client: Client, namespace: str, deadline: Deadline) -> list[SeenPod]:
+    path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
+    return read_list(client, path, _Pods, deadline=deadline).found

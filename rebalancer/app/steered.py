@@ -1,0 +1,119 @@
+"""A live run that steers: what is asked for and cleared up before it, and what is cleared up after it."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from rebalancer.app.leftovers import any_mark, clear_leftovers, expired
+from rebalancer.app.live import LiveCluster
+from rebalancer.app.live_steer import LiveSteer, in_words
+from rebalancer.app.work import Work
+from rebalancer.args.steering import AVOID_KEY
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import ClusterError, MarksLeft
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Halted, Permit, always
+from rebalancer.kube.leftover_marks import IsOver
+from rebalancer.kube.marks import Keys, Mark
+from rebalancer.kube.permissions import demand_node_writes
+from rebalancer.kube.run_marks import RunMarks
+
+#: For the access reviews together.
+_REVIEW_SECONDS = 30.0
+#: After the deadline, for what is on its way, for taking marks off, and for clocks that differ.
+_EXPIRY_SLACK_SECONDS = 120.0
+
+
+def prepare(cluster: LiveCluster, work: Work, permit: Permit) -> None:
+    """Make sure that a run that steers may write to nodes, and that nothing of another is left there.
+
+    Raises:
+        Forbidden, ClusterError: as `demand_permissions`.
+        MarksLeft: marks of another run stay.
+    """
+    demand_permissions(cluster, work)
+    _clear_up_before(cluster, work, permit)
+
+
+def demand_permissions(cluster: LiveCluster, work: Work) -> None:
+    """Make sure that a run that steers may write to nodes, before it does anything else.
+
+    Raises:
+        Forbidden: it may not; the message has the rule to add.
+        ClusterError: the API server does not say.
+    """
+    if work.policy.steering:
+        deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
+        demand_node_writes(cluster.client, cluster.retry_policy, deadline)
+
+
+def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
+    """Take off what runs before this one have left on nodes; nothing is steered past it.
+
+    While the Lease is held no other run is at work, so all marks go; else those that have expired.
+
+    Raises:
+        MarksLeft: marks stay.
+        ClusterError: nodes cannot be listed.
+    """
+    if work.policy.steering:
+        keys = Keys.of(work.policy.steering.key)
+        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+        if problems:
+            raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
+
+
+def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
+    """Take off what steered runs have left where this one does not steer, and return a warning if that fails."""
+    keys = Keys.of(AVOID_KEY)
+    if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
+        return ()
+    try:
+        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+    except ClusterError as error:
+        return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
+    return (
+        (f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(problems)}",) if problems else ()
+    )
+
+
+@contextmanager
+def steering(
+    cluster: LiveCluster, work: Work, sleep: Callable[[float], None], halt: Halt, permit: Permit
+) -> Iterator[LiveSteer | None]:
+    """Give what carries waves out, and take all marks off at the end, whatever has happened; None without steering."""
+    wanted = work.policy.steering
+    if wanted is None:
+        yield None
+        return
+    lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
+    mark = Mark(_new_run(), (), datetime.now(UTC) + lifetime)
+    marks = RunMarks(cluster.client, Keys.of(wanted.key), mark, halt, _is_over(permit))
+    steer = LiveSteer(cluster.client, marks, halt, sleep, wanted)
+    try:
+        yield steer
+    finally:
+        steer.end()
+
+
+def left_behind(steer: LiveSteer | None) -> str:
+    """Return a warning if marks of this run stay on nodes; empty if none do."""
+    return f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
+
+
+def _new_run() -> str:
+    """Return a name for this run that no other one has, and that can be the value of a taint."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def _is_over(permit: Permit) -> IsOver:
+    return expired if permit is always else any_mark
+
+
+def _gate(permit: Permit) -> Callable[[], None]:
+    def check() -> None:
+        if reason := permit():
+            raise Halted(f"not asked for: {reason}")
+
+    return check

@@ -1,0 +1,52 @@
+"""Waves written into the ledger as they are carried out, by whatever carries them out."""
+
+from collections.abc import Sequence
+
+from rebalancer.engine.ledger import Ledger
+from rebalancer.errors import CycleStopped
+from rebalancer.eviction.steering import Landing, Move, Steer, Wave
+from rebalancer.eviction.verdict import Verdict
+
+_NAMED = 5  # pods that stay pending and are named
+
+
+class RecordedSteer:
+    """A steer that writes down what it does, and ends the cycle when replacements find no node.
+
+    Args:
+        steer: what carries waves out.
+        ledger: where they are written down.
+    """
+
+    def __init__(self, steer: Steer, ledger: Ledger) -> None:
+        self._steer = steer
+        self._ledger = ledger
+
+    @property
+    def min_gain(self) -> float:
+        """How many points a move has to bring."""
+        return self._steer.min_gain
+
+    def begin(self, wave: Wave) -> None:
+        """Begin a wave; one that could not be begun is written down as well."""
+        self._ledger.begin_wave(wave)
+        self._steer.begin(wave)
+
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+        """Wait for the landings.
+
+        Raises:
+            CycleStopped: replacements stay pending: whatever keeps them would keep others, too.
+        """
+        landings = self._steer.settle(wave, moved)
+        self._ledger.settle_wave(landings)
+        pending = [f"{each.move.pod.namespace}/{each.replacement}" for each in landings if each.is_pending]
+        if pending:
+            more = f" and {len(pending) - _NAMED} more" if len(pending) > _NAMED else ""
+            names = ", ".join(pending[:_NAMED])
+            raise CycleStopped(f"replacements stay pending, so nothing more is evicted: {names}{more}")
+        return landings
+
+    def end(self) -> None:
+        """Let nothing be avoided any more."""
+        self._steer.end()

@@ -1,0 +1,33 @@
+"""A point in time after which nothing more is asked for."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on a monotonic clock after which nothing more is asked for.
+
+    Attributes:
+        at: seconds on `clock`.
+        clock: a monotonic clock, in seconds.
+    """
+
+    at: float
+    clock: Clock = time.monotonic
+
+    @classmethod
+    def after(cls, seconds: float, clock: Clock = time.monotonic) -> "Deadline":
+        """Return the deadline that lies `seconds` from now."""
+        return cls(clock() + seconds, clock)
+
+    def left(self) -> float:
+        """Return the seconds until then; 0 when it has passed."""
+        return max(0.0, self.at - self.clock())
+
+    def or_sooner(self, other: "Deadline | None") -> "Deadline":
+        """Return the one of the two that comes first."""
+        return other if other is not None and other.left() < self.left() else self

@@ -1,0 +1,222 @@
+"""A credentials plugin of a kubeconfig (`exec`): asked within a limited time, and its answer read.
+
+Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.  Not left to the `kubernetes` package, which
+waits for a plugin as long as that likes.
+"""
+
+import base64
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from shutil import which
+
+from rebalancer.errors import NoCredentials
+from rebalancer.kube.answers import cut
+from rebalancer.kube.exec_answer import Status, read_answer, with_credentials
+from rebalancer.kube.kubeconfig import Chosen, Document
+
+_LOG = logging.getLogger(__name__)
+
+#: A plugin that takes longer is named: it may wait for somebody to log in.
+NAMED_AFTER_SECONDS = 5.0
+
+_OWN_SETTINGS = "client.authentication.k8s.io/exec"
+#: What a plugin may be told of the cluster, as a kubeconfig spells it.
+_CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A context whose plugin has answered.
+
+    Attributes:
+        chosen: the context, with the plugin's credentials in the place of the plugin.
+        expires: when these end; None if they do not say.
+    """
+
+    chosen: Chosen
+    expires: datetime | None = None
+
+
+def answered(chosen: Chosen, seconds: float) -> Answered:
+    """Ask the context's plugin for credentials, if there is one.
+
+    Args:
+        chosen: the context.
+        seconds: after which a plugin that does not answer is ended.
+
+    Raises:
+        NoCredentials: the plugin is not installed, gives none, or takes too long.
+    """
+    if not chosen.user.get("exec"):
+        return Answered(chosen)
+    plugin = _Plugin.of(chosen)
+    status = plugin.answer(plugin.run(_cluster(chosen), seconds))
+    return Answered(replace(chosen, user=with_credentials(chosen.user, status)), status.expires)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plugin:
+    """What a kubeconfig says of a plugin."""
+
+    place: str
+    context: str
+    command: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    version: str
+    hint: str
+    mode: str
+    wants_cluster: bool
+
+    @classmethod
+    def of(cls, chosen: Chosen) -> "_Plugin":
+        given = chosen.user["exec"]
+        try:
+            return cls._read(chosen, given if isinstance(given, dict) else {})
+        except (LookupError, TypeError, AttributeError):
+            raise NoCredentials(
+                f"{chosen.files}: the exec plugin of context {chosen.context!r} is malformed: it takes command and "
+                "apiVersion, and may have args, env, interactiveMode, provideClusterInfo and installHint"
+            ) from None
+
+    @classmethod
+    def _read(cls, chosen: Chosen, given: Document) -> "_Plugin":
+        environment = {str(each["name"]): str(each["value"]) for each in _list(given.get("env"))}
+        plugin = cls(
+            place=chosen.files,
+            context=chosen.context,
+            command=str(given["command"]),
+            arguments=tuple(map(str, _list(given.get("args")))),
+            environment=environment,
+            version=str(given["apiVersion"]),
+            hint=f" {cut(str(given['installHint']))}" if given.get("installHint") else "",
+            mode=str(given.get("interactiveMode") or "IfAvailable"),
+            wants_cluster=bool(given.get("provideClusterInfo")),
+        )
+        plugin._demand_installed()
+        return plugin
+
+    def _demand_installed(self) -> None:
+        if which(self.command, path=self.environment.get("PATH")) is None:
+            raise NoCredentials(
+                f"{self.place}: the user of context {self.context!r} needs the exec plugin {self.command}, which is "
+                f"not installed or not on PATH.{self.hint}"
+            )
+
+    def run(self, cluster: Document, seconds: float) -> bytes:
+        """Return what the plugin prints."""
+        interactive = self.mode != "Never" and _has_terminal()
+        if self.mode == "Always" and not interactive:
+            raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
+        process = self._start(cluster, interactive=interactive)
+        with process:
+            try:
+                printed, complaint = self._wait(process, seconds)
+            finally:
+                _end(process, alone=interactive)
+        if process.returncode:
+            words = (complaint or b"").decode(errors="replace").strip()
+            raise self._none(cut(words) or f"it ended with exit code {process.returncode}")
+        return printed
+
+    def _start(self, cluster: Document, *, interactive: bool) -> subprocess.Popen[bytes]:
+        spec = {"interactive": interactive} | ({"cluster": cluster} if self.wants_cluster else {})
+        asked = json.dumps({"apiVersion": self.version, "kind": "ExecCredential", "spec": spec})
+        try:
+            return subprocess.Popen(  # noqa: S603  the kubeconfig's own command, as kubectl runs it
+                [self.command, *self.arguments],
+                env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": asked},
+                stdin=None if interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                # Who is asked to log in has to see it.
+                stderr=None if interactive else subprocess.PIPE,
+                # A group of its own, so that what the plugin has started ends with it; only the terminal's own group
+                # may read from the terminal.
+                process_group=None if interactive else 0,
+            )
+        except OSError as error:
+            raise self._none(f"it cannot be started: {error.strerror}") from error
+
+    def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes | None]:
+        named = min(NAMED_AFTER_SECONDS, seconds)
+        try:
+            return process.communicate(timeout=named)
+        except subprocess.TimeoutExpired:
+            if named == seconds:
+                raise self._too_slow(seconds) from None
+        _LOG.warning(
+            "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s (--exec-timeout)",
+            self.command,
+            self.context,
+            named,
+            seconds,
+        )
+        try:
+            return process.communicate(timeout=seconds - named)
+        except subprocess.TimeoutExpired:
+            raise self._too_slow(seconds) from None
+
+    def _too_slow(self, seconds: float) -> NoCredentials:
+        return self._none(
+            f"it did not answer within {seconds:g} s and was ended. See what it waits for by calling it yourself, or "
+            "give it longer with --exec-timeout"
+        )
+
+    def answer(self, printed: bytes) -> Status:
+        """Return the credentials in what the plugin printed."""
+        try:
+            return read_answer(printed, self.version)
+        except ValueError as error:
+            raise self._none(str(error)) from None
+
+    def _none(self, why: str) -> NoCredentials:
+        return NoCredentials(
+            f"{self.place}: the exec plugin {self.command} of context {self.context!r} gave no credentials: "
+            f"{why.rstrip('.')}.{self.hint}"
+        )
+
+
+def _list(given: object) -> list[dict[str, object]]:
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        raise TypeError
+    return given
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+
+
+def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
+    """End a plugin that still runs, with what it has started, unless it shares our group."""
+    if process.poll() is not None:
+        return
+    if alone:
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _cluster(chosen: Chosen) -> Document:
+    """Return what a plugin is told of the cluster, if it asks for that."""
+    cluster = {key: chosen.cluster[key] for key in _CLUSTER if chosen.cluster.get(key)}
+    authority = chosen.cluster.get("certificate-authority")
+    if authority and "certificate-authority-data" not in cluster:
+        try:
+            cluster["certificate-authority-data"] = base64.b64encode(Path(str(authority)).read_bytes()).decode()
+        except OSError as error:
+            raise NoCredentials(f"{chosen.files}: {authority} cannot be read: {error.strerror}") from error
+    entries = chosen.cluster.get("extensions")
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("name") == _OWN_SETTINGS:
+            cluster["config"] = entry.get("extension")
+    return cluster

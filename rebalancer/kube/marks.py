@@ -1,0 +1,154 @@
+"""Marks: what a steered run writes to a node, so that kube-scheduler rather chooses another one for a while.
+
+A mark is one or two soft taints (effect PreferNoSchedule) and an annotation:
+
+    metadata.annotations  kube-rebalancer/avoid: {"run": "20260115T120000Z-9f3a11c2",
+                                                  "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
+                                                  "expires": "2026-01-15T12:07:00Z"}
+    spec.taints           key kube-rebalancer/avoid, value the run, effect PreferNoSchedule; the same with ...-more
+
+Two taints need two keys, since key and effect are unique on a node.  The value says which run has set a taint, so that
+a run takes off its own and nobody else's, whatever becomes of the annotation.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rebalancer.args.steering import avoid_keys
+
+#: Of the node; the same whatever the keys of the taints are, so that a mark is found after these were changed.
+ANNOTATION = "kube-rebalancer/avoid"
+SOFT = "PreferNoSchedule"
+
+#: A taint as the API server writes it; what is not ours goes back as it came.
+Taint: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of the taints.
+
+    Attributes:
+        first: of the taint that every marked node carries.
+        second: of the one that hot nodes carry as well.
+    """
+
+    first: str
+    second: str
+
+    @classmethod
+    def of(cls, key: str) -> "Keys":
+        """Return the keys that follow from the one that is configured."""
+        return cls(*avoid_keys(key))
+
+    def at(self, level: int) -> tuple[str, ...]:
+        """Return the keys of the taints that a node carries at a level: none at 0, one at 1, both at 2."""
+        return (self.first, self.second)[:level]
+
+    def __contains__(self, key: object) -> bool:
+        return key in (self.first, self.second)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Whose the taints are, as the annotation says it.
+
+    Attributes:
+        run: that has set them; the value of each.
+        keys: of the taints.
+        expires: when they are of no use to anybody any more.
+    """
+
+    run: str
+    keys: tuple[str, ...]
+    expires: datetime
+
+    def of(self, keys: tuple[str, ...]) -> "Mark":
+        """Return the same mark with other keys."""
+        return Mark(self.run, keys, self.expires)
+
+    def text(self) -> str:
+        """Return the annotation's value."""
+        until = self.expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return msgspec.json.encode({"run": self.run, "keys": self.keys, "expires": until}).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedNode:
+    """What concerns marks in a node.
+
+    Attributes:
+        name: of the node.
+        uid: of the node: another one may get its name.
+        taints: as the API server has them; None where it has no list.
+        annotations: the same.
+    """
+
+    name: str
+    uid: str
+    taints: Sequence[Taint] | None
+    annotations: Mapping[str, str] | None
+
+    @property
+    def note(self) -> str | None:
+        """The annotation, None where there is none."""
+        return (self.annotations or {}).get(ANNOTATION)
+
+    @property
+    def mark(self) -> Mark | None:
+        """What the annotation says, None where it cannot be read: then nobody lays claim to the taints."""
+        try:
+            mark = msgspec.json.decode(self.note or "", type=Mark)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return mark if mark.expires.tzinfo else None
+
+    def is_marked(self, keys: Keys) -> bool:
+        """Tell whether there is an annotation or a taint of ours."""
+        return self.note is not None or any(is_soft(each) and each.get("key") in keys for each in self.taints or ())
+
+
+def is_soft(taint: Taint) -> bool:
+    """Tell whether a taint has the effect that ours have."""
+    return taint.get("effect") == SOFT
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A node's taints and our annotation as they should be; None for no annotation."""
+
+    taints: Sequence[Taint]
+    note: str | None
+
+
+def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:
+    """Return the node with this mark, and without any other of ours; the taints of others keep their places."""
+    ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
+    return Wanted([*_others(node, keys, node.mark), *ours], mark.text())
+
+
+def unmarked(node: MarkedNode, keys: Keys) -> Wanted:
+    """Return the node without a mark, whoever has set it."""
+    return Wanted(_others(node, keys, node.mark), None)
+
+
+def without_run(node: MarkedNode, run: str) -> Wanted:
+    """Return the node without the mark of this run; another's stays."""
+    kept = [each for each in node.taints or () if not (is_soft(each) and each.get("value") == run)]
+    is_own = node.mark is not None and node.mark.run == run
+    return Wanted(kept, None if is_own else node.note)
+
+
+def _others(node: MarkedNode, keys: Keys, mark: Mark | None) -> list[Taint]:
+    return [each for each in node.taints or () if not _is_ours(each, keys, mark)]
+
+
+def _is_ours(taint: Taint, keys: Keys, mark: Mark | None) -> bool:
+    """Tell whether a taint is ours: by its key, or, under keys of before, by the mark's key and run together."""
+    if not is_soft(taint):
+        return False
+    of_before = mark is not None and taint.get("key") in mark.keys and taint.get("value") == mark.run
+    return taint.get("key") in keys or of_before

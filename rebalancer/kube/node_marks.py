@@ -1,0 +1,124 @@
+"""One node's mark, written whatever others write to that node meanwhile.
+
+200                                     done
+404                                     the node is gone, and its taints with it: done
+409, 422 that names no field            another has written there since: read, and tried again
+422 that names a field                  never valid: an error
+403, and a no of admission's            an error
+429, 5xx, no answer                     read, and tried again: if the first try went through, nothing is left to do
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+
+from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error_of
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.marks import MarkedNode, Taint, Wanted
+from rebalancer.kube.node_patch import patch
+from rebalancer.kube.pod_look import is_not_found
+from rebalancer.kube.retry_policy import RetryPolicy
+
+NODES = "/api/v1/nodes"
+
+#: What a node should look like, given what it looks like.
+Change = Callable[[MarkedNode], Wanted]
+
+
+class NodeMetadata(msgspec.Struct):
+    """What is used of a node's metadata."""
+
+    name: str
+    uid: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class NodeSpec(msgspec.Struct):
+    """What is used of a node's spec."""
+
+    taints: list[Taint] | None = None
+
+
+class NodeObject(msgspec.Struct):
+    """What is used of a node."""
+
+    metadata: NodeMetadata
+    kind: str = ""
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+
+    def marked(self) -> MarkedNode:
+        """Return what concerns marks in it."""
+        return MarkedNode(self.metadata.name, self.metadata.uid, self.spec.taints, self.metadata.annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMarks:
+    """Changes nodes one by one; safe to share between threads.
+
+    Attributes:
+        client: the API server.
+        retry_policy: how one node's change is tried again.
+        gate: called before every patch, a second try too; raises to keep it back.
+    """
+
+    client: Client
+    retry_policy: RetryPolicy
+    gate: Callable[[], None] = lambda: None
+
+    def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
+        """Let a node be as wanted; nothing is sent where it is, and a node that is gone is no error.
+
+        Raises:
+            Transient: not in time; its `maybe_done` says whether the last try may have gone through.
+            Forbidden, Rejected, Unreachable: it will not be done.
+            Halted: the gate kept it back.
+        """
+        self.retry_policy.tries(deadline)(self._try, name, wanted, deadline)
+
+    def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
+        path = NODES + path_of(name)
+        try:
+            node = self._read(path, deadline)
+        except NotFound:
+            return
+        if operations := patch(node, wanted(node)):
+            body = msgspec.json.encode(operations)
+            _judge(self.client.patch(path, body, deadline=deadline, gate=self.gate), path)
+
+    def _read(self, path: str, deadline: Deadline) -> MarkedNode:
+        answer = self.client.look(path, deadline=deadline)
+        if is_not_found(answer):
+            raise NotFound(path)
+        if not answer.is_success:
+            raise error_of(answer, "GET", path)
+        try:
+            node = decode_json(answer.body, NodeObject)
+        except Unreadable as error:
+            raise Rejected(f"the API server does not answer {path} with a Node: {error}") from error
+        if node.kind != "Node" or not node.metadata.uid:
+            raise Rejected(f"the API server does not answer {path} with a Node")
+        return node.marked()
+
+
+def _judge(answer: Answer, path: str) -> None:
+    if answer.is_success or is_not_found(answer):
+        return
+    if answer.status == HTTPStatus.CONFLICT or _is_test_failed(answer):
+        raise Transient(f"PATCH {path}: others write to this node all the time")
+    if _is_denied(answer):
+        raise Rejected(f"PATCH {path} is refused by the cluster's admission: {answer.text()}")
+    raise error_of(answer, "PATCH", path)
+
+
+def _is_test_failed(answer: Answer) -> bool:
+    """Tell whether a test in the patch failed; an object that would not be valid names its fields as causes."""
+    return answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not answer.explanation().details.causes
+
+
+def _is_denied(answer: Answer) -> bool:
+    message = answer.explanation().message
+    return "denied the request" in message or "denied request" in message

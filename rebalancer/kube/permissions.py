@@ -1,0 +1,66 @@
+"""What these credentials may do, as the API server says it (SelfSubjectAccessReview), before anything is done."""
+
+import msgspec
+
+from rebalancer.errors import Forbidden
+from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.kube.answers import Rejected, error_of
+from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.retry_policy import RetryPolicy
+
+_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+#: What marks on nodes take, beside `list nodes`, which every run takes.
+NODE_WRITES = ("get", "patch")
+
+_RULE = """  - apiGroups: [""]
+    resources: [nodes]
+    verbs: [get, patch]"""
+
+
+class _Status(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    kind: str = ""
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline) -> None:
+    """Make sure that nodes may be read and patched.
+
+    Raises:
+        Forbidden: they may not; the message has the rule to add.
+        ClusterError: the API server does not say.
+    """
+    missing = [verb for verb in NODE_WRITES if not _may(client, retry_policy, deadline, verb)]
+    if missing:
+        raise Forbidden(
+            f"steering sets soft taints, and there is no permission to {' and '.join(missing)} nodes. "
+            f"Nothing was evicted. Add this rule to the ClusterRole, or run without steering:\n{_RULE}"
+        )
+
+
+def _may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str) -> bool:
+    return retry_policy.tries(deadline)(_ask, client, deadline, verb)
+
+
+def _ask(client: Client, deadline: Deadline, verb: str) -> bool:
+    attributes = {"verb": verb, "group": "", "resource": "nodes"}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = client.post(_PATH, msgspec.json.encode(review), deadline=deadline)
+    if not answer.is_success:
+        raise error_of(answer, "POST", _PATH)
+    try:
+        decoded = decode_json(answer.body, _Review)
+    except Unreadable as error:
+        raise Rejected(f"the API server does not answer {_PATH} with a review: {error}") from error
+    if decoded.kind != "SelfSubjectAccessReview":
+        raise Rejected(f"the API server does not answer {_PATH} with a review")
+    return decoded.status.allowed

@@ -1,0 +1,36 @@
+"""How old a sample may be, and how far ahead of this machine's clock."""
+
+from datetime import UTC, datetime, timedelta
+
+from rebalancer.errors import SourceError
+
+#: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
+CLOCK_SKEW = timedelta(minutes=1)
+
+
+def stale(age: timedelta, longest: timedelta | None) -> str:
+    """Return why a sample of this age does not count, as it is too old or from the future; empty if it does."""
+    if -age > CLOCK_SKEW:
+        return f"its sample is from the future, {in_words(-age)} ahead"
+    if longest is None or age <= longest:
+        return ""
+    return f"its sample is {in_words(age)} old, more than {in_words(longest)}"
+
+
+def instant(seconds: float) -> datetime:
+    """Return the time that a source gives in seconds since 1970.
+
+    Raises:
+        SourceError: there is no such time.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError) as error:
+        raise SourceError(f"{seconds:g} seconds since 1970 is not a time") from error
+
+
+def in_words(time: timedelta) -> str:
+    """Return a time as a policy would write it, like `1h3m`."""
+    seconds = round(time.total_seconds())
+    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"

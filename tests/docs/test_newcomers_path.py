@@ -1,0 +1,172 @@
+"""What docs/architecture.md shows a newcomer to add, added to a copy of the tree, works."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fake_api_server import FakeApiServer
+from tests.functional.objects import old_pods, two_nodes_with
+
+ROOT = Path(__file__).parents[2]
+SECTION = (ROOT / "docs/architecture.md").read_text().split("## Adding to it\n")[1].split("\n## ")[0]
+PLACE = re.compile(r"# (?P<file>\S+\.py)(?:, below: (?P<line>.*))?\n")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Code for a file: the whole of it, or what goes below one of its lines."""
+
+    file: str
+    below: str | None
+    code: str
+
+    def write(self, tree: Path) -> None:
+        path = tree / self.file
+        if self.below is None:
+            path.write_text(self.code)
+            return
+        text = path.read_text()
+        assert text.count(f"{self.below}\n") == 1, f"{self.file} has not one line {self.below!r}"
+        path.write_text(text.replace(f"{self.below}\n", f"{self.below}\n{self.code}"))
+
+
+def blocks(heading: str) -> list[Block]:
+    part = SECTION.split(f"### {heading}\n")[1].split("\n### ")[0]
+    found = []
+    for body in re.findall(r"```python\n(.*?)```", part, re.DOTALL):
+        place = PLACE.match(body)
+        assert place, body
+        found.append(Block(place["file"], place["line"], body[place.end() :]))
+    return found
+
+
+HEADINGS = re.findall(r"^### (.*)$", SECTION, re.MULTILINE)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the product code."""
+    for name in ("rebalancer", "strategies", "policies"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def add(tree: Path, *headings: str) -> None:
+    for heading in headings:
+        for block in blocks(heading):
+            block.write(tree)
+
+
+def run(tree: Path, *arguments: str) -> str:
+    """Run the copy and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rebalancer", *arguments],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> Iterator[tuple[str, ...]]:
+    """A run of the new strategy with the new protection: of two pods that are pending one is held."""
+    policy = {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "profiles": [
+            {
+                "name": "default",
+                "pluginConfig": [
+                    {"name": "EvictByPhase", "args": {"phase": "Pending"}},
+                    {"name": "DefaultEvictor", "args": {"podProtections": {"extraEnabled": ["HeldPods"]}}},
+                ],
+                "plugins": {"deschedule": {"enabled": ["EvictByPhase"]}},
+            }
+        ],
+    }
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    pods = old_pods("stuck", "held", "fine")
+    for pod in pods[:2]:
+        pod["status"]["phase"] = "Pending"
+    pods[1]["metadata"]["labels"] = {"hold": ""}
+    with FakeApiServer(two_nodes_with(*pods)) as server:
+        config = str(server.kubeconfig(tmp_path))
+        yield ("run", "--policy", str(tmp_path / "policy.yaml"), "--kubeconfig", config, "--dry-run", "-o", "json")
+
+
+def test_there_is_a_way_for_each_kind() -> None:
+    """A strategy, a protection, a cause, and a metric of a node."""
+    assert HEADINGS == ["A strategy", "A protection", "A cause", "A metric of a node"]
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_two_files_are_enough(heading: str) -> None:
+    """Of product code."""
+    assert 1 <= len({block.file for block in blocks(heading)}) <= 2
+
+
+def test_what_the_page_adds_works(tree: Path, arguments: tuple[str, ...]) -> None:
+    """The strategy evicts, the protection keeps, and the cause is in its own words."""
+    add(tree, "A strategy", "A protection", "A cause")
+
+    report = json.loads(run(tree, *arguments))
+
+    assert [(each["name"], each["reason"]) for each in report["evictions"]] == [("stuck", "phase Pending")]
+    refusals = [(each["name"], each["by"], each["reason"]) for each in report["refusals"]]
+    assert refusals == [("held", "HeldPods", "has the label hold")]
+
+
+def test_a_protection_needs_no_words_of_its_own(tree: Path, arguments: tuple[str, ...]) -> None:
+    """Its code and figures are spelled out."""
+    add(tree, "A strategy", "A protection")
+
+    (refusal,) = json.loads(run(tree, *arguments))["refusals"]
+
+    assert refusal["reason"] == "held pods (label hold)"
+
+
+def test_the_new_strategy_has_a_manual(tree: Path) -> None:
+    """Its docstring, with its arguments."""
+    add(tree, "A strategy")
+
+    manual = run(tree, "strategies", "EvictByPhase")
+
+    assert manual.startswith("EvictByPhase: evict pods that are in a phase they should not stay in.")
+    assert re.search(r"^  phase \([^)]+\): Pods in this phase are evicted\.$", manual, re.MULTILINE)
+
+
+def test_the_new_metric_is_served(tree: Path) -> None:
+    """With the figures of the report's nodes."""
+    add(tree, "A metric of a node")
+    nodes = [{"state": "overutilized", "before": {}, "after": {"cpu": percent}} for percent in (95.0, 91.0, 50.0)]
+    report = {"strategies": [{"profile": "p", "strategy": "s", "nodes": nodes}]}
+    program = (
+        "from rebalancer.metrics import Metrics; metrics = Metrics(dry_run=False); "
+        f"metrics.report_made({report!r}); print(metrics.exposition().decode())"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert 'rebalancer_nodes_over_percent{percent="90",resource="cpu"} 2.0' in done.stdout, done.stderr

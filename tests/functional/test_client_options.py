@@ -1,0 +1,150 @@
+"""kubectl's flags for the way to the API server: whom to act as, how long to wait, whether to look at certificates."""
+
+import json
+
+import pytest
+
+from tests.fake_api_server import FakeApiServer
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def secure():
+    """The same behind TLS, with a certificate that nobody trusts."""
+    with FakeApiServer(two_nodes_with(*old_pods("a", "b")), tls=True) as running:
+        yield running
+
+
+def set_for_cluster(path, **settings):
+    """Change the cluster's entry of a kubeconfig."""
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"] |= settings
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_every_request_says_whom_to_act_as(two, rebalancer):
+    """Lists, evictions and Events; each group in a header of its own, as the API server takes them."""
+    outcome = rebalancer.run(two, LIMITED, "--as", "deputy", "--as-group", "ops", "--as-group=night shift")
+
+    assert outcome.evicted() == two.evicted == ["default/a"]
+    told = {(each.headers["impersonate-user"], each.headers["impersonate-group"]) for each in two.requests}
+    assert told == {("deputy", "ops\nnight shift")}
+    assert {each.method for each in two.requests} == {"GET", "POST"}
+
+
+def test_a_snapshot_is_read_as_somebody_else_too(two, rebalancer):
+    """The same flags for the other command that asks a cluster."""
+    path = rebalancer.folder / "file.json"
+
+    outcome = rebalancer("snapshot", "-o", path, "--kubeconfig", two.kubeconfig(rebalancer.folder), "--as", "deputy")
+
+    assert outcome.exit_code == 0
+    assert {each.headers["impersonate-user"] for each in two.requests} == {"deputy"}
+
+
+def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalancer):
+    """`as`, `as-groups` and `as-user-extra`; without them the run would act with more rights than were meant."""
+    me = {"token": "the-token", "as": "deputy", "as-groups": ["few"], "as-user-extra": {"Scopes": ["view", "list"]}}
+    kubeconfig = two.kubeconfig(rebalancer.folder, user=me)
+    run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
+    names = ("impersonate-user", "impersonate-group", "impersonate-extra-scopes")
+
+    assert rebalancer(*run).exit_code == 0
+    assert {tuple(each.headers[name] for name in names) for each in two.requests} == {("deputy", "few", "view\nlist")}
+
+    two.requests.clear()
+    assert rebalancer(*run, "--as", "boss", "--as-group", "many").exit_code == 0
+    assert {tuple(each.headers[name] for name in names) for each in two.requests} == {("boss", "many", "view\nlist")}
+
+
+def test_a_group_without_a_user_is_refused(two, rebalancer):
+    """The API server would refuse each request."""
+    outcome = rebalancer.run(two, LIMITED, "--as-group", "ops")
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert outcome.stderr == "Error: there are groups to act in, and nobody to act as: say whom with --as\n"
+    assert two.requests == []
+
+
+def test_a_name_that_no_header_carries_is_refused(two, rebalancer):
+    """In a line, instead of the HTTP library's traceback."""
+    outcome = rebalancer.run(two, LIMITED, "--as", "Jürgen\n")
+
+    assert outcome.exit_code == 3
+    assert outcome.stderr.startswith("Error: Impersonate-User 'Jürgen\\n' cannot be sent: ")
+
+
+def test_a_request_is_given_up_after_the_time_that_is_given(two, rebalancer):
+    """The first answer stalls; the second try gets one."""
+    two.stall("GET", "/api/v1/nodes")
+
+    outcome = rebalancer.run(two, LIMITED, "--dry-run", "--request-timeout", "200ms")
+
+    assert outcome.evicted() == ["default/a"]
+    assert "timed out; trying again in" in outcome.stderr
+    assert len(two.sent("GET", "/api/v1/nodes")) == 2
+
+
+@pytest.mark.parametrize("given", ["10", "10s", "0", "1m30s"])
+def test_a_time_may_be_a_number_of_seconds(two, rebalancer, given):
+    """As kubectl has it; 0 is the longest there is."""
+    assert rebalancer.run(two, LIMITED, "--dry-run", "--request-timeout", given).exit_code == 0
+
+
+def test_a_time_that_is_none(two, rebalancer):
+    """Bad usage."""
+    outcome = rebalancer.run(two, LIMITED, "--request-timeout", "soon")
+
+    assert outcome.exit_code == 2
+    assert "'--request-timeout': 'soon' is not a duration" in outcome.stderr
+
+
+@pytest.mark.parametrize("authority", [None, "/nowhere/ca.crt"])
+def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, rebalancer, authority):
+    """With a warning that says what that means; an authority in the kubeconfig is left aside, as in kubectl."""
+    kubeconfig = secure.kubeconfig(rebalancer.folder)
+    if authority:
+        set_for_cluster(kubeconfig, **{"certificate-authority": authority})
+    run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
+
+    looked, skipped = rebalancer(*run), rebalancer(*run, "--insecure-skip-tls-verify")
+
+    assert looked.exit_code == 3
+    assert skipped.evicted() == ["default/a"]
+    (line,) = skipped.stderr.splitlines()
+    assert line.endswith(
+        "--insecure-skip-tls-verify: the API server's certificate is not looked at; whoever stands in between can "
+        "take the credentials and make up the answers"
+    )
+
+
+def test_no_credentials_go_over_plain_http_all_the_same(two, rebalancer):
+    """The flag is about certificates."""
+    kubeconfig = set_for_cluster(two.kubeconfig(rebalancer.folder), extensions=[])
+    run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
+
+    outcome = rebalancer(*run, "--insecure-skip-tls-verify")
+
+    assert outcome.exit_code == 3
+    assert "credentials (token) are not sent over plain http" in outcome.stderr
+    assert two.requests == []
+
+
+@pytest.mark.parametrize("flag", [("--as", "x"), ("--insecure-skip-tls-verify",), ("--request-timeout", "1s")])
+def test_a_snapshot_file_has_no_server(rebalancer, flag):
+    """As with --kubeconfig, a flag that could mean nothing is an error."""
+    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--snapshot", "x.json", *flag)
+
+    assert outcome.exit_code == 2
+    assert "are about a live cluster: leave them out, or --snapshot" in outcome.stderr

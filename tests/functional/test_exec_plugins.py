@@ -1,0 +1,198 @@
+"""A credentials plugin that hangs is named after five seconds, and given up after --exec-timeout."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fake_api_server import CERTIFICATE, FakeApiServer
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import TIMEOUT_SECONDS, finish
+
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+VERSION = "client.authentication.k8s.io/v1"
+
+#: Waits in a process of its own, as a plugin does that has started a browser or a helper.
+HANGING = """#!/bin/sh
+sleep 600 &
+echo $! > {folder}/helper
+wait
+"""
+#: Answers when somebody writes into the pipe.
+WAITING = """#!/bin/sh
+cat {folder}/answer
+"""
+
+
+@pytest.fixture
+def two(server):
+    """A cluster with two old pods."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+def arguments(program, server, script, **more):
+    """A dry run whose user has this plugin."""
+    plugin = program.folder / "sso-login"
+    plugin.write_text(script.format(folder=program.folder))
+    plugin.chmod(0o755)
+    user = {"exec": {"apiVersion": VERSION, "command": str(plugin), "interactiveMode": "Never", **more}}
+    kubeconfig = server.kubeconfig(program.folder, user=user)
+    return ("run", "--dry-run", "--policy", program.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
+
+
+def answer(**status):
+    return json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": status})
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended, though perhaps nobody has collected it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(holds):
+    until = time.monotonic() + TIMEOUT_SECONDS
+    while not holds():
+        assert time.monotonic() < until
+
+
+def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
+    """Its name, how long it had, and the cure; what it has started ends with it, and nothing is sent."""
+    outcome = finish(rebalancer.start(*arguments(rebalancer, two, HANGING), "--exec-timeout", "1s"))
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert outcome.stderr == (
+        f"Error: kubeconfig {rebalancer.folder}/kubeconfig: the exec plugin {rebalancer.folder}/sso-login of context "
+        "'fake' gave no credentials: it did not answer within 1 s and was ended. See what it waits for by calling it "
+        "yourself, or give it longer with --exec-timeout.\n"
+    )
+    wait_until(lambda: is_gone(int((rebalancer.folder / "helper").read_text())))
+    assert two.requests == []
+
+
+def test_a_plugin_that_takes_its_time_is_named(two, rebalancer):
+    """After five seconds, while it is waited for; its answer is used when it comes."""
+    os.mkfifo(rebalancer.folder / "answer")
+    process = rebalancer.start(*arguments(rebalancer, two, WAITING))
+    said = process.stderr.readline()
+    (rebalancer.folder / "answer").write_text(answer(token="the-token"))
+    outcome = finish(process)
+
+    assert said.endswith(
+        f": the exec plugin {rebalancer.folder}/sso-login of context 'fake' has not answered for 5 s; "
+        "it is given up after 60 s (--exec-timeout)\n"
+    )
+    assert outcome.evicted() == ["default/a"]
+
+
+def test_ctrl_c_ends_the_plugin_too(two, rebalancer):
+    """130 at once, and nothing is left behind."""
+    process = rebalancer.start(*arguments(rebalancer, two, HANGING))
+    helper = rebalancer.folder / "helper"
+    wait_until(lambda: helper.exists() and helper.read_text().endswith("\n"))
+    process.send_signal(signal.SIGINT)
+
+    assert finish(process).exit_code == 130
+    wait_until(lambda: is_gone(int(helper.read_text())))
+
+
+@pytest.mark.parametrize(("expires", "asked_again"), [("2020-01-01T00:00:00Z", True), ("2999-01-01T00:00:00Z", False)])
+def test_credentials_that_have_expired_are_asked_for_again(two, rebalancer, expires, asked_again):
+    """Before a request, so that the API server never sees an old token."""
+    (rebalancer.folder / "answer").write_text(answer(token="the-token", expirationTimestamp=expires))
+    counting = "#!/bin/sh\necho >> {folder}/calls\ncat {folder}/answer\n"
+
+    outcome = rebalancer(*arguments(rebalancer, two, counting))
+
+    assert outcome.evicted() == ["default/a"]
+    assert {each.headers["authorization"] for each in two.requests} == {"Bearer the-token"}
+    assert ((rebalancer.folder / "calls").read_text().count("\n") > 1) == asked_again
+
+
+def test_a_plugin_may_give_a_client_certificate(rebalancer):
+    """With its key, for a server that asks for one."""
+    certificate = CERTIFICATE.read_text()
+    with FakeApiServer(two_nodes_with(*old_pods("a", "b")), tls=True, asks_for_certificate=True) as server:
+        given = answer(token="the-token", clientCertificateData=certificate, clientKeyData=certificate)
+        (rebalancer.folder / "answer").write_text(given)
+        outcome = rebalancer(*arguments(rebalancer, server, WAITING), "--insecure-skip-tls-verify")
+
+    assert outcome.evicted() == ["default/a"]
+
+
+def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
+    """In KUBERNETES_EXEC_INFO, with its own part of the cluster's entry; its variables and arguments are set."""
+    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" "$STAGE" "$1" > {folder}/told\nexit 1\n'
+    run = arguments(
+        rebalancer, two, telling, provideClusterInfo=True, env=[{"name": "STAGE", "value": "dev"}], args=["get-token"]
+    )
+
+    rebalancer(*run)
+
+    told, stage, argument = (rebalancer.folder / "told").read_text().rsplit(maxsplit=2)
+    assert json.loads(told) == {
+        "apiVersion": VERSION,
+        "kind": "ExecCredential",
+        "spec": {"interactive": False, "cluster": {"server": two.url}},
+    }
+    assert (stage, argument) == ("dev", "get-token")
+
+
+def test_a_plugin_that_is_not_installed(two, rebalancer):
+    """The command is named, and the kubeconfig's own hint."""
+    run = arguments(rebalancer, two, HANGING, command="no-such-plugin", installHint="Ask Ops for it")
+
+    outcome = rebalancer(*run)
+
+    assert outcome.exit_code == 3
+    assert outcome.stderr == (
+        f"Error: kubeconfig {rebalancer.folder}/kubeconfig: the user of context 'fake' needs the exec plugin "
+        "no-such-plugin, which is not installed or not on PATH. Ask Ops for it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("#!/bin/sh\necho log in first >&2; exit 1", "log in first"),
+        ("#!/bin/sh\nexit 7", "it ended with exit code 7"),
+        ("no script", "it cannot be started: Exec format error"),
+        ("#!/bin/sh\necho s3cret", "what it printed is not an ExecCredential"),
+        ("#!/bin/sh\necho '{}'".replace("{}", "{{}}"), f"what it printed is not an ExecCredential of {VERSION}"),
+    ],
+)
+def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):
+    """Its own words if it has any; what it printed is not repeated, since that may be a token."""
+    outcome = rebalancer(*arguments(rebalancer, two, script))
+
+    assert outcome.exit_code == 3
+    assert f"sso-login of context 'fake' gave no credentials: {words}.\n" in outcome.stderr
+    assert "s3cret" not in outcome.stderr
+
+
+def test_a_plugin_that_must_ask_somebody_needs_a_terminal(two, rebalancer):
+    """interactiveMode: Always, in a CronJob."""
+    outcome = finish(rebalancer.start(*arguments(rebalancer, two, HANGING, interactiveMode="Always")))
+
+    assert outcome.exit_code == 3
+    assert "it wants to ask somebody (interactiveMode: Always), and there is no terminal.\n" in outcome.stderr
+
+
+def test_an_auth_provider_that_nobody_supports_any_more(two, rebalancer):
+    """Its name, and what to use instead."""
+    kubeconfig = two.kubeconfig(rebalancer.folder, user={"auth-provider": {"name": "azure"}})
+
+    outcome = rebalancer("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
+
+    assert outcome.exit_code == 3
+    assert outcome.stderr == (
+        f"Error: kubeconfig {kubeconfig}: the user of context 'fake' has the auth-provider 'azure', which is not "
+        "supported (kubectl has dropped these too): use an exec plugin or a token\n"
+    )

@@ -1,0 +1,178 @@
+"""What is read of a live cluster so that the scheduler's choice can be foreseen, and what happens without it."""
+
+import pytest
+
+from rebalancer.app.cluster_lists import PATHS
+from tests.functional.objects import OLD, node, old_pods, pod, policy
+
+METRICS = "metrics.k8s.io/v1beta1"
+#: Beside nodes, pods, PDBs and PriorityClasses.
+KINDS = {
+    "/api/v1/namespaces",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/persistentvolumes",
+    "/api/v1/replicationcontrollers",
+    "/api/v1/services",
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/replicasets",
+    "/apis/apps/v1/statefulsets",
+    "/apis/batch/v1/jobs",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/csistoragecapacities",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+}
+CORE = '""'
+RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
+
+
+@pytest.fixture
+def busy(server):
+    """A node that is too full, one that is empty, and what they use."""
+    for each in (node("n1"), node("n2"), pod("a"), pod("b")):
+        server.add(each)
+    for name, cpu in (("n1", "3"), ("n2", "100m")):
+        usage = {"cpu": cpu, "memory": "1Gi"}
+        server.add({"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage})
+    for name in ("a", "b"):
+        containers = [{"name": "main", "usage": {"cpu": "1", "memory": "1Mi"}}]
+        metadata = {"name": name, "namespace": "default"}
+        server.add({"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers})
+    return server
+
+
+def by_usage(**usage):
+    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {**RELIEF, **usage}}
+    providers = [{"source": "KubernetesMetrics"}]
+    return policy(("LowNodeUtilization", args), balance=True, metricsProviders=providers, maxNoOfPodsToEvictTotal=5)
+
+
+def listed(server):
+    return {each.path for each in server.sent("GET", "*")} & KINDS
+
+
+def told(outcome):
+    return [each for each in outcome.report["warnings"] if each.startswith("where the scheduler puts pods")]
+
+
+def test_a_policy_that_asks_the_scheduler_reads_all_that_it_goes_by(busy, rebalancer):
+    """Once each, and without a warning."""
+    outcome = rebalancer.run(busy, by_usage(), "--dry-run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert listed(busy) == KINDS
+    assert len([each for each in busy.sent("GET", "*") if each.path in KINDS]) == len(KINDS)
+    assert told(outcome) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(by_usage(scheduler="unknown"), id="the scheduler is unknown"),
+        pytest.param(by_usage(selection=None), id="the descheduler's rules"),
+        pytest.param(policy(OLD), id="nothing is balanced"),
+    ],
+)
+def test_other_policies_read_none_of_it(busy, rebalancer, asked):
+    """Reading costs time and permissions."""
+    outcome = rebalancer.run(busy, asked, "--dry-run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert listed(busy) == set()
+
+
+def test_empty_replica_sets_are_not_asked_for(busy, rebalancer):
+    """A Deployment keeps ten of them."""
+    rebalancer.run(busy, by_usage(), "--dry-run")
+
+    (request,) = busy.sent("GET", "/apis/apps/v1/replicasets")
+    assert request.query["fieldSelector"] == "status.replicas!=0"
+
+
+@pytest.mark.parametrize("path", sorted(KINDS))
+def test_without_a_permission_a_run_goes_on_with_a_warning(busy, rebalancer, path):
+    """It names what may not be listed, and the rule that the role lacks."""
+    _, _, *group, plural = path.split("/")
+    name = group[0] if len(group) == 2 else ""
+    busy.forbid("list", f"{plural}.{name}" if name else plural)
+
+    outcome = rebalancer.run(busy, by_usage(), "--dry-run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    rule = f"{{apiGroups: [{name or CORE}], resources: [{plural}], verbs: [list]}}"
+    (warning,) = told(outcome)
+    assert warning == (
+        "where the scheduler puts pods is unknown in part: no permission to list "
+        f"{f'{plural}.{name}' if name else plural}: add to the ClusterRole {rule}"
+    )
+
+
+def test_all_that_is_missing_is_one_warning(busy, rebalancer):
+    """With rules by API group, and the words of the API server where it is no permission."""
+    for resource in ("services", "jobs.batch", "replicasets.apps", "deployments.apps"):
+        busy.forbid("list", resource)
+    busy.fail("GET", PATHS["CSIStorageCapacity"], status=404, message="the server could not find it")
+
+    outcome = rebalancer.run(busy, by_usage(), "--dry-run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    (warning,) = told(outcome)
+    assert warning == (
+        "where the scheduler puts pods is unknown in part: "
+        "no permission to list deployments.apps, jobs.batch, replicasets.apps, services: add to the ClusterRole "
+        "{apiGroups: [apps], resources: [deployments, replicasets], verbs: [list]}, "
+        "{apiGroups: [batch], resources: [jobs], verbs: [list]}, "
+        '{apiGroups: [""], resources: [services], verbs: [list]}; '
+        "the API server answers 404 to GET /apis/storage.k8s.io/v1/csistoragecapacities: the server could not find it"
+    )
+
+
+def test_what_the_policy_needs_by_itself_must_be_read(busy, rebalancer):
+    """Labels of namespaces may protect pods: without them nothing is decided."""
+    asked = by_usage()
+    selector = {"matchLabels": {"tier": "gold"}}
+    asked["profiles"][0]["pluginConfig"].append(
+        {"name": "DefaultEvictor", "args": {"namespaceLabelSelector": selector}}
+    )
+    busy.forbid("list", "namespaces")
+
+    outcome = rebalancer.run(busy, asked, "--dry-run")
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "no permission to list namespaces" in outcome.stderr
+
+
+def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
+    """Whatever a policy will ask; what may not be read is named in one warning, with the rules."""
+    busy.forbid("list", "jobs.batch")
+    busy.forbid("list", "services")
+    path = tmp_path / "cluster.json"
+
+    outcome = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+
+    assert outcome.exit_code == 0
+    assert listed(busy) == KINDS
+    assert "0 ReplicaSet" in outcome.stdout
+    (warning,) = outcome.stderr.splitlines()
+    assert "left out: no permission to list services, jobs.batch: add to the ClusterRole {" in warning
+
+
+def test_a_broken_list_ends_the_run(busy, rebalancer):
+    """What does not answer like an API server is not to be trusted in anything."""
+    busy.fail("GET", PATHS["Service"], status=200, body={"kind": "List", "items": []})
+
+    outcome = rebalancer.run(busy, by_usage(), "--dry-run")
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "gives no list of objects" in outcome.stderr
+
+
+def test_pods_are_read_before_what_they_refer_to(server, rebalancer, tmp_path):
+    """A claim that is made later than the list of claims would look as if it were missing."""
+    for each in old_pods("a"):
+        server.add(each)
+    rebalancer("snapshot", "--kubeconfig", server.kubeconfig(tmp_path), "--output", tmp_path / "cluster.json")
+
+    paths = [each.path for each in server.sent("GET", "*")]
+    assert paths.index("/api/v1/pods") < min(paths.index(each) for each in KINDS)

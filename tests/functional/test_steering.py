@@ -1,0 +1,107 @@
+"""A run that steers asks for its permission first, and clears up what another has left; what stays is said."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.functional.objects import OLD, node, old_pods, policy, two_nodes_with
+from tests.functional.test_unmark import KEYS, NOW, SPOT, marked
+
+STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
+
+
+@pytest.fixture
+def cluster(server):
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+    return server
+
+
+def left_on(server, name):
+    return [each for each in server.node(name)["spec"].get("taints", []) if each["key"] in KEYS]
+
+
+@pytest.mark.parametrize("verb", ["patch", "get"])
+def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb):
+    """The review comes before anything else, and the message has the rule to add."""
+    cluster.forbid(verb, "nodes")
+
+    outcome = rebalancer.run(cluster, STEERED)
+
+    assert outcome.exit_code == 3
+    assert f"no permission to {verb} nodes" in outcome.stderr
+    assert "verbs: [get, patch]" in outcome.stderr
+    assert cluster.evicted == []
+    assert {request.path.rpartition("/")[2] for request in cluster.requests} == {"selfsubjectaccessreviews"}
+
+
+def test_the_option_asks_for_it_too(cluster, rebalancer):
+    """As `steering` in the policy does; a policy without it needs no permission."""
+    cluster.forbid("patch", "nodes")
+
+    assert rebalancer.run(cluster, policy(OLD), "--steer").exit_code == 3
+    assert rebalancer.run(cluster, policy(OLD)).exit_code == 0
+
+
+def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
+    """Whatever is left on nodes."""
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    cluster.forbid("patch", "nodes")
+
+    assert rebalancer.run(cluster, STEERED, "--dry-run").exit_code == 0
+    assert {request.method for request in cluster.requests} == {"GET"}
+
+
+@pytest.mark.parametrize("lease", [True, False], ids=["with the Lease", "without it"])
+def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, lease):
+    """With the Lease no other run is at work, so all go; without it those that have expired."""
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    cluster.add(marked("n4", "run-2", NOW + timedelta(hours=1)))
+    arguments = [each for each in rebalancer.arguments(cluster, STEERED) if not (lease and each == "--no-lease")]
+
+    outcome = rebalancer(*arguments)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+    assert bool(left_on(cluster, "n4")) is not lease
+    order = [request.method for request in cluster.requests if request.method == "PATCH" or "eviction" in request.path]
+    assert order == ["PATCH"] * (2 if lease else 1) + ["POST"]
+
+
+def test_marks_that_cannot_be_taken_off_end_the_run_before_it_evicts(cluster, rebalancer):
+    """It says so, with an exit code of its own; the first run afterwards takes them off."""
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    cluster.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no')
+
+    refused = rebalancer.run(cluster, STEERED)
+    cluster._rules.clear()
+    allowed = rebalancer.run(cluster, STEERED)
+
+    assert refused.exit_code == 4
+    assert "soft taints of another run stay on nodes, and nothing was evicted: node n3:" in refused.stderr
+    assert (allowed.exit_code, cluster.evicted) == (0, ["default/a"])
+    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+
+
+def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
+    """Or says that they stay, and goes on."""
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    cluster.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no', times=1)
+    one = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+    refused = rebalancer.run(cluster, one)
+    allowed = rebalancer.run(cluster, one)
+
+    assert (refused.exit_code, allowed.exit_code) == (0, 0)
+    assert any("`rebalancer unmark` takes them off" in each for each in refused.report["warnings"])
+    assert not any("taint" in each for each in allowed.report["warnings"])
+    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+
+
+def test_nodes_without_a_trace_are_not_listed_again(cluster, rebalancer):
+    """A run that does not steer pays nothing for it."""
+    cluster.add(node("n3", taints=[SPOT]))
+
+    rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert len(cluster.sent("GET", "/api/v1/nodes")) == 1

@@ -1,0 +1,264 @@
+"""Waves on a live cluster: nodes are marked before the first pod goes, and replacements are followed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.app.live_steer import LiveSteer
+from rebalancer.args.steering import Steering
+from rebalancer.cluster.pod import Owner
+from rebalancer.errors import CycleStopped
+from rebalancer.eviction.causes import as_cause
+from rebalancer.eviction.steering import Move, Wave
+from rebalancer.eviction.verdict import GRANTED, Unknown
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import connect
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.marks import Keys, Mark
+from rebalancer.kube.run_marks import RunMarks
+from tests import make
+from tests.fake_api_server import FakeApiServer
+from tests.unit.kube.conftest import FakeTime
+
+BORN = datetime(2026, 1, 15, 12, tzinfo=UTC)
+KEYS = Keys.of("kube-rebalancer/avoid")
+
+
+@pytest.fixture
+def time():
+    return FakeTime()
+
+
+@pytest.fixture
+def server():
+    with FakeApiServer() as running:
+        for name in ("n1", "n2", "n3"):
+            running.add({"kind": "Node", "metadata": {"name": name, "uid": name}, "spec": {}})
+        yield running
+
+
+@pytest.fixture
+def halt(time):
+    return Halt(300, time.clock)
+
+
+@pytest.fixture
+def steer(server, time, halt, tmp_path):
+    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
+    client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
+    marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
+    yield LiveSteer(client, marks, halt, time.sleep, Steering())
+    connection.close()
+
+
+def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0):
+    """A pod as the server has it; `leaving` is its grace period."""
+    metadata = {
+        "namespace": "default",
+        "name": name,
+        "uid": uid or f"uid-of-{name}",
+        "creationTimestamp": (BORN + timedelta(seconds=age)).isoformat(),
+        "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "uid": f"uid-of-{owner}", "controller": True}],
+    }
+    if leaving is not None:
+        metadata |= {"deletionTimestamp": BORN.isoformat(), "deletionGracePeriodSeconds": leaving}
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return {
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"nodeName": node} if node else {},
+        "status": {"conditions": conditions},
+    }
+
+
+def move(name, owner="web", expected="n2", likely=("n2", "n3")):
+    owners = (Owner("ReplicaSet", owner, f"uid-of-{owner}", controller=True),)
+    pod = make.pod(name, node="n1", namespace="default", uid=f"uid-of-{name}", owners=owners)
+    return Move(pod, expected, likely, as_cause("it should"))
+
+
+def wave(*moves, **avoid):
+    return Wave(avoid or {"n1": 2}, moves)
+
+
+def replace(server, old, new):
+    server.remove_pod("default", old)
+    server.add(new)
+
+
+def later(server, time, seconds, act):
+    """Act at the first list of pods that comes so many seconds from now."""
+    due = time.now + seconds
+    server.on("GET", "*/pods", lambda _: act(), times=1, when=lambda _: time.now >= due)
+
+
+def levels(server):
+    return {name: len(server.node(name)["spec"].get("taints", [])) for name in ("n1", "n2", "n3")}
+
+
+def test_nodes_are_marked_before_the_first_pod_goes(steer, server, time):
+    """And kube-scheduler gets a second to see it; the next wave changes what is different; the end leaves nothing."""
+    server.add(as_object("a", node="n1"))
+
+    steer.begin(wave(move("a"), n1=2, n3=1))
+    assert levels(server) == {"n1": 2, "n2": 0, "n3": 1}
+    assert time.waits[-1] == 1.0
+    steer.begin(wave(move("a"), n1=1))
+    assert levels(server) == {"n1": 1, "n2": 0, "n3": 0}
+    steer.end()
+    assert levels(server) == {"n1": 0, "n2": 0, "n3": 0}
+    assert steer.left == {}
+
+
+def test_landings_tell_where_replacements_are(steer, server, time):
+    """In the order of the moves: as foreseen, elsewhere, and when each was Ready."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1"))
+    asked = [(move("a"), GRANTED), (move("b", expected="n2", likely=("n2",)), GRANTED)]
+    steer.begin(wave(*(each for each, _ in asked)))
+    replace(server, "a", as_object("a2", node="n2", ready=True, age=1))
+    replace(server, "b", as_object("b2", age=2))
+    later(server, time, 2, lambda: server.add(as_object("b2", node="n3", age=2)))
+    later(server, time, 5, lambda: server.add(as_object("b2", node="n3", ready=True, age=2)))
+
+    first, second = steer.settle(wave(*(each for each, _ in asked)), asked)
+
+    assert (first.node, first.replacement, first.ready_seconds, first.foreseen) == ("n2", "a2", 0.0, True)
+    assert (second.node, second.replacement, second.foreseen) == ("n3", "b2", False)
+    assert second.ready_seconds >= 5
+
+
+def test_pods_that_were_there_before_are_no_replacements(steer, server):
+    """Nor are pods of other controllers, and pods that are on their way out."""
+    server.add(as_object("a", node="n1"))
+    server.add(as_object("sibling", node="n3", ready=True))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("other", owner="db", node="n3", ready=True))
+    server.add(as_object("dying", node="n3", leaving=30, age=1))
+    server.add(as_object("a2", node="n2", ready=True, age=2))
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert landing.replacement == "a2"
+
+
+def test_a_replacement_that_stays_pending_is_waited_for_no_longer_than_settle(steer, server, time):
+    """A minute; then it is named as pending."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2"))
+    began = time.now
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert landing.is_pending
+    assert 60 <= time.now - began < 65
+
+
+def test_a_controller_that_waits_for_the_old_pod_gets_its_grace_period(steer, server, time):
+    """A StatefulSet makes the next pod, of the same name, when the old one has gone."""
+    server.add(as_object("db-0", owner="db", node="n1"))
+    asked = [(move("db-0", owner="db"), GRANTED)]
+    steer.begin(wave(asked[0][0]))
+    server.add(as_object("db-0", owner="db", node="n1", leaving=120))
+    later(server, time, 110, lambda: server.add(as_object("db-0", uid="new", owner="db", node="n2", ready=True)))
+
+    (landing,) = steer.settle(wave(asked[0][0]), asked)
+
+    assert landing.node == "n2"
+    assert landing.ready_seconds >= 110
+
+
+def test_a_pod_that_nobody_replaces_is_not_waited_for(steer, server, time):
+    """It has no controller; and one whose eviction is in doubt, and that is still there, has not gone."""
+    alone = Move(make.pod("alone", node="n1", namespace="default", owners=()), "n2", ("n2",), as_cause("it should"))
+    server.add(as_object("b", node="n1"))
+    steer.begin(wave(alone, move("b")))
+    began = time.now
+
+    landings = steer.settle(wave(alone, move("b")), [(alone, GRANTED), (move("b"), Unknown("no answer"))])
+
+    assert [(each.node, each.is_pending) for each in landings] == [(None, False)] * 2
+    assert time.now - began < 5
+
+
+def test_a_signal_ends_the_wait(steer, server, time, halt):
+    """What was seen until then is told; nothing is called pending that was not waited for; no wave begins any more."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1"))
+    asked = [(move("a"), GRANTED), (move("b"), GRANTED)]
+    steer.begin(wave(*(each for each, _ in asked)))
+    replace(server, "a", as_object("a2", node="n2", age=1))
+    replace(server, "b", as_object("b2", age=2))
+    later(server, time, 2, lambda: halt.signal("SIGTERM"))
+    began = time.now
+
+    first, second = steer.settle(wave(move("a")), asked)
+
+    assert (first.node, second.node, second.is_pending) == ("n2", None, False)
+    assert time.now - began < 10
+    with pytest.raises(CycleStopped, match="SIGTERM"):
+        steer.begin(wave(move("c")))
+    steer.end()
+    assert levels(server) == {"n1": 0, "n2": 0, "n3": 0}
+
+
+def test_no_wave_begins_that_would_not_settle_before_the_deadline(steer, server, time):
+    """A minute before it, nothing is marked any more."""
+    time.sleep(241)
+
+    with pytest.raises(CycleStopped, match="the deadline comes before another wave would have settled"):
+        steer.begin(wave(move("a")))
+    assert server.sent("PATCH", "*") == []
+
+
+def test_a_node_that_cannot_be_marked_ends_the_run(steer, server):
+    """The wave would not land as foreseen; what was marked comes off."""
+    server.fail("PATCH", "/api/v1/nodes/n3", status=403, message='admission webhook "w" denied the request: no')
+
+    with pytest.raises(CycleStopped, match=r"nodes could not be marked.*node n3: .*denied the request: no"):
+        steer.begin(wave(move("a"), n1=2, n3=1))
+    steer.end()
+    assert levels(server) == {"n1": 0, "n2": 0, "n3": 0}
+
+
+def test_an_owner_loses_its_next_pod_only_when_the_last_replacement_is_ready(steer, server, time):
+    """Another owner's pod may go meanwhile."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1", ready=True))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2", node="n2", age=1))
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    assert (landing.node, landing.ready_seconds) == ("n2", None)
+
+    steer.begin(wave(move("c", owner="db")))
+    later(server, time, 10, lambda: server.add(as_object("a2", node="n2", ready=True, age=1)))
+    began = time.now
+    steer.begin(wave(move("b")))
+    assert 10 <= time.now - began < 20
+
+
+def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer, server):
+    """After another minute."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1", ready=True))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2", node="n2", age=1))
+    steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    with pytest.raises(
+        CycleStopped, match="a replacement is not Ready, and its owner would lose another pod: default/b"
+    ):
+        steer.begin(wave(move("b")))
+
+
+def test_a_look_that_fails_is_tried_again(steer, server):
+    """The API server is started again in the middle of a wave."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2", node="n2", ready=True))
+    server.fail("GET", "*/pods", status=403, times=2)
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert landing.node == "n2"

@@ -1,0 +1,70 @@
+"""Waves go through the gate like all that strategies ask for, and stand in the ledger with their landings."""
+
+from dataclasses import replace
+
+from rebalancer.args.arguments import Args
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.steering import HOT, DrySteer, Landing, Move, Wave
+from rebalancer.strategy import Balance
+from tests import make
+
+BECAUSE = cause(Code.OVER_TARGET, node="n1", measured=[], points=0)
+
+
+class OneWave(Balance):
+    """Moves all pods of n1 to n2, in one wave."""
+
+    name = "OneWave"
+
+    def __init__(self):
+        super().__init__(Args())
+
+    def run(self, cluster, evict):
+        moves = tuple(Move(pod, "n2", ("n2",), BECAUSE) for pod in cluster.pods())
+        wave = Wave({"n1": HOT}, moves)
+        evict.steer.begin(wave)
+        moved = [(move, evict(move.pod, move.because, move.destination)) for move in moves]
+        evict.steer.settle(wave, [(move, verdict) for move, verdict in moved if verdict.leaving])
+
+
+class Stuck(DrySteer):
+    """Every replacement stays pending."""
+
+    def settle(self, wave, moved):
+        return tuple(replace(each, node=None, replacement="new") for each in super().settle(wave, moved))
+
+
+def run(steer):
+    cluster = make.cluster([make.node("n1"), make.node("n2")], [make.pod("a"), make.pod("b")])
+    return make.decide(cluster, OneWave(), OneWave(), steer=steer)
+
+
+def test_a_dry_run_foresees_every_landing():
+    ledger = run(DrySteer(2.0))
+
+    (steered,) = ledger.runs[0].waves
+    assert steered.wave.avoid == {"n1": HOT}
+    assert [(each.move.pod.name, each.node, each.foreseen) for each in steered.landings] == [
+        ("a", "n2", True),
+        ("b", "n2", True),
+    ]
+
+
+def test_a_wave_belongs_to_the_strategy_that_made_it():
+    first, second = run(DrySteer(2.0)).runs
+
+    assert [len(each.landings) for each in (*first.waves, *second.waves)] == [2, 0]
+
+
+def test_pending_replacements_end_the_cycle_and_are_named():
+    ledger = run(Stuck(2.0))
+
+    assert ledger.stopped == "replacements stay pending, so nothing more is evicted: default/new, default/new"
+    assert [run.evicted for run in ledger.runs] == [2, 0]
+    assert [landing.node for landing in ledger.runs[0].waves[0].landings] == [None, None]
+
+
+def test_a_landing_elsewhere_is_not_as_foreseen():
+    move = Move(make.pod("a"), "n2", ("n2", "n3"), BECAUSE)
+
+    assert [Landing(move, node).foreseen for node in ("n2", "n3", "n1", None)] == [True, True, False, False]

@@ -1,0 +1,170 @@
+"""What is ours on a node, and what is not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.kube.leftover_marks import cleared
+from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
+from rebalancer.kube.node_patch import patch
+from tests.fake_patches import FailedError, patched
+
+KEYS = Keys.of("kube-rebalancer/avoid")
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+NAMES = (
+    "spot",
+    "kube-rebalancer/avoid",
+    "kube-rebalancer/avoid-more",
+    "old/avoid",
+    "node.kubernetes.io/memory-pressure",
+)
+
+TAINTS = st.lists(
+    st.builds(
+        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
+        st.sampled_from(NAMES),
+        st.sampled_from(("", "run-1", "run-2", "true")),
+        st.sampled_from(EFFECTS),
+    ),
+    unique_by=lambda taint: (taint["key"], taint["effect"]),
+    max_size=5,
+)
+MARKS = st.builds(
+    Mark,
+    st.sampled_from(("run-1", "run-2")),
+    st.sampled_from((KEYS.at(1), KEYS.at(2), ("old/avoid",), ("spot",))),
+    st.sampled_from((NOW, NOW + timedelta(minutes=5))),
+)
+NOTES = (
+    st.none()
+    | MARKS.map(Mark.text)
+    | st.sampled_from(("", "{}", "null", '{"run": 1}', '{"run":"run-1","keys":[],"expires":"soon"}'))
+)
+
+
+@st.composite
+def nodes(draw):
+    note = draw(NOTES)
+    others = draw(st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x")))
+    annotations = others | ({ANNOTATION: note} if note is not None else {})
+    return MarkedNode("n1", "uid-of-n1", draw(TAINTS) or None, annotations or None)
+
+
+def as_object(node):
+    metadata = {"name": node.name, "uid": node.uid, "labels": {"zone": "a"}}
+    metadata |= {"annotations": dict(node.annotations)} if node.annotations else {}
+    return {
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": {"podCIDR": "x"} | ({"taints": [*node.taints]} if node.taints else {}),
+    }
+
+
+def as_read(found):
+    return MarkedNode("n1", found["metadata"]["uid"], found["spec"].get("taints"), found["metadata"].get("annotations"))
+
+
+def others(node, mark):
+    """Taints that are nobody's but others'; for a key of before, the value has to be the run's that the mark names."""
+
+    def is_ours(taint):
+        of_before = mark and taint["key"] in mark.keys and taint["value"] == mark.run
+        return taint["effect"] == "PreferNoSchedule" and (taint["key"] in KEYS or of_before)
+
+    return [each for each in node.taints or () if not is_ours(each)]
+
+
+CHANGES = st.one_of(
+    MARKS.map(lambda mark: lambda node: marked(node, mark.of(KEYS.at(len(mark.keys))), KEYS)),
+    st.just(lambda node: unmarked(node, KEYS)),
+    st.sampled_from(("run-1", "run-2")).map(lambda run: lambda node: without_run(node, run)),
+    st.just(lambda node: cleared(node, KEYS, lambda mark: mark.expires <= NOW)),
+)
+
+
+@given(nodes(), CHANGES)
+def test_a_change_leaves_all_of_others_as_it_was(node, change):
+    """Their taints in their order, their annotations, labels, and the rest of the node."""
+    before = as_object(node)
+
+    after = patched(before, patch(node, change(node)))
+
+    # A run's own value is on no taint of others, so taking off by value may look at it alone.
+    foreign = [each for each in others(node, node.mark) if not each["value"].startswith("run-")]
+    kept = [each for each in after["spec"].get("taints", []) if each in foreign]
+    assert kept == foreign
+    for part in ("metadata", "spec"):
+        rest = {"annotations", "taints"}
+        assert {k: v for k, v in after[part].items() if k not in rest} == {
+            k: v for k, v in before[part].items() if k not in rest
+        }
+    note = {ANNOTATION}
+    annotations = [
+        {k: v for k, v in each["metadata"].get("annotations", {}).items() if k not in note} for each in (before, after)
+    ]
+    assert annotations[0] == annotations[1]
+
+
+@given(nodes(), CHANGES)
+def test_a_change_is_done_after_one_patch(node, change):
+    """Nothing is left to do for a second one."""
+    wanted = change(node)
+    after = as_read(patched(as_object(node), patch(node, wanted)))
+
+    assert (list(after.taints or ()), after.note) == (list(wanted.taints), wanted.note)
+    assert patch(after, wanted) == []
+
+
+@given(nodes(), nodes(), CHANGES)
+def test_a_patch_fails_on_any_node_but_the_one_that_was_read(read, other, change):
+    """A difference in a taint, or in our annotation, is enough."""
+    operations = patch(read, change(read))
+    same = (list(read.taints or ()), read.note) == (list(other.taints or ()), other.note)
+
+    if not operations or (same and bool(read.annotations) == bool(other.annotations)):
+        return
+    if same and other.note is None and read.annotations:
+        return  # the map has gone or come with another's annotation: either outcome loses nothing
+    with pytest.raises(FailedError):
+        patched(as_object(other), operations)
+
+
+@given(nodes())
+def test_nothing_of_ours_is_left_when_a_mark_is_taken_off(node):
+    """No annotation, no taint of the keys in force, and none of the keys that the mark names."""
+    wanted = unmarked(node, KEYS)
+
+    assert wanted.note is None
+    assert wanted.taints == others(node, node.mark)
+
+
+@given(nodes(), st.sampled_from(("run-1", "run-2")))
+def test_a_run_takes_off_its_own_alone(node, run):
+    """Another's taints and annotation stay."""
+    wanted = without_run(node, run)
+
+    gone = [each for each in node.taints or () if each not in wanted.taints]
+    assert all(each["value"] == run and each["effect"] == "PreferNoSchedule" for each in gone)
+    assert wanted.note == (None if node.mark and node.mark.run == run else node.note)
+
+
+def test_a_mark_that_is_in_use_stays():
+    """One that expired goes, and so does one that cannot be read: nobody lays claim to it."""
+    taints = [{"key": KEYS.first, "value": "run-1", "effect": "PreferNoSchedule"}]
+    mark = Mark("run-1", KEYS.at(1), NOW + timedelta(minutes=1))
+    node = MarkedNode("n1", "uid", taints, {ANNOTATION: mark.text()})
+    unreadable = MarkedNode("n1", "uid", taints, {ANNOTATION: "{"})
+
+    assert cleared(node, KEYS, lambda mark: mark.expires < NOW) == Wanted(taints, mark.text())
+    assert cleared(node, KEYS, lambda mark: mark.expires > NOW) == Wanted([], None)
+    assert cleared(unreadable, KEYS, lambda _: False) == Wanted([], None)
+
+
+def test_two_levels_take_two_keys():
+    """A taint's key and effect are unique on a node."""
+    assert KEYS.at(0) == ()
+    assert KEYS.at(1) == ("kube-rebalancer/avoid",)
+    assert KEYS.at(2) == ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")

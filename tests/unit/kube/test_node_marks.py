@@ -1,0 +1,232 @@
+"""A node's mark is set and taken off, whatever else is written to the node; nothing of others is changed."""
+
+import copy
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from rebalancer.errors import ClusterError, Forbidden
+from rebalancer.kube.answers import Rejected, Transient
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
+from rebalancer.kube.node_marks import NodeMarks
+from tests.fake_http import Reply, failure
+
+KEYS = Keys.of("kube-rebalancer/avoid")
+HOT = Mark("run-1", KEYS.at(2), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
+MIDDLING = Mark("run-1", KEYS.at(1), HOT.expires)
+SPOT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+NODE = "/api/v1/nodes/n1"
+
+
+def node(*taints, uid="uid-of-n1", **annotations):
+    """A node as a server has it: no list and no map where there is nothing in it."""
+    metadata = {"name": "n1", "uid": uid, "labels": {"zone": "a"}} | (
+        {"annotations": annotations} if annotations else {}
+    )
+    return {
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": {"podCIDR": "10.0.0.0/24"} | ({"taints": [*taints]} if taints else {}),
+    }
+
+
+def ours(*names, run="run-1"):
+    return [{"key": f"kube-rebalancer/{name}", "value": run, "effect": "PreferNoSchedule"} for name in names]
+
+
+@pytest.fixture
+def change(client, time):
+    marks = NodeMarks(client, time.retry_policy())
+    return lambda wanted: marks.change("n1", wanted, Deadline.after(60, time.clock))
+
+
+def setting(mark):
+    return lambda found: marked(found, mark, KEYS)
+
+
+def clearing(found):
+    return unmarked(found, KEYS)
+
+
+def of_run(run):
+    return lambda found: without_run(found, run)
+
+
+ALONE = node()
+AMONG_OTHERS = node(SPOT, **{"example.com/owner": "team"})
+
+
+@pytest.mark.parametrize("before", [ALONE, AMONG_OTHERS, node(SPOT), node(**{"example.com/owner": "team"})])
+@pytest.mark.parametrize("off", [clearing, of_run("run-1")], ids=["by anybody", "by its run"])
+def test_a_mark_comes_and_goes_and_leaves_no_trace(change, server, before, off):
+    """With or without other taints and annotations, which stay where they are."""
+    server.add(copy.deepcopy(before))
+
+    change(setting(HOT))
+
+    assert server.node("n1")["spec"]["taints"] == [*before["spec"].get("taints", []), *ours("avoid", "avoid-more")]
+    assert json.loads(server.node("n1")["metadata"]["annotations"][ANNOTATION]) == {
+        "run": "run-1",
+        "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
+        "expires": "2026-01-15T12:07:00Z",
+    }
+    change(off)
+    assert server.node("n1") == before
+
+
+def test_a_level_is_changed_in_one_write(change, server):
+    """From two taints to one."""
+    server.add(node(SPOT))
+    change(setting(HOT))
+
+    change(setting(MIDDLING))
+
+    assert server.node("n1")["spec"]["taints"] == [SPOT, *ours("avoid")]
+    assert len(server.sent("PATCH", NODE)) == 2
+
+
+def test_a_node_that_is_as_wanted_is_not_written_to(change, server):
+    """Every write goes to all that watch nodes."""
+    server.add(node())
+    change(setting(HOT))
+    change(setting(HOT))
+    change(of_run("another"))
+
+    assert len(server.sent("PATCH", NODE)) == 1
+
+
+def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
+    """And tests the UID, the whole list of taints and the annotation as they were read."""
+    server.add(AMONG_OTHERS)
+    change(setting(MIDDLING))
+
+    (request,) = server.sent("PATCH", NODE)
+    tests = [each for each in request.body if each["op"] == "test"]
+    assert request.headers["content-type"] == "application/json-patch+json"
+    assert tests == request.body[: len(tests)]
+    assert tests == [
+        {"op": "test", "path": "/metadata/uid", "value": "uid-of-n1"},
+        {"op": "test", "path": "/spec/taints", "value": [SPOT]},
+        {"op": "test", "path": "/metadata/annotations/kube-rebalancer~1avoid", "value": None},
+    ]
+    assert {each["path"] for each in request.body[3:]} == {
+        "/spec/taints",
+        "/metadata/annotations/kube-rebalancer~1avoid",
+    }
+
+
+def test_what_another_writes_in_between_survives(change, server):
+    """The patch is refused, the node read again."""
+    server.add(node())
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    server.on("PATCH", NODE, lambda _: server.add(node(cordon)), times=1)
+
+    change(setting(MIDDLING))
+
+    assert server.node("n1")["spec"]["taints"] == [cordon, *ours("avoid")]
+    assert len(server.sent("PATCH", NODE)) == 2
+
+
+def test_a_conflict_is_tried_again(change, server):
+    """The real server answers 409 where it could not apply a patch five times in a row."""
+    server.add(node())
+    server.fail("PATCH", NODE, status=409, times=2)
+
+    change(setting(MIDDLING))
+
+    assert server.node("n1")["spec"]["taints"] == ours("avoid")
+
+
+def test_a_node_that_takes_the_name_is_left_alone(change, server):
+    """It is read anew, as the node that it is."""
+    server.add(node(SPOT))
+    server.on("PATCH", NODE, lambda _: server.add(node(uid="uid-of-the-new-one")), times=1)
+
+    change(clearing)
+    change(setting(MIDDLING))
+
+    assert server.node("n1")["spec"]["taints"] == ours("avoid")
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_a_node_that_is_gone_is_no_error(change, server, method):
+    """Its taints have gone with it."""
+    server.add(node())
+    server.on(method, NODE, lambda _: server.remove_node("n1"), times=1)
+
+    change(setting(HOT))
+
+
+@pytest.mark.parametrize("processed", [True, False], ids=["after it acted", "before it acted"])
+def test_an_answer_that_is_lost_is_looked_for_at_the_node(change, server, processed):
+    """Done once, whether or not the first request went through."""
+    server.add(node(SPOT))
+    server.reset("PATCH", NODE, processed=processed)
+
+    change(setting(HOT))
+
+    assert server.node("n1")["spec"]["taints"] == [SPOT, *ours("avoid", "avoid-more")]
+    assert len(server.sent("PATCH", NODE)) == (1 if processed else 2)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_is_busy_is_asked_again(change, server, status):
+    """As for every other request."""
+    server.add(node())
+    server.fail("PATCH", NODE, status=status, times=1)
+
+    change(setting(MIDDLING))
+
+    assert server.node("n1")["spec"]["taints"] == ours("avoid")
+
+
+def test_a_refusal_ends_it(change, server):
+    """By RBAC, by admission, or since the object would not be valid."""
+    server.add(node())
+    server.fail("PATCH", NODE, status=403, message='admission webhook "w" denied the request: no', times=1)
+    with pytest.raises(Rejected, match=r"refused by the cluster's admission.*: no"):
+        change(setting(HOT))
+    field = {"kind": "Status", "message": "is invalid", "details": {"causes": [{"message": "spec.taints[0].key"}]}}
+    server.fail("PATCH", NODE, status=422, body=field, times=1)
+    with pytest.raises(Rejected, match="is invalid"):
+        change(setting(HOT))
+    server.forbid("patch", "nodes")
+    with pytest.raises(Forbidden, match="no permission to patch nodes"):
+        change(setting(HOT))
+    assert server.node("n1") == node()
+
+
+def test_a_node_that_others_always_change_is_given_up_in_time(change, server, time):
+    """With what is the matter."""
+    server.add(node())
+    server.fail("PATCH", NODE, status=422)
+
+    with pytest.raises(Transient, match="others write to this node all the time"):
+        change(setting(HOT))
+    assert time.now <= 1000 + 60
+
+
+def test_nothing_is_set_once_the_run_is_told_to_end(client, server, time):
+    """The gate is asked before every patch, a second try too."""
+    halt = Halt(30, time.clock)
+    marks = NodeMarks(client, time.retry_policy(), halt.check)
+    server.add(node())
+    server.on("PATCH", NODE, lambda _: halt.signal("SIGTERM"), times=1)
+    server.fail("PATCH", NODE, status=409, times=1)
+
+    with pytest.raises(Halted, match="SIGTERM"):
+        marks.change("n1", setting(HOT), Deadline.after(60, time.clock))
+    assert len(server.sent("PATCH", NODE)) == 1
+    assert server.node("n1") == node()
+
+
+def test_what_is_not_a_node_is_not_patched(change, server):
+    """A proxy's page, or a Status with a code of success."""
+    server.on("GET", NODE, lambda _: Reply(200, failure(200, "fine")))
+
+    with pytest.raises(ClusterError, match="with a Node"):
+        change(setting(HOT))
+    assert server.sent("PATCH", NODE) == []

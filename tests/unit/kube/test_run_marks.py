@@ -1,0 +1,212 @@
+"""The marks of a run: set while writes may begin, taken off whatever happens."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rebalancer.errors import Unreachable
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.leftover_marks import clear
+from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
+from rebalancer.kube.run_marks import RunMarks, Taken
+from tests.fake_http import Reply
+
+KEYS = Keys.of("kube-rebalancer/avoid")
+EXPIRES = datetime(2026, 1, 15, 12, 7, tzinfo=UTC)
+
+
+def node(name, *taints):
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "uid": f"uid-of-{name}"},
+        "spec": {"taints": [*taints]} if taints else {},
+    }
+
+
+def keys_on(server, name):
+    return [each["key"].removeprefix("kube-rebalancer/") for each in server.node(name)["spec"].get("taints", [])]
+
+
+def patches(server):
+    return len(server.sent("PATCH", "*"))
+
+
+@pytest.fixture
+def halt(time):
+    return Halt(300, time.clock)
+
+
+@pytest.fixture
+def of_run(client, time, halt):
+    """Make the marks of a run."""
+
+    def make(run="run-1", *, may_replace=lambda _: False):
+        mark = Mark(run, (), EXPIRES)
+        return RunMarks(client, KEYS, mark, halt, may_replace, time.retry_policy())
+
+    return make
+
+
+@pytest.fixture
+def nodes(server):
+    for name in ("n1", "n2", "n3"):
+        server.add(node(name))
+
+
+@pytest.mark.usefixtures("nodes")
+def test_marks_follow_what_is_wanted(of_run, server):
+    """Only what is different is written."""
+    marks = of_run()
+
+    assert marks.adjust({"n1": 2, "n2": 1, "n3": 0}) == {}
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid", "avoid-more"], ["avoid"], []]
+    assert patches(server) == 2
+    assert marks.adjust({"n1": 1, "n2": 1, "n3": 1}) == {}
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid"], ["avoid"], ["avoid"]]
+    assert patches(server) == 4
+    assert marks.adjust({"n3": 1}) == {}
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [[], [], ["avoid"]]
+    assert marks.take_off() == {}
+    assert all(server.node(each) == node(each) for each in ("n1", "n2", "n3"))
+    assert patches(server) == 7
+    assert marks.take_off() == {}
+    assert patches(server) == 7
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("end", ["signal", "deadline"])
+def test_marks_come_off_after_the_end_and_are_set_no_more(of_run, server, halt, time, end):
+    """A signal and the deadline keep marks from being set, never from being taken off."""
+    marks = of_run()
+    marks.adjust({"n1": 2, "n2": 1})
+    halt.signal("SIGTERM") if end == "signal" else time.sleep(301)
+
+    assert {name: type(error) for name, error in marks.adjust({"n1": 2, "n2": 1, "n3": 1}).items()} == {"n3": Halted}
+    assert marks.take_off() == {}
+    assert all(server.node(each) == node(each) for each in ("n1", "n2", "n3"))
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
+    """What went wrong is said by node, when setting and when taking off."""
+    marks = of_run()
+    server.fail("PATCH", "/api/v1/nodes/n2", status=400, times=1)
+    assert list(marks.adjust({"n1": 1, "n2": 1, "n3": 1})) == ["n2"]
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid"], [], ["avoid"]]
+
+    server.fail("PATCH", "/api/v1/nodes/n3", status=400, times=1)
+    assert list(marks.take_off()) == ["n3"]
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [[], [], ["avoid"]]
+    assert marks.take_off() == {}
+    assert keys_on(server, "n3") == []
+
+
+@pytest.mark.usefixtures("nodes")
+def test_what_may_have_been_set_is_taken_off_too(of_run, server):
+    """The answer was lost, and then the node could not be read: nobody knows."""
+    server.reset("PATCH", "*", processed=True)
+    marks = of_run()
+    server.on("PATCH", "*", lambda _: server.fail("GET", "/api/v1/nodes/n1", status=403, times=1), times=1)
+    server._rules.reverse()
+    assert list(marks.adjust({"n1": 1})) == ["n1"]
+    assert keys_on(server, "n1") == ["avoid"]
+
+    assert marks.take_off() == {}
+    assert server.node("n1") == node("n1")
+
+
+@pytest.mark.usefixtures("nodes")
+def test_taking_off_is_given_up_after_twenty_seconds(of_run, server, time):
+    """A pod has thirty to end."""
+    marks = of_run()
+    marks.adjust({"n1": 1})
+    server.fail("PATCH", "*", status=503)
+    began = time.now
+
+    assert list(marks.take_off()) == ["n1"]
+    assert time.now - began <= 20
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_request_that_acts_after_it_was_given_up_leaves_nothing(of_run, server, time):
+    """The server takes its time with a patch, and the mark appears when the run has begun to clear up."""
+    held, acted = [], []
+    server.on("PATCH", "*", lambda request: held.append(request) or Reply(503, "later"))
+    marks = of_run()
+    assert list(marks.adjust({"n1": 1})) == ["n1"]
+    server._rules.clear()
+    waits = len(time.waits)
+    late = {"times": 1, "when": lambda _: len(time.waits) > waits}
+    server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(held[0]).status), **late)
+
+    assert marks.take_off() == {}
+    assert acted == [200]
+    assert server.node("n1") == node("n1")
+
+
+@pytest.mark.usefixtures("nodes")
+def test_the_mark_of_a_run_at_work_is_neither_replaced_nor_taken_off(of_run, server):
+    """A leader that has lost its Lease takes off only its own."""
+    of_run("run-2").adjust({"n1": 1})
+    lost = of_run("run-1")
+
+    assert {name: type(error) for name, error in lost.adjust({"n1": 2, "n2": 2}).items()} == {"n1": Taken}
+    assert lost.take_off() == {}
+    assert keys_on(server, "n1") == ["avoid"]
+    assert server.node("n1")["spec"]["taints"][0]["value"] == "run-2"
+    assert server.node("n2") == node("n2")
+
+
+@pytest.mark.usefixtures("nodes")
+def test_the_mark_of_a_run_that_is_over_is_replaced(of_run, server):
+    """And comes off with ours; the run that has lost it does not take it off."""
+    old = of_run("run-1")
+    old.adjust({"n1": 2})
+    new = of_run("run-2", may_replace=lambda mark: mark.run == "run-1")
+
+    assert new.adjust({"n1": 1}) == {}
+    assert old.take_off() == {}
+    assert [each["value"] for each in server.node("n1")["spec"]["taints"]] == ["run-2"]
+    assert new.take_off() == {}
+    assert server.node("n1") == node("n1")
+
+
+def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, time):
+    """Also a taint that has lost its annotation, and the keys of before."""
+    of_before = {"key": "old/avoid", "value": "run-0", "effect": "PreferNoSchedule"}
+    orphan = {"key": KEYS.first, "value": "run-9", "effect": "PreferNoSchedule"}
+    kept = {"key": "old/avoid", "effect": "NoSchedule"}
+    for each in (node("n1"), node("n2"), node("n3", orphan, kept)):
+        server.add(each)
+    note = Mark("run-0", ("old/avoid",), EXPIRES).text()
+    server.add(
+        {**node("n4", of_before, kept), "metadata": {"name": "n4", "uid": "u", "annotations": {ANNOTATION: note}}}
+    )
+    of_run("run-1").adjust({"n1": 2})
+    of_run("run-2").adjust({"n2": 1})
+    found = [MarkedNode(each, "", None, None) for each in ("n1", "n2", "n3", "n4")]
+
+    problems = clear(client, found, KEYS, Deadline.after(20, time.clock), lambda mark: mark.run != "run-2")
+
+    assert problems == {}
+    assert server.node("n1") == node("n1")
+    assert keys_on(server, "n2") == ["avoid"]
+    assert server.node("n3")["spec"]["taints"] == [kept]
+    assert server.node("n4")["spec"]["taints"] == [kept]
+    assert "annotations" not in server.node("n4")["metadata"]
+
+
+def test_a_server_that_is_gone_is_said_for_every_node(of_run, server, nodes, time):
+    """Within the time that there is."""
+    marks = of_run()
+    marks.adjust({"n1": 1, "n2": 1})
+    server._http.shutdown()
+    server._http.close_connections()
+    server._http.server_close()
+
+    problems = marks.take_off()
+
+    assert set(problems) == {"n1", "n2"}
+    assert all(isinstance(each, Unreachable) for each in problems.values())
+    server._thread.join()
