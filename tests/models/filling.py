@@ -62,8 +62,7 @@ class Filling:
                 if self.relief.drained[node.name] == self.relief.limit:
                     return
                 lifted = [self.lifted(pod, destination) for destination in self.relief.destinations(pod)]
-                count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
-                destination = self.relief.destinations(pod)[lifted.index(count_on(lifted))]
+                destination = self.relief.destinations(pod)[lifted.index(max(lifted))]
                 self.relief.drained[node.name] += self.relief.move(pod, destination)
 
     def most_useful(self, group: list[Pod], expected: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
@@ -84,8 +83,8 @@ class Filling:
         after = self.relief.lack(
             node, self.kept, {name: amounts[name] - self.relief.of_pod(pod, name) for name in self.kept}
         )
-        lifted = sum((self.lifted(pod, destination) for destination in destinations), Fraction(0))
-        return round(lifted / len(destinations) - (after - before), 9)
+        lifted = min(self.lifted(pod, destination) for destination in destinations)
+        return round(lifted - (after - before), 9)
 
     def lifted(self, pod: Pod, destination: Node) -> Fraction:
         """What a node lacks less."""
