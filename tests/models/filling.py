@@ -62,7 +62,8 @@ class Filling:
                 if self.relief.drained[node.name] == self.relief.limit:
                     return
                 lifted = [self.lifted(pod, destination) for destination in self.relief.destinations(pod)]
-                destination = self.relief.destinations(pod)[lifted.index(max(lifted))]
+                count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
+                destination = self.relief.destinations(pod)[lifted.index(count_on(lifted))]
                 self.relief.drained[node.name] += self.relief.move(pod, destination)
 
     def most_useful(self, group: list[Pod], expected: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
@@ -83,8 +84,8 @@ class Filling:
         after = self.relief.lack(
             node, self.kept, {name: amounts[name] - self.relief.of_pod(pod, name) for name in self.kept}
         )
-        lifted = min(self.lifted(pod, destination) for destination in destinations)
-        return round(lifted - (after - before), 9)
+        gains = [round(self.lifted(pod, each) - (after - before), 9) for each in destinations]
+        return sum(gains, Fraction(0)) / len(gains) if min(gains) > 0 else Fraction(0)
 
     def lifted(self, pod: Pod, destination: Node) -> Fraction:
         """What a node lacks less."""
