@@ -176,4 +176,4 @@ def test_a_file_without_templates_is_told_of_once():
     calm, hot = (decide(cluster(NODES, pods, dict.fromkeys(("a0", "a1", "a2"), points)), low()) for points in (5, 25))
 
     assert not calm.warnings
-    assert sum("templates were not read" in notice_text(each) for each in hot.warnings) == 1
+    assert sum("neither controllers nor Services were read" in notice_text(each) for each in hot.warnings) == 1
