@@ -15,7 +15,13 @@ from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.commandline.client_options import client_options, warn_of_insecurity
 from rebalancer.commandline.complaints import complain, exit_on_error
 from rebalancer.commandline.group import Spelled
-from rebalancer.commandline.options import context_option, kubeconfig_option, policy_option, verbosity_option
+from rebalancer.commandline.options import (
+    context_option,
+    kubeconfig_option,
+    policy_option,
+    scheduler_config_option,
+    verbosity_option,
+)
 from rebalancer.commandline.unmark import unmark
 from rebalancer.errors import UsageError
 from rebalancer.foreign.printable import printable
@@ -76,6 +82,7 @@ def main() -> None:
     metavar="N",
     help="No more in one cycle, whatever the policy allows.",
 )
+@scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
 @service_flags
 @descheduler_flags
@@ -104,6 +111,7 @@ def run(
     with Interruption() as interruption:
         from rebalancer.app.options import Options, Outcome  # noqa: PLC0415
         from rebalancer.app.run import run, run_on  # noqa: PLC0415
+        from rebalancer.commandline.progress import progress_for  # noqa: PLC0415
         from rebalancer.commandline.question import Question  # noqa: PLC0415
 
         asked = Options(
@@ -115,26 +123,29 @@ def run(
         )
 
         person = Question(yes=yes)
+        progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
 
         def delivered(outcome: Outcome) -> int:
             return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
         if asked.interval:
-            run_on(asked, person, delivered, interruption)
+            run_on(asked, person, delivered, interruption, progress)
             return
-        sys.exit(delivered(run(asked, person, interruption)))
+        sys.exit(delivered(run(asked, person, interruption, progress=progress)))
 
 
 @main.command()
 @policy_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
+@scheduler_config_option
 @exit_on_error
-def validate(policy: str, *, lenient: bool) -> None:
+def validate(policy: str, scheduler_config: str | None, *, lenient: bool) -> None:
     """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
     from rebalancer.app import policies  # noqa: PLC0415
+    from rebalancer.app.scheduler import read_scheduler  # noqa: PLC0415
 
     loaded = policies.read_policy(policy, strict=not lenient)
-    for warning in loaded.warnings:
+    for warning in (*loaded.warnings, *read_scheduler(scheduler_config).warnings):
         complain(f"Warning: {warning}")
     profiles = loaded.policy.profiles
     names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
@@ -162,8 +173,10 @@ def snapshot(
 
     with Interruption():
         from rebalancer.app.capture import capture  # noqa: PLC0415
+        from rebalancer.commandline.progress import progress_for  # noqa: PLC0415
 
-        counts, warnings = capture(kubeconfig, context, path, client)
+        progress = progress_for("table", verbosity, log_as_json=False)
+        counts, warnings = capture(kubeconfig, context, path, client, progress)
     for warning in warnings:
         complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")

@@ -3,6 +3,7 @@
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
     │   ├── PolicyError       the policy cannot be used as it is    exit 2
+    │   │   └── SchedulerConfigurationError   the same of the scheduler's configuration
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
@@ -37,11 +38,11 @@ class UsageError(RebalancerError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a document: where it is, what it is, and the cure.
+    """One thing wrong in a document: where it is, what it is, and what to do about it.
 
     Attributes:
         path: keys and indices from the top, like `profiles[0].pluginConfig[1].args.cpu`.
-        message: what is wrong, with the cure.
+        message: what is wrong, and what to do about it.
         line: line in the file, counted from 1; 0 where there is none.
     """
 
@@ -63,11 +64,19 @@ class PolicyError(UsageError):
         only_strict: whether it could be used if what has no effect in it were let pass.
     """
 
+    what = "policy"
+
     def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
         self.source = source
         self.problems = problems
         why = _STRICT if only_strict else "cannot be used"
-        super().__init__("\n".join([f"policy {source} {why}:", *(f"  {each}" for each in problems)]))
+        super().__init__("\n".join([f"{self.what} {source} {why}:", *(f"  {each}" for each in problems)]))
+
+
+class SchedulerConfigurationError(PolicyError):
+    """The KubeSchedulerConfiguration has problems; all of them are in `problems`."""
+
+    what = "scheduler configuration"
 
 
 class SnapshotError(UsageError):

@@ -83,11 +83,11 @@ class Metrics:
         self._source_errors.labels(source).inc()
 
     def source_answered(self, source: str, stale_nodes: int) -> None:
-        """Take down for how many nodes a source had no fresh sample."""
+        """Record for how many nodes a source had no fresh sample."""
         self._stale.labels(source).set(stale_nodes)
 
     def samples_aged(self, source: str, seconds: float) -> None:
-        """Take down how old the oldest sample of a source is."""
+        """Record how old the oldest sample of a source is."""
         self._ages.labels(source).set(max(0.0, seconds))
 
     def cycle_ended(self, result: str, seconds: float) -> None:
@@ -109,7 +109,7 @@ class Metrics:
                 histogram.labels(run.strategy, run.profile).observe(run.seconds)
 
     def report_made(self, report: Mapping[str, Any]) -> None:
-        """Take down how the strategies that weigh nodes saw them."""
+        """Record how the strategies that weigh nodes saw them."""
         self._nodes.clear()
         for run in report["strategies"]:
             nodes = run.get("nodes") or ()
@@ -120,7 +120,7 @@ class Metrics:
                 self._weigh(node)
 
     def interval(self, seconds: float) -> None:
-        """Take down the time from the start of one cycle to the next; 0 for a single one."""
+        """Record the time from the start of one cycle to the next; 0 for a single one."""
         self._interval.set(seconds)
 
     def ticks_skipped(self, count: int) -> None:
@@ -128,11 +128,11 @@ class Metrics:
         self._skipped_ticks.inc(count)
 
     def leading(self, *, leading: bool) -> None:
-        """Take down whether this process holds the Lease."""
+        """Record whether this process holds the Lease."""
         self._leader.set(leading)
 
     def policy_read(self, *, valid: bool) -> None:
-        """Take down whether the policy file is valid as it is now."""
+        """Record whether the policy file is valid as it is now."""
         self._policy_valid.set(valid)
         if not valid:
             self._policy_failures.inc()

@@ -53,7 +53,7 @@ def _load(entry: EntryPoint) -> StrategyType:
     except Exception as error:  # foreign code runs as it is imported
         raise UsageError(f"strategy {entry.name} of {entry.value} cannot be loaded: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
-        raise UsageError(f"strategy {entry.name} of {entry.value} is no rebalancer.api.Strategy")
+        raise UsageError(f"strategy {entry.name} of {entry.value} is not a rebalancer.api.Strategy")
     missing = [attribute for attribute in ("name", "Args", "point") if not hasattr(loaded, attribute)]
     if missing:
         raise UsageError(f"strategy {entry.name} of {entry.value} lacks {' and '.join(missing)}")

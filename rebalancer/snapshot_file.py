@@ -129,7 +129,7 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
             yield msgspec.json.encode(value)
             position = _end_of_blank(text, position)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"snapshot {path} is no JSON: {in_words(error)}") from error
+        raise SnapshotError(f"snapshot {path} is not JSON: {in_words(error)}") from error
 
 
 def _number(text: str) -> float | str:
@@ -151,4 +151,4 @@ def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
                 yield msgspec.json.encode(document)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         place = " ".join(in_words(error).split())
-        raise SnapshotError(f"snapshot {path} is no YAML: {place}") from error
+        raise SnapshotError(f"snapshot {path} is not YAML: {place}") from error

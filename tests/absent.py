@@ -1,23 +1,29 @@
 """What the tests need that a machine may lack: they are skipped there and say so, or fail where it is required.
 
-`REBALANCER_REQUIRE=prometheus,conformance` makes the lack of either an error before any test runs.
+`REBALANCER_REQUIRE=prometheus,conformance,zsh,fish` makes the lack of any an error before any test runs.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pytest
 from _pytest.terminal import TerminalReporter
 
-from tests import real_prometheus
+from tests import real_prometheus, shells
 from tests.conformance import corpus
 from tests.conformance.summary import PROPERTY
 
 VARIABLE = "REBALANCER_REQUIRE"
 
 #: By name: why it is missing, in words; empty where it is there.
-_MISSING: Mapping[str, Callable[[], str]] = {"conformance": corpus.missing, "prometheus": real_prometheus.missing}
+_MISSING: Mapping[str, Callable[[], str]] = {
+    "conformance": corpus.missing,
+    "prometheus": real_prometheus.missing,
+    "zsh": partial(shells.missing, "zsh"),
+    "fish": partial(shells.missing, "fish"),
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:

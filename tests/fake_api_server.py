@@ -50,7 +50,7 @@ from tests.fake_patches import FailedError, patched
 Object = dict[str, Any]
 
 #: How long a stalled answer waits at most, should a test forget it.
-LONGEST_STALL_SECONDS = 30.0
+LONGEST_STALL_SECONDS = 120.0
 
 #: A key and its self-signed certificate for 127.0.0.1, for `FakeApiServer(tls=True)`; both are for tests alone.
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
@@ -216,7 +216,14 @@ class FakeApiServer:
 
         self.on(method, pattern, act, times=times)
 
-    def stall(self, method: str, pattern: str, *, times: float | None = 1) -> threading.Event:
+    def stall(
+        self,
+        method: str,
+        pattern: str,
+        *,
+        times: float | None = 1,
+        when: Callable[[Request], bool] = lambda _: True,
+    ) -> threading.Event:
         """Keep answers back until the returned Event is set (or the server closes)."""
         release = threading.Event()
         self._stalled.append(release)
@@ -224,7 +231,7 @@ class FakeApiServer:
         def act(_: Request) -> None:
             release.wait(LONGEST_STALL_SECONDS)
 
-        self.on(method, pattern, act, times=times)
+        self.on(method, pattern, act, times=times, when=when)
         return release
 
     def expire_continue_tokens(self, *, times: float | None = 1) -> None:
@@ -297,7 +304,8 @@ class FakeApiServer:
         end = start + limit if limit else len(items)
         more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
         page = [{k: v for k, v in each.items() if k not in {"kind", "apiVersion"}} for each in items[start:end]]
-        metadata = {"resourceVersion": str(version)} | ({"continue": more} if more else {})
+        rest = {"continue": more, "remainingItemCount": len(items) - end} if more else {}
+        metadata = {"resourceVersion": str(version)} | rest
         group = path.split("/")[2:-1]
         kind = self._kinds[path] + "List"
         return Reply(200, {"kind": kind, "apiVersion": "/".join(group), "metadata": metadata, "items": page})

@@ -85,7 +85,7 @@ class HttpServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, OSError):  # a lost client is no error
+        if error is not None and not isinstance(error, OSError):  # a lost client is not an error
             self.broken.append(error)
 
     def close_connections(self) -> None:

@@ -10,7 +10,6 @@ installs it where apt-get may.
 import json
 import os
 import shutil
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,11 +26,12 @@ import yaml
 
 from tests.e2e.waiting import wait_for
 from tests.make import NOW
+from tests.ports import free_port
 
 PROGRAMS = ("prometheus", "promtool")
 #: Seconds between two samples of a past.
 INTERVAL = 15
-_TIMEOUT = 30
+_TIMEOUT = 120
 
 
 def missing() -> str:
@@ -41,12 +41,6 @@ def missing() -> str:
 
 
 needed = pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ class RealPrometheus:
     targets: tuple[str, ...] = ()
     instances: Mapping[str, str] = field(default_factory=dict)
     now: datetime = NOW
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
     _open: ExitStack = field(default_factory=ExitStack)
 
     @property
@@ -100,7 +94,7 @@ class RealPrometheus:
         """Return the instant vector of a query, asked directly."""
         at = {} if time is None else {"time": str(time)}
         with urllib.request.urlopen(
-            f"{self.url}/api/v1/query?{urlencode({'query': query, **at})}", timeout=9
+            f"{self.url}/api/v1/query?{urlencode({'query': query, **at})}", timeout=_TIMEOUT
         ) as answer:
             return json.load(answer)["data"]["result"]
 

@@ -120,6 +120,10 @@ spec:
   automountServiceAccountToken: {{ .Values.automountServiceAccountToken }}
   {{- end }}
   serviceAccountName: {{ include "rebalancer.serviceAccountName" . }}
+  {{- if include "rebalancer.steers" . }}
+  # For the request in flight, and for taking soft taints off nodes.
+  terminationGracePeriodSeconds: 90
+  {{- end }}
   {{- with .Values.priorityClassName }}
   {{- if or (eq $namespace "kube-system") (not (hasPrefix "system-" .)) }}
   priorityClassName: {{ . }}

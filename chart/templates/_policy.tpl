@@ -1,5 +1,31 @@
-{{- /* The policy as text: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- /* The policy as text, with steering if the values want it and the policy does not say how. */ -}}
 {{- define "rebalancer.policyText" -}}
+{{- $text := include "rebalancer.givenPolicy" . -}}
+{{- $text -}}
+{{- if and .Values.steering.enabled (not (hasKey ($text | fromYaml) "steering")) -}}
+{{- if hasPrefix "{" $text -}}
+{{- fail "steering.enabled adds a line to the policy, which policy.text in JSON cannot take: write \"steering\": {} into the policy" -}}
+{{- end }}
+steering: {key: {{ .Values.steering.key | quote }}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Whether nodes are changed: "true", or empty. */ -}}
+{{- define "rebalancer.steers" -}}
+{{- $policy := include "rebalancer.policyText" . | fromYaml -}}
+{{- $said := and (hasKey $policy "steering") (not (kindIs "invalid" $policy.steering)) -}}
+{{- $option := and (hasKey .Values.cmdOptions "steer") (ne (toString (get .Values.cmdOptions "steer")) "false") -}}
+{{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The key of the soft taints; the one that hot nodes carry as well has -more appended. */ -}}
+{{- define "rebalancer.avoidKey" -}}
+{{- $steering := get (include "rebalancer.policyText" . | fromYaml) "steering" | default dict -}}
+{{- default .Values.steering.key $steering.key -}}
+{{- end -}}
+
+{{- /* The policy as it was given: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- define "rebalancer.givenPolicy" -}}
 {{- if and .Values.deschedulerPolicy .Values.policy.text -}}
 {{- fail "deschedulerPolicy and policy.text are two policies: give one of them" -}}
 {{- end -}}

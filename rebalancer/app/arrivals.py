@@ -105,7 +105,7 @@ class Arrivals:
                 each.seen = None
 
     def is_over(self, seconds: float) -> bool:
-        """Tell whether nothing is waited for any more: all are Ready, or their time is up."""
+        """Return whether nothing is waited for any more: all are Ready, or their time is up."""
         return all(each.is_complete or seconds >= each.until for each in self._arrivals)
 
     def landings(self, *, is_over: bool) -> tuple[Landing, ...]:

@@ -3,19 +3,21 @@
 import gzip
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rebalancer.app.cluster_lists import PATHS, QUERIES, no_list, unread_in_words
+from rebalancer.app.cluster_lists import PATHS, no_list, unread_in_words
 from rebalancer.app.kept import Tree, kept, kept_fields
 from rebalancer.app.live import LiveCluster, open_cluster
 from rebalancer.app.live_usage import METRICS_PATHS
 from rebalancer.app.options import ClientOptions
 from rebalancer.app.safe_file import write_whole
+from rebalancer.app.signs import Progress, Signs
+from rebalancer.app.telling import Telling
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.foreign.documents import Unreadable, decode_json, in_words
 from rebalancer.kube.answers import NotFound, Rejected
@@ -24,7 +26,7 @@ from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
 from rebalancer.wire.pages import Page, items_of
 
-#: What nobody needs is not waited for any longer.
+#: Longer than this is not waited for what is not needed.
 _METRICS_SECONDS = 10.0
 
 
@@ -32,6 +34,7 @@ class _RawCollector:
     """Collects objects as they are, less what should not leave the cluster."""
 
     def __init__(self, kind: str, fields: Tree) -> None:
+        self.more: int | None = None
         self.items: list[msgspec.Raw] = []
         self._kind = kind
         self._fields = fields
@@ -39,6 +42,7 @@ class _RawCollector:
     def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[dict[str, Any]])
         self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
 
@@ -49,8 +53,31 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads a kind of objects, telling of each page."""
+
+    live: LiveCluster
+    signs: Signs
+    fields: Mapping[str, Tree]
+
+    def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+        def new() -> Telling[_RawCollector]:
+            return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
+
+        try:
+            found = read_list(self.live.client, path, new, deadline=deadline)
+        except ValueError as error:
+            raise no_list(self.live, kind, error) from error
+        return found.collector.items
+
+
 def capture(
-    kubeconfig: str | None, context: str | None, path: str, asking: ClientOptions | None = None
+    kubeconfig: str | None,
+    context: str | None,
+    path: str,
+    asking: ClientOptions | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
 
@@ -65,13 +92,21 @@ def capture(
     """
     live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
+    reader = _Reader(live, Signs(progress), kept_fields())
+    with reader.signs.stage("read"):
+        lists, warnings = _read_everything(reader)
+    _write(Path(path), _file(lists, now, live))
+    return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+
+
+def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+    """Return the objects by kind, and a warning for each kind that may not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
-    fields = kept_fields()
     unread: dict[str, ClusterError] = {}
-    for kind in PATHS:
+    for kind, path in PATHS.items():
         try:
-            lists[kind] = _read(live, kind, fields[kind])
+            lists[kind] = reader.read(kind, path)
         except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
@@ -79,27 +114,16 @@ def capture(
     if unread:
         warnings.append(f"left out: {unread_in_words(unread)}")
     try:
-        lists |= _usage(live, fields)
+        lists |= _usage(reader)
     except (ClusterError, ValueError) as error:
         warnings.append(f"usage is left out: {error}")
-    _write(Path(path), _file(lists, now, live))
-    return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+    return lists, warnings
 
 
-def _read(live: LiveCluster, kind: str, fields: Tree) -> list[msgspec.Raw]:
-    try:
-        return read_list(live.client, PATHS[kind], partial(_RawCollector, kind, fields), query=QUERIES.get(kind)).items
-    except ValueError as error:
-        raise no_list(live, kind, error) from error
-
-
-def _usage(live: LiveCluster, fields: Mapping[str, Tree]) -> dict[str, list[msgspec.Raw]]:
+def _usage(reader: _Reader) -> dict[str, list[msgspec.Raw]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
-        return {
-            kind: read_list(live.client, where, partial(_RawCollector, kind, fields[kind]), deadline=deadline).items
-            for kind, where in METRICS_PATHS.items()
-        }
+        return {kind: reader.read(kind, where, deadline) for kind, where in METRICS_PATHS.items()}
     except NotFound:
         return {}
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.app.live import LiveCluster
+from rebalancer.app.telling import Tell, Telling, tell_nobody
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.kube.answers import Rejected
@@ -42,14 +43,13 @@ PATHS: Mapping[str, str] = {
     "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
 }
 
-#: Deployments keep ten empty ReplicaSets each, from which nothing is made.
-QUERIES: Mapping[str, Mapping[str, str]] = {"ReplicaSet": {"fieldSelector": "status.replicas!=0"}}
-
 #: What roles call the core group.
 _CORE = '""'
 
 
-def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: Iterable[str] = ()) -> Snapshot:
+def read_cluster(
+    live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: Iterable[str] = (), tell: Tell = tell_nobody
+) -> Snapshot:
     """Read nodes, pods and these kinds anew; `now` is the time before the first request.
 
     Args:
@@ -58,6 +58,7 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: I
         halt: its deadline bounds all lists together.
         helpful: kinds that a run can do without: the snapshot warns of those that may not be read.  They are read
             after the pods, so that what pods refer to is there.
+        tell: told of every page.
 
     Raises:
         ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
@@ -66,11 +67,11 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: I
     collection = Collection()
     needed = {"Node", "Pod", *kinds}
     for kind in sorted(needed):
-        _read_kind(live, collection, kind, halt)
+        _read_kind(live, collection, kind, halt, tell)
     unread: dict[str, ClusterError] = {}
     for kind in sorted(set(helpful) - needed):
         try:
-            _read_kind(live, collection, kind, halt)
+            _read_kind(live, collection, kind, halt, tell)
         except (Forbidden, Rejected) as error:
             unread[kind] = error
     problem = unread_in_words(unread)
@@ -78,18 +79,20 @@ def read_cluster(live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: I
     return collection.snapshot(now, warnings)
 
 
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> None:
-    collector = _read(live, collection, kind, halt)
+def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
+    collector = _read(live, collection, kind, halt, tell)
     _LOG.info("read %d objects of kind %s", len(collector.items), kind)
     collection.replace(kind, collector)
 
 
-def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt) -> ListCollector[Any, Any]:
-    path, query = PATHS[kind], QUERIES.get(kind)
+def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
+    path = PATHS[kind]
+
+    def new() -> Telling[ListCollector[Any, Any]]:
+        return Telling(collection.collector(kind), path, tell)
+
     try:
-        collector = read_list(
-            live.client, path, lambda: collection.collector(kind), query=query, deadline=halt.deadline
-        )
+        collector = read_list(live.client, path, new, deadline=halt.deadline).collector
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():

@@ -21,13 +21,13 @@ FRESH_SECONDS = 60.0
 
 
 class Person(Protocol):
-    """Whoever is asked before a live run."""
+    """The person who is asked before a live run."""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Say whether there is a question; nothing has been read yet.
+        """Return whether there is a question; nothing has been read yet.
 
         Raises:
-            UsageError: there is one, and nobody to answer it.
+            UsageError: there is a question, and nobody to answer it.
         """
         ...
 
@@ -56,7 +56,7 @@ class Consent:
         cluster: the way to the API server.
         options: with the deadline.
         work: what the policy asks for.
-        telemetry: told of what is read.
+        telemetry: counts what is read.
     """
 
     def __init__(
@@ -125,7 +125,9 @@ class Consent:
         if self._look is None or not self._is_fresh(self._look):
             self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
         left = self._look.cluster(self._work)
-        ledger = plan(left, self._work)
+        with self._telemetry.signs.stage("plan"):
+            ledger = plan(left, self._work, around=self._telemetry.signs.around)
+        self._telemetry.signs.planned(len(ledger.evictions))
         circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
         self._plan = Finished(ledger, left, circumstances)
         return self._plan

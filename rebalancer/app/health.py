@@ -1,4 +1,4 @@
-"""What probes are told: whether the program is alive, and whether it does its work.
+"""What probes get to know: whether the program is alive, and whether it does its work.
 
 Written by the cycles' thread and read by the server's; each field is replaced as a whole, so no lock is needed.
 """
@@ -20,7 +20,7 @@ class Health:
     Args:
         deadline: seconds that a cycle may take.
         interval: seconds from start to start of cycles; 0 for a single one.
-        clock: seconds, as `boottime` tells them.
+        clock: seconds, like `boottime`.
     """
 
     def __init__(self, deadline: float, interval: float, clock: Callable[[], float] = boottime) -> None:
@@ -35,27 +35,27 @@ class Health:
         self._api_problem = "the API server was not asked yet"
 
     def cycle_began(self) -> None:
-        """Take down that a cycle begins."""
+        """Record that a cycle begins."""
         self._cycle_began = self._clock()
 
     def cycle_ended(self, pause: float) -> None:
-        """Take down that a cycle is over, however it went, and the seconds until the next one starts at the latest."""
+        """Record that a cycle is over, however it went, and the seconds until the next one starts at the latest."""
         self._pause = pause
         self._cycle_ended = self._clock()
         self._cycle_began = None
 
     def follow(self) -> None:
-        """Take down that another process leads."""
+        """Record that another process leads."""
         self._follows = True
 
     def lead(self) -> None:
-        """Take down that this process leads from now on."""
+        """Record that this process leads from now on."""
         if self._follows:
             self._cycle_ended = self._clock()
         self._follows = False
 
     def policy_read(self, problem: str) -> None:
-        """Take down what is wrong with the policy; empty when nothing is."""
+        """Record what is wrong with the policy; empty when nothing is."""
         self._policy_problem = problem
 
     def api_asked(self, problem: str) -> None:
@@ -63,7 +63,7 @@ class Health:
         self._api_problem = problem
 
     def alive(self) -> Checks:
-        """Return the checks of `/healthz`: a restart is the cure for what they find."""
+        """Return the checks of `/healthz`: a restart repairs what they find."""
         began = self._cycle_began
         seconds = self._clock() - began if began is not None else 0.0
         stuck = seconds > self._longest_cycle

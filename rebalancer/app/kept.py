@@ -141,7 +141,7 @@ def _tree(paths: Iterable[str]) -> Tree:
 def kept(value: Any, fields: Tree) -> Any:
     """Return what may leave the cluster of a value, itself left as it is.
 
-    What has another shape than its field should have becomes empty: it stays malformed, and tells nothing.
+    What has another shape than its field should have becomes empty: it stays malformed, and shows nothing.
     """
     if _ALL in fields:
         return value

@@ -29,7 +29,7 @@ class Leadership:
         leases: the Lease.
         timing: its durations.
         identity: of this process, and of no other.
-        clock: seconds, as `boottime` tells them.
+        clock: seconds, like `boottime`.
         wall: the time of day.
 
     Attributes:
@@ -72,7 +72,7 @@ class Leadership:
         return "" if self.is_held() else f"the lease {self.name} is not held any more"
 
     def is_held(self) -> bool:
-        """Say whether this process may act now."""
+        """Return whether this process may act now."""
         return self._clock() < self._until
 
     def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
@@ -122,7 +122,7 @@ class Leadership:
             _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
 
     def _is_free(self, found: Lease) -> bool:
-        """Say whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
+        """Return whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
 
         For that long it is watched; less if by the wall clock it has been over for long.
         """

@@ -35,7 +35,7 @@ class Leftovers:
 
 
 def expired(mark: Mark) -> bool:
-    """Tell whether no run relies on a mark any more by its own word."""
+    """Return whether, by what the mark itself says, no run relies on it any more."""
     return mark.expires <= datetime.now(UTC)
 
 

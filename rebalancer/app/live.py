@@ -61,17 +61,17 @@ def open_cluster(
     observe: Observe = lambda _method, _path, _status: None,
     asking: ClientOptions | None = None,
 ) -> LiveCluster:
-    """Find the API server as kubectl does; no request is sent.
+    """Find the API server in the same order as kubectl; no request is sent.
 
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
         retry_policy: how reads are tried again, and by which clock.
-        observe: told of every request.
+        observe: called with every request.
         asking: what is set above the kubeconfig, and how long a request may take.
 
     Raises:
-        NoCredentials: there is no way to one.
+        NoCredentials: no cluster is configured.
     """
     asking = asking or ClientOptions()
     connection = connect(kubeconfig, context, overrides=asking.overrides)

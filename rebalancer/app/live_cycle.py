@@ -26,7 +26,7 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     """Find the API server; nothing is sent.
 
     Raises:
-        NoCredentials: there is no way to one.
+        NoCredentials: no cluster is configured.
     """
     return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
@@ -47,7 +47,7 @@ def cycle(
         options: dry run or not, and the deadline.
         work: what the policy asks for.
         interruption: once evictions may begin, a signal stops these and nothing else.
-        telemetry: told of what happens.
+        telemetry: reports what happens.
         permit: asked before every eviction, a second try too.
         look: at the cluster, where it was read already; the deadline counts from there.
 
@@ -65,6 +65,7 @@ def cycle(
         return Finished(_plan(left, work, telemetry), left, circumstances)
     halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
     interruption.then(halt.signal)
+    telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
     return _live(cluster, work, look, halt, permit, telemetry)
 
 
@@ -90,7 +91,7 @@ def _live(
 
 def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
     with telemetry.stage("plan"):
-        return plan(left, work, telemetry.metrics.observe, telemetry.around)
+        return plan(left, work, telemetry.observe, telemetry.around)
 
 
 def _evict(
@@ -100,7 +101,7 @@ def _evict(
 
     def observe(entry: Entry) -> None:
         _log_verdict(entry)
-        telemetry.metrics.observe(entry)
+        telemetry.observe(entry)
         events.observe(entry)
 
     limits, traced = policies.limits(work.policy), telemetry.sink(sink)

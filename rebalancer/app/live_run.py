@@ -12,6 +12,7 @@ from rebalancer.app.live_cycle import connect, cycle, warn_of_no_limits
 from rebalancer.app.options import Options, Outcome
 from rebalancer.app.place import in_pod
 from rebalancer.app.serve import served
+from rebalancer.app.signs import Progress
 from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.traces import traced
@@ -23,7 +24,12 @@ from rebalancer.kube.retry_policy import RetryPolicy
 
 
 def run_live(
-    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None = None
+    options: Options,
+    work: Work,
+    person: Person,
+    interruption: Interruption,
+    retry_policy: RetryPolicy | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Run one cycle on a live cluster.
 
@@ -32,7 +38,8 @@ def run_live(
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
-    outcome = _run(options, work, person, interruption, retry_policy)
+    with attended(options, progress) as telemetry:
+        outcome = _run(options, work, person, interruption, telemetry, retry_policy)
     return replace(outcome, exit_code=_exit_code(outcome, interruption))
 
 
@@ -50,21 +57,25 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
 
 def _run(
-    options: Options, work: Work, person: Person, interruption: Interruption, retry_policy: RetryPolicy | None
+    options: Options,
+    work: Work,
+    person: Person,
+    interruption: Interruption,
+    telemetry: Telemetry,
+    retry_policy: RetryPolicy | None,
 ) -> Outcome:
-    with attended(options) as telemetry:
-        cluster = connect(options, telemetry, retry_policy)
-        if not options.dry_run and person.must_be_asked(cluster.description):
-            demand_permissions(cluster, work)
-            return _run_with_consent(
-                Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
-            )
-        warn_of_no_limits(options, work)
+    cluster = connect(options, telemetry, retry_policy)
+    if not options.dry_run and person.must_be_asked(cluster.description):
+        demand_permissions(cluster, work)
+        return _run_with_consent(
+            Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
+        )
+    warn_of_no_limits(options, work)
 
-        def act(permit: Permit) -> Finished:
-            return cycle(cluster, options, work, interruption, telemetry, permit)
+    def act(permit: Permit) -> Finished:
+        return cycle(cluster, options, work, interruption, telemetry, permit)
 
-        return attempt(cluster, options, telemetry, lambda: in_turn(cluster, options, act))
+    return attempt(cluster, options, telemetry, lambda: in_turn(cluster, options, act))
 
 
 def _run_with_consent(
@@ -92,14 +103,14 @@ def _run_with_consent(
 
 
 @contextmanager
-def attended(options: Options) -> Iterator[Telemetry]:
+def attended(options: Options, progress: Progress | None = None) -> Iterator[Telemetry]:
     """Serve health and metrics and send traces as long as this is entered, if the options or the place ask for it.
 
     Raises:
         UsageError: the port cannot be had, or the certificate cannot be used.
     """
     with traced(options.tracing) as tracing:
-        telemetry = Telemetry(options, tracing)
+        telemetry = Telemetry(options, tracing, progress)
         with served(options.serving, telemetry):
             yield telemetry
 

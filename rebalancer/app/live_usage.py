@@ -41,7 +41,7 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
         policy: with its sources.
         live: the API server.
         deadline: nothing is read later.
-        sampled: told of each source that answers, with the time of its oldest sample.
+        sampled: called with each source that answers, with the time of its oldest sample.
     """
     in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
     read, secret = partial(read_metrics, live, deadline), partial(read_secret, live, deadline)

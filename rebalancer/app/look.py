@@ -11,6 +11,7 @@ from rebalancer.app.work import Work
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
+from rebalancer.wire.companions import SCHEDULER_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        needed, helpful = policies.kinds_needed(work.plans), policies.kinds_of_scheduler(work.plans)
-        snapshot = read_cluster(cluster, needed, halt, helpful)
+        needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
+        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return Look(snapshot, measure, taken_at)

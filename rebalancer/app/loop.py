@@ -18,10 +18,11 @@ from rebalancer.app.options import Deliver, Options
 from rebalancer.app.policy_file import PolicyFile
 from rebalancer.app.policy_reporter import PolicyReporter
 from rebalancer.app.schedule import Schedule, Start
+from rebalancer.app.signs import Progress
 from rebalancer.app.steered import demand_permissions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate, in_turn
-from rebalancer.app.work import Finished
+from rebalancer.app.work import Finished, work_maker
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
 
 _LOG = logging.getLogger(__name__)
@@ -30,7 +31,13 @@ _LOG = logging.getLogger(__name__)
 _NAP_SECONDS = 1.0
 
 
-def run_loop(options: Options, person: Person, deliver: Deliver, interruption: Interruption) -> None:
+def run_loop(
+    options: Options,
+    person: Person,
+    deliver: Deliver,
+    interruption: Interruption,
+    progress: Progress | None = None,
+) -> None:
     """Run cycles until a signal comes.
 
     Raises:
@@ -38,15 +45,9 @@ def run_loop(options: Options, person: Person, deliver: Deliver, interruption: I
         ClusterError: there is no way to the API server, or the Lease may not be held.
     """
     with ExitStack() as stack:
-        telemetry = stack.enter_context(attended(options))
+        telemetry = stack.enter_context(attended(options, progress))
         reporter = PolicyReporter(telemetry)
-        policy = PolicyFile(
-            options.policy,
-            reporter.report,
-            strict=options.strict,
-            max_evictions=options.max_evictions,
-            steer=options.steer,
-        )
+        policy = PolicyFile(options.policy, reporter.report, work_maker(options), strict=options.strict)
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

@@ -96,6 +96,7 @@ class Options:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
         steer: whether replacements are steered also where the policy does not say so.
+        scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
     policy: str
@@ -111,6 +112,7 @@ class Options:
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     steer: bool = False
+    scheduler_config: str | None = None
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

@@ -1,21 +1,21 @@
 """Policies by file or preset name, and the plans they make."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import rebalancer
+from rebalancer.app.settings_file import settings_text
 from rebalancer.args.arguments import Plugin
 from rebalancer.args.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.errors import UsageError
-from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_input
 from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
 from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
 from rebalancer.strategy import Strategy
-from rebalancer.wire.companions import SCHEDULER_KINDS
 
 _PACKAGE = Path(rebalancer.__file__).parent
 
@@ -66,18 +66,14 @@ def policy_text(name: str) -> str:
     Raises:
         UsageError: there is no such file and no such preset.
     """
+    if name in presets() and not Path(name).exists():
+        return (preset_directory() / f"{name}.yaml").read_text()
     try:
-        if name in presets() and not Path(name).exists():
-            return (preset_directory() / f"{name}.yaml").read_text()
-        return read_input(name, LARGEST_SETTINGS).decode()
+        return settings_text(name, "policy")
     except FileNotFoundError:
-        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}") from None
-    except OSError as error:
-        raise UsageError(f"policy {name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"policy {name} cannot be read: it is not text in UTF-8 ({error.reason})") from error
-    except Unreadable as error:
-        raise UsageError(f"policy {name} cannot be read: {error}") from error
+        meant = get_close_matches(name, presets(), n=1)
+        hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
+        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}") from None
 
 
 def limits(policy: Policy) -> Limits:
@@ -125,9 +121,9 @@ def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
     return frozenset(needed)
 
 
-def kinds_of_scheduler(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
-    """Return the kinds that say where the scheduler would put pods, none where these plans do not ask."""
-    return SCHEDULER_KINDS if any(map(_asks_scheduler, profiles)) else frozenset()
+def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
+    """Tell whether what is done hangs on where the scheduler would put pods."""
+    return policy.steering is not None or any(map(_asks_scheduler, profiles))
 
 
 def _asks_scheduler(profile: ProfilePlan) -> bool:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from rebalancer.app.policies import parse_policy, policy_text
-from rebalancer.app.work import Work, work_of
+from rebalancer.app.work import Work
 from rebalancer.errors import UsageError
 from rebalancer.policy import LoadedPolicy
 
@@ -23,21 +23,17 @@ class PolicyFile:
         name: a file, `-` for standard input, which is read once, or a preset's name.
         report: see `Report`.
         strict: whether warnings count as errors.
-        max_evictions: see `work_of`.
-        steer: the same.
+        make: makes the policy in force ready to run.
 
     Raises:
         UsageError: there is none, or it has problems.
     """
 
-    def __init__(
-        self, name: str, report: Report, *, strict: bool, max_evictions: int | None = None, steer: bool = False
-    ) -> None:
+    def __init__(self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool) -> None:
         self._name = name
         self._strict = strict
         self._report = report
-        self._max_evictions = max_evictions
-        self._steer = steer
+        self._make = make
         self._text = policy_text(name)
         self._loaded: LoadedPolicy = parse_policy(self._text, name, strict=strict)
         self._problem = ""
@@ -45,7 +41,7 @@ class PolicyFile:
 
     def work(self) -> Work:
         """Return what the policy in force asks for, made anew: strategies keep nothing from cycle to cycle."""
-        return work_of(self._loaded, self._max_evictions, steer=self._steer)
+        return self._make(self._loaded)
 
     def refresh(self) -> None:
         """Look whether the content has changed; one that is bad is warned of once."""

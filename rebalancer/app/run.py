@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from rebalancer.app import policies
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
+from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.usage import usage_beside_file
-from rebalancer.app.work import Finished, Work, plan, publish, work_of
+from rebalancer.app.work import Finished, Work, plan, publish, work_maker
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def run_on(options: Options, person: "Person", deliver: Deliver, interruption: Interruption) -> None:
+def run_on(
+    options: Options,
+    person: "Person",
+    deliver: Deliver,
+    interruption: Interruption,
+    progress: Progress | None = None,
+) -> None:
     """Run cycles until a signal comes.
 
     Args:
@@ -31,19 +38,24 @@ def run_on(options: Options, person: "Person", deliver: Deliver, interruption: I
         person: asked before the first eviction.
         deliver: takes the outcome of each cycle.
         interruption: entered; a signal ends the loop.
+        progress: where signs of life go.
 
     Raises:
         UsageError: options or policy cannot be used.
-        ClusterError: there is no way to a cluster.
+        ClusterError: no cluster is configured, or it does not answer.
     """
     _check_conflicts(options)
     from rebalancer.app.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
 
-    run_loop(options, person, deliver, interruption)
+    run_loop(options, person, deliver, interruption, progress)
 
 
 def run(
-    options: Options, person: "Person", interruption: Interruption, retry_policy: "RetryPolicy | None" = None
+    options: Options,
+    person: "Person",
+    interruption: Interruption,
+    retry_policy: "RetryPolicy | None" = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Run one cycle.
 
@@ -52,22 +64,21 @@ def run(
         person: asked before the first eviction.
         interruption: entered; told what a signal means once there is something to finish.
         retry_policy: how requests to the API server are tried again, and by which clock.
+        progress: where signs of life go.
 
     Raises:
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
     _check_conflicts(options)
-    work = work_of(
-        policies.read_policy(options.policy, strict=options.strict), options.max_evictions, steer=options.steer
-    )
+    work = work_maker(options)(policies.read_policy(options.policy, strict=options.strict))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        return publish(_plan_offline(options, options.snapshot, work), options)
+        return publish(_plan_offline(options, options.snapshot, work, Signs(progress)), options)
     from rebalancer.app.live_run import run_live  # noqa: PLC0415  as above
 
-    return run_live(options, work, person, interruption, retry_policy)
+    return run_live(options, work, person, interruption, retry_policy, progress)
 
 
 def _check_conflicts(options: Options) -> None:
@@ -83,19 +94,24 @@ def _check_conflicts(options: Options) -> None:
         )
     if options.snapshot is not None and options.interval:
         raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.policy == options.scheduler_config == "-":
+        raise UsageError("--policy and --scheduler-config cannot both be standard input")
     if options.lease.leader_elect and not options.interval:
         raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
 
-def _plan_offline(options: Options, path: str, work: Work) -> Finished:
-    file = read_snapshot_file(path)
-    snapshot = file.collection.snapshot(datetime.now(UTC))
+def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Finished:
+    with signs.stage("read"):
+        file = read_snapshot_file(path)
+        snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock(options.now, file.recorded, snapshot)
     warnings = work.warnings
     if snapshot.budgets is None:
         warnings += ("the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised",)
-    cluster = Cluster(snapshot.at(now), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
-    return Finished(plan(cluster, work), cluster, Circumstances(True, {"file": path}, clock, warnings))
+    cluster = Cluster(work.seen(snapshot.at(now)), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
+    with signs.stage("plan"):
+        ledger = plan(cluster, work, around=signs.around)
+    return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
 
 
 def _clock(given: str | None, recorded: datetime | None, snapshot: Snapshot) -> tuple[datetime, str]:
@@ -118,5 +134,5 @@ def parse_now(text: str) -> datetime:
     except ValueError:
         time_given = None
     if time_given is None or time_given.tzinfo is None:
-        raise UsageError(f"--now {text!r} is no RFC 3339 time; write it like 2026-01-15T12:00:00Z")
+        raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
     return time_given

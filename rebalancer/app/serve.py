@@ -16,7 +16,7 @@ DEFAULT_PORT = 10258
 
 @contextmanager
 def served(options: ServingOptions, telemetry: Telemetry, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Serve health and metrics as long as this is entered: inside a pod unless told otherwise, elsewhere if told so.
+    """Serve health and metrics as long as this is entered: in a pod by default, elsewhere if asked for.
 
     Raises:
         UsageError: the port cannot be had, or the certificate cannot be used.

@@ -1,4 +1,4 @@
-"""What a process tells of itself while it runs: metrics, traces and health, from one place."""
+"""What a process tells of itself while it runs: metrics, traces, health and signs of life, from one place."""
 
 import time
 from collections.abc import Iterator
@@ -8,12 +8,14 @@ from typing import Protocol
 
 from rebalancer.app.health import Health
 from rebalancer.app.options import Options
+from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.work import Finished, has_failed
 from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.gate import Sink
+from rebalancer.engine.ledger import Entry
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Verdict
@@ -42,14 +44,16 @@ class Untraced:
 
 
 class Telemetry:
-    """Metrics, traces and health of a process.
+    """Metrics, traces, health and signs of life of a process.
 
     Args:
         options: dry run, deadline and interval.
         tracing: where spans go.
+        progress: where signs of life go.
     """
 
-    def __init__(self, options: Options, tracing: Tracing | None = None) -> None:
+    def __init__(self, options: Options, tracing: Tracing | None = None, progress: Progress | None = None) -> None:
+        self.signs = Signs(progress)
         self.metrics = Metrics(dry_run=options.dry_run)
         self.metrics.interval(options.interval)
         self.health = Health(options.deadline, options.interval)
@@ -86,10 +90,17 @@ class Telemetry:
         with ExitStack() as stack:
             stack.enter_context(self.metrics.stage(name))
             stack.enter_context(self._tracing.span(name))
+            stack.enter_context(self.signs.stage(name))
             yield
+
+    def observe(self, entry: Entry) -> None:
+        """Count a verdict."""
+        self.metrics.observe(entry)
+        self.signs.observed(entry)
 
     def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
         """Attend a strategy (a `rebalancer.engine.cycle.Around`)."""
+        self.signs.strategy(strategy)
         return self._tracing.span(strategy, plugin=strategy, profile=profile)
 
     def sink(self, sink: Sink) -> Sink:
@@ -97,7 +108,7 @@ class Telemetry:
         return _TracedSink(sink, self._tracing)
 
     def samples(self, source: str, taken: datetime) -> None:
-        """Take down when the oldest sample of a source was taken."""
+        """Record when the oldest sample of a source was taken."""
         self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
 
     def measure(self, measure: Measure) -> Measure:

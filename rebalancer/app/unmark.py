@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired
 from rebalancer.app.live import open_cluster
+from rebalancer.app.options import ClientOptions
 from rebalancer.args.steering import Steering
 from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.kube.marks import Keys, MarkedNode
@@ -33,20 +34,29 @@ def taint_keys(key: str) -> Keys:
         raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
-def unmark(kubeconfig: str | None, context: str | None, keys: Keys, *, everything: bool, dry_run: bool) -> Unmarked:
+def unmark(
+    kubeconfig: str | None,
+    context: str | None,
+    keys: Keys,
+    asking: ClientOptions | None = None,
+    *,
+    everything: bool,
+    dry_run: bool,
+) -> Unmarked:
     """Take off the marks that have expired, or all of them.
 
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
         keys: of the taints.
+        asking: how the API server is asked.
         everything: whether marks go that a run may still rely on.
         dry_run: whether it is only said what would be done.
 
     Raises:
         ClusterError: nodes cannot be listed.
     """
-    cluster = open_cluster(kubeconfig, context)
+    cluster = open_cluster(kubeconfig, context, asking=asking)
     is_over = any_mark if everything else expired
     found = clear_leftovers(cluster.client, keys, is_over, dry_run=dry_run)
     return Unmarked(tuple(_lines(found, keys, dry_run=dry_run)), MarksLeft.exit_code if found.problems else 0)

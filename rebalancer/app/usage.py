@@ -32,7 +32,7 @@ def usage_of(
         read_metrics: reads what metrics-server says; raises SourceError.
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
-        sampled: told of each source that answers, with the time of its oldest sample.
+        sampled: called with each source that answers, with the time of its oldest sample.
     """
 
     @cache

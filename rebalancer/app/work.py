@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
-from rebalancer.args.steering import Steering
+from rebalancer.app.scheduler import DEFAULT, Scheduler, beside, read_scheduler
+from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
@@ -28,11 +30,22 @@ class Work:
         policy: as it was read.
         plans: its profiles made ready to run.
         warnings: what the reader of the report should know of the policy.
+        scheduler: what is known of the scheduler.
     """
 
     policy: Policy
     plans: tuple[ProfilePlan, ...]
     warnings: tuple[str, ...]
+    scheduler: Scheduler = DEFAULT
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether what is done hangs on where the scheduler would put pods."""
+        return policies.asks_scheduler(self.policy, self.plans)
+
+    def seen(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with what is known of the scheduler, if that matters."""
+        return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +65,25 @@ class Finished:
     leaves_marks: bool = False
 
 
-def work_of(loaded: LoadedPolicy, max_evictions: int | None = None, *, steer: bool = False) -> Work:
-    """Make a policy ready to run.
+def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
+    """Return what makes policies ready to run as options ask; the scheduler's configuration is read once, now.
 
-    Args:
-        loaded: the policy.
-        max_evictions: a limit for a whole cycle; the smaller of this and the policy's own is in force.
-        steer: whether replacements are steered also where the policy does not say so.
+    Raises:
+        UsageError: that configuration cannot be used.
     """
-    given = [each for each in (loaded.policy.max_total, max_evictions) if each is not None]
-    steering = loaded.policy.steering or (Steering() if steer else None)
-    policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
-    return Work(policy, policies.plans(policy), tuple(str(problem) for problem in loaded.warnings))
+    scheduler = read_scheduler(options.scheduler_config)
+    for warning in scheduler.warnings:
+        _LOG.warning("%s", warning)
+
+    def work_of(loaded: LoadedPolicy) -> Work:
+        # The smaller of the two limits is in force.
+        given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
+        steering = loaded.policy.steering or (Steering() if options.steer else None)
+        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
+        warnings = tuple(str(problem) for problem in loaded.warnings)
+        return Work(policy, policies.plans(policy), warnings, scheduler)
+
+    return work_of
 
 
 def plan(
@@ -74,7 +94,7 @@ def plan(
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
     limits, steering = policies.limits(work.policy), work.policy.steering
-    steer = DrySteer(steering.min_gain) if steering else None
+    steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
 
 
@@ -91,5 +111,5 @@ def publish(finished: Finished, options: Options) -> Outcome:
 
 
 def has_failed(ledger: Ledger) -> bool:
-    """Say whether some part of a cycle failed."""
+    """Return whether some part of a cycle failed."""
     return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

@@ -130,7 +130,7 @@ _NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
 def _resource_name(name: str) -> str:
     if name in _NATIVE or name.startswith(_NATIVE_PREFIXES) or "/" in name:
         return name
-    raise ValueError(f"{name!r} is no resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
+    raise ValueError(f"{name!r} is not a resource: {', '.join(_NATIVE[:-1])}, or an extended one like example.com/gpu")
 
 
 def _not_empty(thresholds: dict[str, float]) -> dict[str, float]:
@@ -158,7 +158,7 @@ def parse_duration(text: object) -> timedelta:
     """Read a duration such as `90s`, `1h30m` or `0`.
 
     Raises:
-        ValueError: it is none: another unit, no unit, no text, or negative.
+        ValueError: it is not a duration: another unit, no unit, not text, or negative.
     """
     parts = _DURATION.findall(text) if isinstance(text, str) else []
     if text != "0" and (not parts or "".join(parts) != text):

@@ -84,7 +84,7 @@ class PodProtections(Part):
 
 
 def _known_once(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    problems = [f"{name!r} is none of {', '.join(known)}" for name in names if name not in known]
+    problems = [f"{name!r} is not one of {', '.join(known)}" for name in names if name not in known]
     problems += [f"{name!r} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
     if problems:
         raise ValueError("; ".join(problems))

@@ -13,7 +13,7 @@ class PodArgs(Args):
     label_selector: Selector | None = Field(None, description="Only pods with matching labels.")
 
     def selects(self, pod: Pod) -> bool:
-        """Tell whether namespace and labels of the pod are among those to look at."""
+        """Return whether namespace and labels of the pod are among those to look at."""
         return pod.namespace in self.namespaces and (
             self.label_selector is None or self.label_selector.matches(pod.labels)
         )

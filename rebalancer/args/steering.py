@@ -33,7 +33,7 @@ class Steering(Part):
         timedelta(seconds=60), description="How long a wave waits for its replacements to be bound, at least."
     )
     min_gain: Annotated[Percent, Field(ge=0, le=100)] = Field(
-        2.0, description="How many points, in percent of a node, a move has to bring."
+        1.5, description="How many points, in percent of a node, a move has to bring."
     )
 
     @field_validator("key")

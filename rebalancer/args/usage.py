@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from rebalancer.args.arguments import Duration, Part, Percent, ResourceName
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS
 
-#: A replacement is not moved again for so long unless told otherwise: longer than three cycles five minutes apart.
+#: A replacement is not moved again for so long by default: longer than three cycles five minutes apart.
 REST = timedelta(minutes=20)
 
 KUBERNETES_METRICS = "KubernetesMetrics"
@@ -179,7 +179,7 @@ class MetricsUtilization(Part):
 
     @property
     def shares_only(self) -> bool:
-        """Whether the source knows no resources, only how full a node is (the descheduler's form of Prometheus)."""
+        """Whether the source only says how full a node is, in all (the descheduler's form of Prometheus)."""
         return self.prometheus is not None and bool(self.prometheus.query)
 
     @model_validator(mode="after")
@@ -199,7 +199,7 @@ class MetricsUtilization(Part):
     def mismatch(self, thresholds: Mapping[str, float]) -> str:
         """Return why thresholds do not go with this source; empty if they do.
 
-        Resources that only a cluster can tell to be unknown to the source are no mismatch.
+        Resources that only a cluster can tell to be unknown to the source are not a mismatch.
         """
         if self.origin != PROMETHEUS or self.prometheus is None:
             return ""

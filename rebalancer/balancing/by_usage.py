@@ -13,6 +13,13 @@ from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.moves import Moves
 from rebalancer.balancing.relief import Relief, furthest_first
 from rebalancer.balancing.sources import landings_by, measured_usage_by
+from rebalancer.balancing.steering.foresight import Foresight
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.goal import MARGIN, Goal
+from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.steered import Steered
+from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
 from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
@@ -20,6 +27,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
+from rebalancer.eviction.steering import Steer
 
 #: How full pods may make a node unless a policy says otherwise.
 _PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
@@ -70,9 +78,27 @@ class ByUsage:
             (few, TOO_FEW_UNDER),
         )
         with self._told(Weighing(sources, self._usage.of_pod, low, high), counts, obstacles):
-            if under and not few:
+            if few:
+                return
+            if (
+                self._evict.steer is not None
+                and self._usage.pods_known
+                and landings_by(self._args, self._cluster, self._evict)
+            ):
+                self._steer(self._evict.steer, band, limit, deviation=bounds.deviation)
+            elif under:
                 destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
                 self._relieve(self._moves(destinations, limit), destinations, sources, band, deviation=bounds.deviation)
+
+    def _steer(self, steer: Steer, band: Band, limit: int | None, *, deviation: bool) -> None:
+        cluster, evict = self._cluster, self._evict
+        goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
+        fullness = Fullness(cluster, self._usage, goal.names)
+        pool = Pool(cluster, self._selection, fullness, band.high, limit)
+        offers = Offers(goal, fullness, steer.min_gain)
+        foresight = Foresight(cluster, steer.keys)
+        waves = Waves(cluster, evict, goal, fullness, pool, offers, foresight, band.high)
+        Steered(cluster, evict, steer, fullness, pool, waves, band.high, band.mean).run()
 
     def _relieve(
         self,

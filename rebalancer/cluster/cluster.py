@@ -38,7 +38,7 @@ def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
 
 
 class Follower(Protocol):
-    """What is told of each pod that goes or comes, so that it can keep an index true."""
+    """Follows the cluster: is called with each pod that goes or comes, so that an index stays true."""
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod that went from its node (1), or that is back there after all (-1)."""
@@ -104,7 +104,7 @@ class Cluster:
         return self.active_pods_on(node) + self.expected_on(node)
 
     def contains(self, pod: Pod) -> bool:
-        """Tell whether this very pod is still there."""
+        """Return whether this very pod is still there."""
         return self._pods.get(pod.node, {}).get(pod.key) is pod
 
     def siblings(self, owner_uid: str) -> int:

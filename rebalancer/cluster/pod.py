@@ -89,7 +89,7 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
     placement: Placement = PLAIN
 
     def selects_node(self, labels: Labels, name: str) -> bool:
-        """Tell whether node selector and required node affinity match a node."""
+        """Return whether node selector and required node affinity match a node."""
         if self.node_selector and any(labels.get(key) != value for key, value in self.node_selector.items()):
             return False
         return self.node_terms is None or any_term_matches(self.node_terms, labels, name)

@@ -27,10 +27,10 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether these labels satisfy the condition.
+        """Return whether these labels satisfy the condition.
 
         `NotIn` and `DoesNotExist` hold where the key is absent; `Gt` and `Lt` compare whole numbers and fail
-        where either side is none.
+        where either side is not a number.
         """
         return _OPERATORS[self.operator](labels.get(self.key), self.values)
 
@@ -68,7 +68,7 @@ class LabelSelector(msgspec.Struct, frozen=True, gc=False):
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether these labels satisfy every requirement."""
+        """Return whether these labels satisfy every requirement."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __bool__(self) -> bool:
@@ -87,10 +87,10 @@ def check_label_key(key: str) -> None:
     """Raise ValueError unless `key` is a qualified name such as `app` or `example.com/app`."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX):
-        raise ValueError(f"{key!r} is no label key: its prefix is no DNS name")
+        raise ValueError(f"{key!r} is not a label key: its prefix is not a DNS name")
     if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
         raise ValueError(
-            f"{key!r} is no label key: letters, digits, '-', '_' and '.', at most {_MAX_NAME}, "
+            f"{key!r} is not a label key: letters, digits, '-', '_' and '.', at most {_MAX_NAME}, "
             "beginning and ending with a letter or digit"
         )
 
@@ -98,7 +98,7 @@ def check_label_key(key: str) -> None:
 def check_label_value(value: str) -> None:
     """Raise ValueError unless `value` is a label value: empty, or like a label key's name."""
     if value and (not _NAME.fullmatch(value) or len(value) > _MAX_NAME):
-        raise ValueError(f"{value!r} is no label value")
+        raise ValueError(f"{value!r} is not a label value")
 
 
 def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
@@ -144,7 +144,7 @@ def _label_requirement(key: object, operator: object, values: tuple[object, ...]
     if not all(isinstance(each, str) for each in values):
         raise ValueError(f"the values for {key!r} in a label selector are text")
     if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
-        raise ValueError(f"{operator!r} is no operator of a label selector: In, NotIn, Exists, DoesNotExist")
+        raise ValueError(f"{operator!r} is not an operator of a label selector: In, NotIn, Exists, DoesNotExist")
     if operator in ("In", "NotIn") and not values:
         raise ValueError(f"{operator} for {key!r} needs values")
     if operator in ("Exists", "DoesNotExist") and values:
@@ -173,7 +173,7 @@ def parse_selector_text(text: str) -> LabelSelector:
     """Read a selector as `kubectl --selector` takes it: `a=b,c in (d,e),!f,g>1`; empty matches everything.
 
     Raises:
-        ValueError: the text is no selector; the message quotes the part.
+        ValueError: the text is not a selector; the message quotes the part.
     """
     requirements = []
     position = 0
@@ -181,7 +181,7 @@ def parse_selector_text(text: str) -> LabelSelector:
         match = _TERM.match(text, position)
         ended = match is not None and (match.end() == len(text) or text[match.end()] == ",")
         if match is None or not ended or (match.end() == len(text) - 1):
-            raise ValueError(f"{text!r} is no label selector (at {text[position:]!r}): try a=b,c in (d,e),!f")
+            raise ValueError(f"{text!r} is not a label selector (at {text[position:]!r}): try a=b,c in (d,e),!f")
         requirements.append(_text_requirement(match))
         position = match.end() + 1
     return LabelSelector(tuple(sorted(requirements)))
@@ -209,7 +209,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False):
     fields: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels, name: str) -> bool:
-        """Tell whether a node with these labels and this name satisfies the term.
+        """Return whether a node with these labels and this name satisfies the term.
 
         `metadata.name` is the one field there is; a term on any other, and one with an operator that
         Kubernetes does not know, matches nothing.
@@ -227,5 +227,5 @@ def _holds(requirement: Requirement, labels: Labels) -> bool:
 
 
 def any_term_matches(terms: Iterable[NodeSelectorTerm], labels: Labels, name: str) -> bool:
-    """Tell whether some term matches the node; terms are alternatives."""
+    """Return whether some term matches the node; terms are alternatives."""
     return any(term.matches(labels, name) for term in terms)

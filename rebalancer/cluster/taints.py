@@ -35,7 +35,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
-        """Tell whether this toleration matches the taint; `tolerationSeconds` plays no part."""
+        """Return whether this toleration matches the taint; `tolerationSeconds` plays no part."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         if self.operator in ("", "Equal"):
@@ -51,7 +51,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
 
 
 def hard(taint: Taint) -> bool:
-    """Tell whether the taint keeps pods from being scheduled (NoSchedule, NoExecute)."""
+    """Return whether the taint keeps pods from being scheduled (NoSchedule, NoExecute)."""
     return taint.effect in (NO_SCHEDULE, NO_EXECUTE)
 
 

@@ -21,6 +21,11 @@ policy_option = click.option(
     metavar="FILE|PRESET",
     help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
 )
+scheduler_config_option = click.option(
+    "--scheduler-config",
+    metavar="FILE|-",
+    help="The scheduler's KubeSchedulerConfiguration; without it, its defaults count.",
+)
 kubeconfig_option = click.option(
     "--kubeconfig",
     "--client-connection-kubeconfig",

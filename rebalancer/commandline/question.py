@@ -1,5 +1,6 @@
 """The question before a live run, on standard error; only `--yes` and a pod go without it."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -9,12 +10,14 @@ import click
 from rebalancer.app.place import in_pod
 from rebalancer.errors import UsageError
 from rebalancer.foreign.printable import printable, printable_lines
-from rebalancer.report.layout import listed
+from rebalancer.report.layout import hanging, listed
 from rebalancer.report.question import question_lines
 
 _AGREED = ("y", "yes")
 _MOST_NAMES = 5
 _LONGEST_LINE = 1_000
+_INDENT = 12
+_USUAL_WIDTH = 80
 
 
 class Question:
@@ -62,7 +65,17 @@ class Question:
 
 
 def _show(label: str, text: str) -> None:
-    click.echo(printable_lines(f"{label:12}{text}", _LONGEST_LINE), err=True)
+    """Print a line, wrapped where the terminal ends and not within a name."""
+    first, *others = next(hanging([()], [printable_lines(text, _LONGEST_LINE)], _width(), _INDENT))
+    for line in (f"{label:{_INDENT}}{first[_INDENT:]}", *others):
+        click.echo(line, err=True)
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):  # no terminal any more, or none with a file behind it
+        return _USUAL_WIDTH
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -4,6 +4,8 @@ import sys
 
 import click
 
+from rebalancer.app.options import ClientOptions
+from rebalancer.commandline.client_options import client_options, warn_of_insecurity
 from rebalancer.commandline.complaints import exit_on_error
 from rebalancer.commandline.options import context_option, kubeconfig_option, verbosity_option
 from rebalancer.foreign.printable import printable
@@ -13,6 +15,7 @@ from rebalancer.logs import set_up
 @click.command()
 @kubeconfig_option
 @context_option
+@client_options
 @click.option("--all", "everything", is_flag=True, help="Also marks that a run may still rely on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
 @click.option(
@@ -25,20 +28,28 @@ from rebalancer.logs import set_up
 @verbosity_option
 @exit_on_error
 def unmark(
-    kubeconfig: str | None, context: str | None, key: str, verbosity: int, *, everything: bool, dry_run: bool
+    kubeconfig: str | None,
+    context: str | None,
+    key: str,
+    verbosity: int,
+    *,
+    client: ClientOptions,
+    everything: bool,
+    dry_run: bool,
 ) -> None:
     """Take off nodes the soft taints that steered runs have left there, and their annotation.
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 soft taints stay on nodes.
     """
     set_up(verbosity, as_json=False)
+    warn_of_insecurity(client)
     from rebalancer.app.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
 
     with Interruption():
         from rebalancer.app import unmark as taking_off  # noqa: PLC0415
 
         keys = taking_off.taint_keys(key)
-        outcome = taking_off.unmark(kubeconfig, context, keys, everything=everything, dry_run=dry_run)
+        outcome = taking_off.unmark(kubeconfig, context, keys, client, everything=everything, dry_run=dry_run)
     for line in outcome.lines:
         click.echo(printable(line))
     sys.exit(outcome.exit_code)

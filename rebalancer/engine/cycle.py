@@ -11,7 +11,6 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.steering import Steer
 from rebalancer.guards.evictor import Evictor
@@ -74,7 +73,7 @@ def run_cycle(
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
-    gate = Gate(cluster, limits, sink, ledger, RecordedSteer(steer, ledger) if steer else None)
+    gate = Gate(cluster, limits, sink, ledger, steer)
     steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy in steps:

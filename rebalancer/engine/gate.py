@@ -8,6 +8,7 @@ from typing import Protocol
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
@@ -42,14 +43,14 @@ class DrySink:
 
 
 class Gate:
-    """Grants or refuses for all strategies of a cycle, and keeps cluster, limits and PDBs true to what it granted."""
+    """Grants or refuses for all strategies of a cycle, and updates cluster, limits and PDBs with what it granted."""
 
     def __init__(
         self, cluster: Cluster, limits: Limits, sink: Sink, ledger: Ledger, steer: Steer | None = None
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
-        self.steer = steer
+        self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
@@ -89,9 +90,7 @@ class Gate:
             raise CycleOver
         return verdict
 
-    def first_refusal(
-        self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool = False
-    ) -> tuple[Pod, Refused] | None:
+    def first_refusal(self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         with self.cluster.scope():
             for pod in pods:
@@ -101,7 +100,7 @@ class Gate:
                 self._try(pod)
         return None
 
-    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool = False) -> Refused | None:
+    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool) -> Refused | None:
         if not self.cluster.contains(pod):
             return refused(Code.GONE)
         return (
@@ -131,6 +130,11 @@ class Gate:
             self._spend(pod)
         if pods:
             self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
+
+    def _replaced(self, pod: Pod) -> None:
+        """Give back to PDBs and owners what a pod has cost them that another one runs for by now; limits stay spent."""
+        self._budgets.spend(pod, -1)
+        self._shares.spend(pod, -1)
 
     def _take_out(self, pod: Pod) -> None:
         if self.cluster.contains(pod):
@@ -165,7 +169,7 @@ class StrategyGate:
         return self._recorded(pod, because, self._evictor.without_destination(pod))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Tell whether the pod passes both filters; record a no if `because` is given."""
+        """Return whether the pod passes both filters; record a no if `because` is given."""
         return self._recorded(pod, because, self._evictor.refusal(pod)) is None
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
@@ -181,7 +185,7 @@ class StrategyGate:
         return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, owner_limit=True)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
-        """Record that a pod stays by a rule of the strategy's own."""
+        """Record that a pod stays because of a rule of the strategy."""
         self._gate.ledger.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
 
     def warn(self, what: Cause | str) -> None:

@@ -30,7 +30,7 @@ class Entry:
 
     @property
     def uid(self) -> str:
-        """The pod's UID, which tells it from a later one of its name."""
+        """The pod's UID, which differs from that of a later pod of its name."""
         return self.pod.uid
 
 
@@ -113,7 +113,7 @@ class Ledger:
         return list(self._refusals.values())
 
     def record(self, entry: Entry) -> None:
-        """Write down a verdict.  A pod refused twice to one strategy counts once, with the first cause."""
+        """Record a verdict.  A pod refused twice to one strategy counts once, with the first cause."""
         self.observe(entry)
         key = (len(self.runs), entry.pod.key)
         match entry.verdict:
@@ -129,7 +129,7 @@ class Ledger:
                 self.failures.append(entry)
 
     def warn(self, cause: Cause, who: str = "") -> None:
-        """Write down a warning unless it stands there already."""
+        """Record a warning unless it is there already."""
         notice = Notice(cause, who)
         if notice not in self.warnings:
             self.warnings.append(notice)

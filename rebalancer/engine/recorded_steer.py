@@ -1,7 +1,8 @@
 """Waves written into the ledger as they are carried out, by whatever carries them out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Ledger
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.steering import Landing, Move, Steer, Wave
@@ -16,16 +17,23 @@ class RecordedSteer:
     Args:
         steer: what carries waves out.
         ledger: where they are written down.
+        replaced: told of each pod whose replacement is Ready: its owner and its PDB can spare another one by then.
     """
 
-    def __init__(self, steer: Steer, ledger: Ledger) -> None:
+    def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
         self._steer = steer
         self._ledger = ledger
+        self._replaced = replaced
 
     @property
     def min_gain(self) -> float:
         """How many points a move has to bring."""
         return self._steer.min_gain
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """Keys of the soft taints."""
+        return self._steer.keys
 
     def begin(self, wave: Wave) -> None:
         """Begin a wave; one that could not be begun is written down as well."""
@@ -40,6 +48,8 @@ class RecordedSteer:
         """
         landings = self._steer.settle(wave, moved)
         self._ledger.settle_wave(landings)
+        for pod in [each.move.pod for each in landings if each.ready_seconds is not None]:
+            self._replaced(pod)
         pending = [f"{each.move.pod.namespace}/{each.replacement}" for each in landings if each.is_pending]
         if pending:
             more = f" and {len(pending) - _NAMED} more" if len(pending) > _NAMED else ""

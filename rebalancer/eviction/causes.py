@@ -84,6 +84,7 @@ class Code(StrEnum):
     UNKNOWN_USAGE = "UnknownUsage"
 
     # What a person should know beside the evictions.
+    LANDED_ELSEWHERE = "LandedElsewhere"
     MORE_STAY_OVER = "MoreStayOver"
     STAYS_OVER = "StaysOver"
     STILL_IN_PROGRESS = "StillInProgress"

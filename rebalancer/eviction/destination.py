@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: Of more nodes than this nobody could make use; without a bound a report would list thousands for each pod.
+#: Nobody reads more nodes than this; without a bound a report would list thousands for each pod.
 _MOST_NODES = 16
 
 
@@ -12,8 +12,8 @@ class Destination:
     """The nodes on which a replacement is expected.
 
     Attributes:
-        nodes: one if it is likely that very node; of several each is as likely as another, and the first is the one
-            that the plan counts on.  At most 16 are named.
+        nodes: one if the replacement will likely run there; of several each is equally likely, and the plan counts on
+            the first one.  At most 16 are named.
     """
 
     nodes: tuple[str, ...]

@@ -36,7 +36,7 @@ class Evict(Protocol):
         ...
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Tell whether the pod passes both filters.
+        """Return whether the pod passes both filters.
 
         Args:
             pod: the pod in question.
@@ -64,15 +64,15 @@ class Evict(Protocol):
         ...
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
-        """Record that a pod which should go stays by a rule of the strategy's own."""
+        """Record that a pod which should go stays because of a rule of the strategy."""
         ...
 
     def warn(self, what: Cause | str) -> None:
-        """Tell the person who runs the program what else they should know; what is said twice counts once."""
+        """Warn the person who runs the program; a warning that is given twice counts once."""
         ...
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
-        """Tell how many of what was looked at, so that a report can say why nothing was done.
+        """Count what was looked at, so that a report can say why nothing was done.
 
         Args:
             counts: what and how many, like `{"pods": 214, "older": 0}`; what is counted twice adds up.
@@ -81,11 +81,11 @@ class Evict(Protocol):
         ...
 
     def observe(self, observation: Observation) -> None:
-        """Tell what else was looked at."""
+        """Add to what was looked at."""
         ...
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
-        """Ask for the eviction of a pod and return the verdict; `granted` tells whether it goes.
+        """Ask for the eviction of a pod and return the verdict; `granted` says whether it goes.
 
         A granted pod leaves the cluster at once.
 

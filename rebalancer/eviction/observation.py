@@ -1,6 +1,6 @@
 """What a strategy looked at, in figures; the report puts them into words.
 
-Whoever reads that nothing would be evicted wants to know whether something was looked at, and what was missing.
+A reader of a plan without evictions wants to know what was looked at, and what was missing.
 """
 
 from collections import Counter

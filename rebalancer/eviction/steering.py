@@ -65,7 +65,8 @@ class Landing:
         move: the move that was made.
         node: where the replacement is bound; None while it is pending, or if none was seen.
         replacement: its name; empty in a dry run, or if none was seen.
-        ready_seconds: how long after the eviction it was Ready; None if that was not seen.
+        ready_seconds: how long after the eviction it was Ready; None if that was not seen: then its owner and its PDB
+            cannot spare another pod in this run.
     """
 
     move: Move
@@ -92,10 +93,14 @@ class Steer(Protocol):
 
     Attributes:
         min_gain: how many points a move has to bring, by the policy.
+        keys: of the soft taints: the first one's, and that of the second one of hot nodes.
     """
 
     @property
     def min_gain(self) -> float: ...  # noqa: D102
+
+    @property
+    def keys(self) -> tuple[str, str]: ...  # noqa: D102
 
     def begin(self, wave: Wave) -> None:
         """Let the nodes of a wave be avoided, and no others, before its first eviction.
@@ -130,17 +135,19 @@ class DrySteer:
 
     Args:
         min_gain: how many points a move has to bring.
+        keys: of the soft taints that a live run would set.
     """
 
-    def __init__(self, min_gain: float) -> None:
+    def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
         self.min_gain = min_gain
+        self.keys = keys
 
     def begin(self, wave: Wave) -> None:
         """Do nothing."""
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:  # noqa: ARG002  the interface
         """Return the landings as they are foreseen."""
-        return tuple(Landing(move, move.expected) for move, _ in moved)
+        return tuple(Landing(move, move.expected, ready_seconds=0.0) for move, _ in moved)
 
     def end(self) -> None:
         """Do nothing."""

@@ -1,6 +1,6 @@
 """What became of a request to evict a pod.
 
-`gone` tells whether its node can do without the pod; `leaving` whether a replacement is to be expected, now or soon.
+`gone` says whether the pod leaves its node; `leaving` whether a replacement is to be expected, now or soon.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The eviction was asked for, and nobody can tell whether it happened: it counts as if it had.
+    """The eviction was asked for, and it is not known whether it happened: it counts as if it had.
 
     Attributes:
         error: what happened, in words.

@@ -25,7 +25,7 @@ class Address:
 
     @property
     def has_userinfo(self) -> bool:
-        """Say whether the URL brings credentials of its own."""
+        """Return whether the URL brings credentials of its own."""
         return bool(self.username or self.password)
 
 

@@ -91,7 +91,7 @@ class _Row:
             self.closed |= dict.fromkeys(sorted(self._namespaces), words)
 
     def is_failing(self) -> bool:
-        """Say whether the row is long enough to close namespaces."""
+        """Return whether the row is long enough to close namespaces."""
         return self._length >= _IN_A_ROW
 
     def notice(self) -> str:

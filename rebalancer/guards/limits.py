@@ -10,7 +10,7 @@ from rebalancer.eviction.verdict import Refused, refused
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most evictions of one cycle; None is no limit, 0 forbids all."""
+    """The most evictions of one cycle; None means no limit, 0 forbids all."""
 
     per_node: int | None = None
     per_namespace: int | None = None

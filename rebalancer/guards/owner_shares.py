@@ -1,4 +1,4 @@
-"""The quarter of its pods that an owner may lose in one cycle, in the two roundings that there are good reasons for."""
+"""The quarter of its pods that an owner may lose in one cycle, rounded in two ways, for a reason."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class OwnerShares:
     """How many pods each owner has lost in this cycle, of those it had at its beginning.
 
     Args:
-        pods: all pods as the cycle began; those that are terminating or have ended are none that an owner has.
+        pods: all pods as the cycle began; those that are terminating or have ended do not count.
     """
 
     def __init__(self, pods: Iterable[Pod]) -> None:

@@ -53,7 +53,7 @@ class DisruptionBudgets:
                 self._spent[budget.namespace, budget.name] += count
 
     def select(self, pod: Pod) -> bool:
-        """Tell whether some PDB that could be read selects the pod, whatever it allows."""
+        """Return whether some PDB that could be read selects the pod, whatever it allows."""
         return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
@@ -86,7 +86,7 @@ class DisruptionBudgets:
         return min(budget.disruptions_allowed, max(spare, 0))
 
     def _free_of_charge(self, budget: DisruptionBudget, pod: Pod) -> bool:
-        """Tell whether the PDB lets a pod that is not ready go without counting it."""
+        """Return whether the PDB lets a pod that is not ready go without counting it."""
         if pod.ready:
             return False
         if budget.unhealthy_policy == "AlwaysAllow":

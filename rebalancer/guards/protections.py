@@ -144,7 +144,7 @@ def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
 
 
 def covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Tell whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
+    """Return whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
 
     One that could not be read may count for more pods than it selects.
     """
@@ -153,7 +153,7 @@ def covers(budget: DisruptionBudget, pod: Pod) -> bool:
 
 
 def surely_covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Tell whether a PDB that could be read selects a pod."""
+    """Return whether a PDB that could be read selects a pod."""
     return not budget.problem and covers(budget, pod)
 
 

@@ -3,8 +3,8 @@
 A run remembers nothing of the one before; this keeps it from moving one pod again and again.  What is known of the past
 is when an owner's pods were created.  For example, eight pods of an owner are a day old, but one came five minutes ago:
 that one replaced another, and rests.  If all eight came five minutes ago, the owner has just started, and none rests.
-If two came ten minutes ago and the others later, nobody can tell: a cycle may have moved two of eight, and others the
-rest.  So all of them rest.
+If two came ten minutes ago and the others later, it is not certain: a cycle may have moved two of eight, and later ones
+the rest.  So all of them rest.
 """
 
 from collections.abc import Iterable

@@ -5,7 +5,7 @@ ClusterError
 │   └── Transient     no usable answer now; a later try may get one
 ├── Forbidden         403
 ├── NoCredentials     401, also with fresh credentials (raised by the client)
-└── Rejected          any other answer that is no success
+└── Rejected          any other answer that is not a success
     ├── NotFound      404
     └── Expired       410: the continue token is too old
 """
@@ -88,7 +88,7 @@ class Status(msgspec.Struct, frozen=True):
     details: Details = Details()
 
     def has_cause(self, reason: str) -> bool:
-        """Say whether one of the causes is `reason`."""
+        """Return whether one of the causes is `reason`."""
         return any(cause.reason == reason for cause in self.details.causes)
 
 
@@ -102,12 +102,12 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Say whether the server did what was asked for."""
+        """Return whether the server did what was asked for."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
     def is_broken(self) -> bool:
-        """Say whether the server or a proxy has failed; what was asked for may have happened all the same."""
+        """Return whether the server or a proxy has failed; what was asked for may have happened all the same."""
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def explanation(self) -> Status:
@@ -143,7 +143,7 @@ def error_of(answer: Answer, method: str, path: str) -> ClusterError:
 
 
 def is_transient(answer: Answer) -> bool:
-    """Say whether the server is busy or broken for now: 429 and 5xx."""
+    """Return whether the server is busy or broken for now: 429 and 5xx."""
     return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken
 
 

@@ -29,7 +29,7 @@ LONGEST_READ_SECONDS = 300.0
 #: The status code of a request that got no answer, as observers are told it.
 NO_ANSWER = 0
 
-#: Told of a request: its method, its path without the query, and the status code of the answer.
+#: Called with a request: its method, its path without the query, and the status code of the answer.
 Observe = Callable[[str, str, int], None]
 
 _CHUNK = 1 << 18
@@ -89,7 +89,7 @@ class Client:
         connection: where the server is, and the credentials.
         request_timeout: seconds without a sign of the server after which a request is given up.
         retry_policy: how reads are tried again.
-        observe: told of every request; the status code is `NO_ANSWER` where none came.
+        observe: called with every request; the status code is `NO_ANSWER` where none came.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class Client:
 
         Raises:
             Unreachable: no usable answer in time.
-            NoCredentials: the server does not know us, also not with fresh credentials.
+            NoCredentials: the server does not accept the credentials, nor fresh ones.
             Forbidden: the message names verb and resource.
             NotFound: there is no such thing.
             Expired: the continue token in the query is too old.
-            Rejected: anything else that is no success, and an answer of more than `largest` bytes.
+            Rejected: anything else that is not a success, and an answer of more than `largest` bytes.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._retry_policy.clock)
         return self._retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
@@ -215,7 +215,7 @@ class Client:
             raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error
         except Unreadable as error:
             unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
-            # Whoever asked for a change does not know by now whether it was made.
+            # By now it is not known whether a change was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
         finally:
             self._observe(request.method, request.target.partition("?")[0], status)
@@ -236,7 +236,7 @@ class Client:
         return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
 
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
-        """Read to the end, however slowly it drips, but not past the deadline."""
+        """Read the whole answer, however slowly it comes, but not past the deadline."""
         chunks = []
         size = 0
         with closing(response):  # at its end the connection is in the pool again, before that it is closed

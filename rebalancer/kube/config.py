@@ -1,4 +1,4 @@
-"""The way to the API server: where it is, and the credentials, fresh ones when asked."""
+"""The connection to the API server: its address, and its credentials, fresh ones when asked."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ _NOWHERE = (
 
 
 class Connection:
-    """Where the API server is, and how it knows us.  Safe to share between threads.
+    """Where the API server is, and the credentials.  Safe to share between threads.
 
     Args:
         load: reads the credentials, each time anew.
@@ -65,7 +65,7 @@ class Connection:
         server stays as it is.
 
         Raises:
-            NoCredentials: there are none any more, or the files lead to another server by now.
+            NoCredentials: there are none any more, or the files now lead to another server.
         """
         with self._lock:
             if self._access is stale:
@@ -93,7 +93,7 @@ def connect(
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection:
-    """Find the API server as kubectl does; no request is sent.
+    """Find the API server in the same order as kubectl; no request is sent.
 
     The order: `--kubeconfig`, the files of KUBECONFIG, `~/.kube/config`, the pod's service account.
 
@@ -105,7 +105,7 @@ def connect(
         service_account: the folder with a pod's token and certificate.
 
     Raises:
-        NoCredentials: there is no way, or a file or a context is wrong.
+        NoCredentials: none is configured, or a file or a context is wrong.
     """
     from rebalancer.kube import credentials  # noqa: PLC0415  half a second: offline runs do not pay it
 

@@ -39,7 +39,7 @@ class Access:
         pool: the `kubernetes` package's own, with its TLS settings and proxies.
         endpoint: the API server that the pool leads to.
         acting_as: headers for whom to act as.
-        expires: when the credentials end; None where nobody has said.
+        expires: when the credentials end; None where that is not known.
     """
 
     configuration: Configuration
@@ -49,7 +49,7 @@ class Access:
     expires: datetime | None = None
 
     def has_expired(self) -> bool:
-        """Say whether the credentials are over by now."""
+        """Return whether the credentials are over by now."""
         return self.expires is not None and datetime.now(UTC) >= self.expires
 
     def headers(self) -> urllib3.HTTPHeaderDict:
@@ -72,7 +72,9 @@ class Access:
         with _as_no_credentials("the credentials cannot be read"):
             token = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         if not (token.isascii() and token.strip().isprintable()):
-            raise NoCredentials("the token has characters that no token has: look into the file it is from")
+            raise NoCredentials(
+                "the token has characters that are not allowed in a token: check the file it comes from"
+            )
         return token.strip()
 
 

@@ -5,7 +5,7 @@
         |--granted--> DONE
         '--a definite no--> REFUSED
 
-A doubt is only ever settled by a grant or by the pod itself.  No other answer settles it, not even a definite no: that
+Only a grant, or the pod itself, settles a doubt.  No other answer settles it, not even a definite no: that
 one is about the latest request, and an earlier one may have gone through, or still be on its way through the server.
 """
 
@@ -36,7 +36,7 @@ class EvictionRequest:
     Args:
         ask: asks for the eviction once and returns what a definite answer means; raises Transient if there is none
             now, and Unclear if there will be none.
-        is_gone: looks at the pod and tells whether it is gone, replaced or terminating; False when that cannot be told.
+        is_gone: looks at the pod: is it gone, replaced or terminating?  False when that is not known.
         is_gone_at_last: the same for the last time, so with more tries.
 
     Attributes:

@@ -150,7 +150,7 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
 
 
 def _is_unauthorised(answer: Answer) -> bool:
-    """Tell whether the credentials lack the permission; admission says no with the same code and other words."""
+    """Return whether the credentials lack the permission; admission says no with the same code and other words."""
     return answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in answer.explanation().message
 
 
@@ -167,7 +167,7 @@ def _is_taken_over(answer: Answer) -> bool:
 
 
 def _is_undone(answer: Answer) -> bool:
-    """Tell whether nothing was done for now, and another try may do better."""
+    """Return whether nothing was done for now, and another try may do better."""
     if answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return _WEBHOOK_NOT_CALLED in answer.explanation().message
     return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)

@@ -1,6 +1,6 @@
-"""What ends the writes of a run: a signal, the deadline, or somebody else who does not permit them any more.
+"""What ends the writes of a run: a signal, the deadline, or a permit that has ended, like a lost Lease.
 
-Every request that sets something asks here first, a second try and one with fresh credentials too: `Client.post`
+Every request that changes something asks here first, also a second try and one with fresh credentials: `Client.post`
 asks at the last moment, when a connection stands and only the body is missing.
 """
 
@@ -17,7 +17,7 @@ Permit = Callable[[], str]
 
 
 def always() -> str:
-    """Permit everything: a run that nobody else takes turns with."""
+    """Permit everything: a run that takes turns with no other."""
     return ""
 
 
@@ -26,7 +26,7 @@ class Halted(ClusterError):  # noqa: N818  named like the rest of the tree
 
 
 class Halt:
-    """Tells whether a write may still begin.
+    """Says whether a write may still begin.
 
     Args:
         seconds: after which none may.

@@ -149,7 +149,7 @@ def _load(path: Path) -> Document:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise NoCredentials(f"kubeconfig {path} is not a kubeconfig: its top level is no mapping")
+        raise NoCredentials(f"kubeconfig {path} is not a kubeconfig: its top level is not a mapping")
     return document
 
 

@@ -45,5 +45,5 @@ def cleared(node: MarkedNode, keys: Keys, is_over: IsOver) -> Wanted:
 
 
 def is_in_use(node: MarkedNode, is_over: IsOver) -> bool:
-    """Tell whether a run may still rely on the node's mark."""
+    """Return whether a run may still rely on the node's mark."""
     return node.mark is not None and not is_over(node.mark)

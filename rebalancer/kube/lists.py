@@ -1,10 +1,10 @@
 """Lists, page by page as bytes.
 
 A list is read without a resourceVersion: its first page is then the newest state, and the continue token keeps
-the later pages on that state, so that all pages together are one consistent picture.  `resourceVersion=0` would
+the later pages on that state, so that all pages together show one consistent state.  `resourceVersion=0` would
 be cheaper for the server, but may be stale and ignores the limit.  A token lives for some minutes; when it has
 expired (410) the list is read anew from its first page.  The token that the 410 itself offers is not used: it
-goes on from a later state, and the picture would be of no one moment.
+goes on from a later state, so the pages would mix two states.
 """
 
 import logging
@@ -26,10 +26,10 @@ RESTARTS = 2
 
 
 class PageCollector(Protocol):
-    """Takes a list in, page by page."""
+    """Collects a list, page by page."""
 
     def add_page(self, page: bytes) -> str:
-        """Take one page in; return its continue token, empty after the last page."""
+        """Add one page; return its continue token, empty after the last page."""
 
 
 CollectorT = TypeVar("CollectorT", bound=PageCollector)
@@ -44,7 +44,7 @@ def read_list(
     query: Mapping[str, str] | None = None,
     deadline: Deadline | None = None,
 ) -> CollectorT:
-    """Read a whole list and return the collector that has taken it in.
+    """Read a whole list and return the collector that holds it.
 
     Args:
         client: the API server.

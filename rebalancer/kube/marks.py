@@ -107,12 +107,12 @@ class MarkedNode:
         return mark if mark.expires.tzinfo else None
 
     def is_marked(self, keys: Keys) -> bool:
-        """Tell whether there is an annotation or a taint of ours."""
+        """Return whether there is an annotation or a taint of ours."""
         return self.note is not None or any(is_soft(each) and each.get("key") in keys for each in self.taints or ())
 
 
 def is_soft(taint: Taint) -> bool:
-    """Tell whether a taint has the effect that ours have."""
+    """Return whether a taint has the effect that ours have."""
     return taint.get("effect") == SOFT
 
 
@@ -147,7 +147,7 @@ def _others(node: MarkedNode, keys: Keys, mark: Mark | None) -> list[Taint]:
 
 
 def _is_ours(taint: Taint, keys: Keys, mark: Mark | None) -> bool:
-    """Tell whether a taint is ours: by its key, or, under keys of before, by the mark's key and run together."""
+    """Return whether a taint is ours: by its key, or, under keys of before, by the mark's key and run together."""
     if not is_soft(taint):
         return False
     of_before = mark is not None and taint.get("key") in mark.keys and taint.get("value") == mark.run

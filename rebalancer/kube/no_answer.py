@@ -1,4 +1,4 @@
-"""What it means that a request got no answer, in words that name the part that is not there."""
+"""Why a request got no answer: the message names the part that is missing."""
 
 import ssl
 
@@ -24,11 +24,11 @@ def no_answer(error: HTTPError, server: str, proxy: str) -> ClusterError:
             "Check certificate-authority in the kubeconfig, or tls-server-name."
         )
     sent = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError)
-    # TLS breaks off without a farewell when a server dies; any other error of TLS is one of settings.
+    # When a server dies, TLS ends without a closing message; any other TLS error is one of settings.
     connected = sent and not (isinstance(error, SSLError) and not isinstance(cause, ssl.SSLEOFError))
     words = _in_words(error)
     if proxy and isinstance(error, ProxyError):
-        words = f"{named(proxy)} does not let us through: {words}"
+        words = f"{named(proxy)} refuses to connect us: {words}"
     return Transient(f"no answer from {server}: {words}", connected=connected, maybe_done=sent)
 
 

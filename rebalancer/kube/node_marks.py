@@ -70,7 +70,7 @@ class NodeMarks:
     gate: Callable[[], None] = lambda: None
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
-        """Let a node be as wanted; nothing is sent where it is, and a node that is gone is no error.
+        """Let a node be as wanted; nothing is sent where it is, and a node that is gone is not an error.
 
         Raises:
             Transient: not in time; its `maybe_done` says whether the last try may have gone through.
@@ -115,7 +115,7 @@ def _judge(answer: Answer, path: str) -> None:
 
 
 def _is_test_failed(answer: Answer) -> bool:
-    """Tell whether a test in the patch failed; an object that would not be valid names its fields as causes."""
+    """Return whether a test in the patch failed; an object that would not be valid names its fields as causes."""
     return answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not answer.explanation().details.causes
 
 

@@ -1,4 +1,4 @@
-"""A look at one pod by name: is the pod that was asked for still there?"""
+"""Reads one pod by name: is the pod whose eviction was asked for still there?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,11 +43,11 @@ class PodLook:
     retry_policy: RetryPolicy
 
     def is_gone(self) -> bool:
-        """Tell whether the pod is gone, replaced or terminating; False also where that cannot be told."""
+        """Return whether the pod is gone, replaced or terminating; False also where that is not known."""
         return self._or_false(self._look)
 
     def is_gone_at_last(self) -> bool:
-        """Tell the same after some seconds at most: a server may take its time with a request that it has taken."""
+        """Return the same, asking for some seconds: a server may carry out later what it has accepted."""
         retry_policy = replace(self.retry_policy, seconds=LOOK_SECONDS)
         return self._or_false(lambda: retry_policy.tries()(self._demand_gone))
 
@@ -72,7 +72,7 @@ class PodLook:
 
 
 def is_not_found(answer: Answer) -> bool:
-    """Tell whether the API server says that there is no such pod; a 404 of a proxy's says nothing."""
+    """Return whether the API server says that there is no such pod; a 404 from a proxy does not count."""
     return answer.status == HTTPStatus.NOT_FOUND and bool(answer.explanation().kind)
 
 

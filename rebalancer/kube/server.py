@@ -6,7 +6,7 @@ from rebalancer.errors import NoCredentials
 from rebalancer.foreign.address import read_address, shown
 from rebalancer.kube.kubeconfig import Chosen, Document
 
-#: What in a kubeconfig's user makes the server know us.
+#: The credentials in a kubeconfig's user.
 _CREDENTIALS = (
     "token",
     "tokenFile",

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class GivenUp(Exception):  # noqa: N818  it says what happened
-    """It took too long; what it still does, nobody hears of."""
+    """It took too long; whatever it still does is ignored."""
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:

@@ -1,10 +1,13 @@
 """The DeschedulerPolicy: read, checked against the known plugins, and turned into values.
 
-Reads text and knows no file, no cluster and no strategy: what a policy may name is given to it.
+And the KubeSchedulerConfiguration, which stands beside it where the scheduler is not the default one.
+
+Reads text only: no file, no cluster, no strategy.  What a policy may name is passed in.
 """
 
 from rebalancer.args.providers import MetricsProvider
 from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.scheduler_configuration import SchedulerConfiguration, load_scheduler_configuration
 from rebalancer.policy.schema import policy_schema
 from rebalancer.policy.values import LoadedPolicy, Policy, Profile
 
@@ -13,7 +16,9 @@ __all__ = [
     "MetricsProvider",
     "Policy",
     "Profile",
+    "SchedulerConfiguration",
     "decode_policy",
     "load_policy",
+    "load_scheduler_configuration",
     "policy_schema",
 ]

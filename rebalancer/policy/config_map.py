@@ -1,21 +1,41 @@
-"""The policy inside a ConfigMap, as `kubectl get configmap NAME -o yaml` prints it."""
+"""A document inside a ConfigMap, as `kubectl get configmap NAME -o yaml` prints it."""
+
+from dataclasses import dataclass
 
 from rebalancer.policy.document import Node, read_document
 from rebalancer.policy.findings import Findings
 
 KIND = "ConfigMap"
-_POLICY_KIND = "DeschedulerPolicy"
-_GROUP = "descheduler/"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for in a ConfigMap.
+
+    Attributes:
+        kind: as the document says it.
+        group: of its apiVersion, with the slash.
+        noun: what messages call it.
+        plural: the same, for several.
+    """
+
+    kind: str
+    group: str
+    noun: str
+    plural: str
+
+
+POLICY = Wanted("DeschedulerPolicy", "descheduler/", "policy", "policies")
 
 
 def is_config_map(document: Node) -> bool:
-    """Tell whether a document is a ConfigMap."""
+    """Return whether a document is a ConfigMap."""
     kind = document.at("kind")
     return kind is not None and kind.value == KIND
 
 
-def policy_inside(document: Node, text: str, findings: Findings) -> str | None:
-    """Return the one policy that a ConfigMap holds; None, with an error among the findings, where there is not one.
+def text_inside(document: Node, text: str, findings: Findings, wanted: Wanted) -> str | None:
+    """Return the one text of a ConfigMap that is wanted; None, with an error among the findings, where it is not there.
 
     Lines of the text that is returned have the numbers of the author's own file wherever it is written as a block,
     as kubectl writes it.
@@ -24,28 +44,30 @@ def policy_inside(document: Node, text: str, findings: Findings) -> str | None:
         document: the ConfigMap.
         text: what it was read from.
         findings: take the error.
+        wanted: what the text should be; a text that stands alone is taken for it.
     """
     data = document.at("data")
     entries = {key: each for key, each in data.entries().items() if isinstance(each.value, str)} if data else {}
-    policies = entries if len(entries) == 1 else {key: each for key, each in entries.items() if _is_policy(each)}
-    if len(policies) == 1:
-        return _as_numbered_outside(next(iter(policies.values())), text)
+    several = len(entries) != 1
+    found = {key: each for key, each in entries.items() if _is(wanted, each)} if several else entries
+    if len(found) == 1:
+        return _as_numbered_outside(next(iter(found.values())), text)
     place = (data or document).place
-    if policies:
+    if found:
         findings.error(
-            place, f"this ConfigMap holds {len(policies)} policies ({', '.join(policies)}); give one of them"
+            place, f"this ConfigMap holds {len(found)} {wanted.plural} ({', '.join(found)}); give one of them"
         )
     else:
         keys = f"its keys are {', '.join(entries)}" if entries else "it has no text"
-        findings.error(place, f"no text in the `data` of this ConfigMap is a policy; {keys}")
+        findings.error(place, f"no text in the `data` of this ConfigMap is a {wanted.noun}; {keys}")
     return None
 
 
-def _is_policy(entry: Node) -> bool:
+def _is(wanted: Wanted, entry: Node) -> bool:
     inside = read_document(str(entry.value), Findings())
     kind, version = inside.at("kind"), inside.at("apiVersion")
-    named = kind is not None and kind.value == _POLICY_KIND
-    return named or (version is not None and str(version.value).startswith(_GROUP))
+    named = kind is not None and kind.value == wanted.kind
+    return named or (version is not None and str(version.value).startswith(wanted.group))
 
 
 def _as_numbered_outside(entry: Node, text: str) -> str:

@@ -41,11 +41,11 @@ class Node:
     place: Place
 
     def entries(self) -> "Mapping[str, Node]":
-        """Return the entries of a map; none where this is none."""
+        """Return the entries of a map; none where this is not a map."""
         return self.value if isinstance(self.value, Mapping) else MappingProxyType({})
 
     def items(self) -> "tuple[Node, ...]":
-        """Return the items of a list; none where this is none."""
+        """Return the items of a list; none where this is not a list."""
         return self.value if isinstance(self.value, tuple) else ()
 
     def at(self, *keys: str) -> "Node | None":
@@ -84,7 +84,7 @@ def read_document(text: str, findings: Findings) -> Node:
         root = _compose(text)
         return _Reader(findings).read(root, TOP) if root else Node(None, TOP)
     except UnicodeEncodeError:
-        findings.error(TOP, "this is no text: it has half a surrogate pair")
+        findings.error(TOP, "this is not text: it has half a surrogate pair")
     except Unreadable as error:
         findings.error(Place("", error.line), str(error))
     except _TooLarge as error:
@@ -102,7 +102,7 @@ def _first_document(text: str) -> Iterator[yaml.Event]:
 
 
 def _look_further(text: str, findings: Findings) -> None:
-    """Tell whether there are more documents; only the first counts, whatever the others are."""
+    """Return whether there are more documents; only the first counts, whatever the others are."""
     events = yaml.parse(text, Loader=_Loader)
     for event in events:
         if isinstance(event, yaml.DocumentEndEvent):

@@ -1,4 +1,4 @@
-"""What is found while a policy is read, gathered so that its author sees everything at once."""
+"""What is found while a policy is read, collected so that its author sees all of it together."""
 
 import re
 from dataclasses import dataclass
@@ -56,14 +56,14 @@ class Findings:
         """Note something worth knowing; never an error."""
         self._notices[Problem(place.path, message, place.line)] = None
 
-    def settle(self, source: str, *, strict: bool) -> tuple[Problem, ...]:
+    def settle(self, source: str, *, strict: bool, error: type[PolicyError] = PolicyError) -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or end the reading.
 
         Raises:
-            PolicyError: there are errors.  It also names what is ignored, since that is often their cause.
+            PolicyError: there are errors; as `error`, if given.  It also names what is ignored, often their cause.
         """
         if self._errors or (strict and self._ignored):
-            raise PolicyError(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)
+            raise error(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)
         return _by_line(self._ignored | self._notices)
 
 

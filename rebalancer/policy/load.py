@@ -1,4 +1,4 @@
-"""From text to a policy: everything that is wrong is said at once."""
+"""From text to a policy: all problems are reported together."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
-from rebalancer.policy.config_map import is_config_map, policy_inside
+from rebalancer.policy.config_map import POLICY, is_config_map, text_inside
 from rebalancer.policy.document import TOP, Node, read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
@@ -66,7 +66,7 @@ def _document(text: str, findings: Findings) -> Node:
     document = read_document(text, findings)
     if not is_config_map(document):
         return document
-    inside = policy_inside(document, text, findings)
+    inside = text_inside(document, text, findings, POLICY)
     return Node(None, document.place) if inside is None else read_document(inside, findings)
 
 
@@ -91,10 +91,10 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
 
 
 def _names_a_policy(document: Node, findings: Findings) -> bool:
-    """Tell whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
+    """Return whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
     version, kind = document.at("apiVersion"), document.at("kind")
     if kind and kind.value != KIND:
-        findings.error(kind.place, f"this is no policy: its kind should be {KIND}")
+        findings.error(kind.place, f"this is not a policy: its kind should be {KIND}")
     if version is None:
         # The descheduler takes such a file for an empty policy, without a word.
         first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION

@@ -14,12 +14,12 @@ _FOREIGN_KEYS = {API_VERSION: ("strategies", _OLD_API_VERSION), _OLD_API_VERSION
 
 
 def is_helm_template(text: str, findings: Findings) -> bool:
-    """Tell whether the text is a Helm template that was not rendered; if so, its first braces are an error."""
+    """Return whether the text is a Helm template that was not rendered; if so, its first braces are an error."""
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _BRACES.search(line.partition("#")[0]):
             findings.error(
                 Place("", number),
-                f"{found[0]}... is a Helm template: render it first (helm template ... --show-only FILE)"
+                f"{found[0].rstrip('.')}... is a Helm template: render it first (helm template ... --show-only FILE)"
                 " and give the policy that comes out",
             )
             return True
@@ -27,8 +27,11 @@ def is_helm_template(text: str, findings: Findings) -> bool:
 
 
 def is_values_file(document: Node, findings: Findings) -> bool:
-    """Tell whether the document holds a chart's values; if so, that is an error at the policy inside them."""
-    if document.at("apiVersion") or document.at("kind") or document.at("profiles") or document.at("strategies"):
+    """Return whether the document holds a chart's values; if so, that is an error at the policy inside them."""
+    kind = document.at("kind")  # the descheduler's chart has one too: CronJob or Deployment
+    if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
+        return False
+    if kind and kind.value == "DeschedulerPolicy":
         return False
     for key in _VALUES_KEYS:
         inside = document.at(key)

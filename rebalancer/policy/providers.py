@@ -28,7 +28,7 @@ def check_providers(wire: WirePolicy, node: Node, findings: Findings) -> None:
         place = at(part, "source").place
         if provider.source not in _SOURCES:
             hint = did_you_mean(provider.source, _SOURCES)
-            wrong = f"{provider.source!r} is no source of metrics{hint}" if provider.source else _NO_SOURCE
+            wrong = f"{provider.source!r} is not a source of metrics{hint}" if provider.source else _NO_SOURCE
             findings.error(place, wrong)
         elif provider.source in seen:
             findings.error(place, f"{provider.source} is given twice; each source counts once")

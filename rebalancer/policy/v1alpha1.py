@@ -153,7 +153,7 @@ def _arguments(name: str, old: OldStrategy, params: Node) -> dict[str, Node]:
 
 
 def _joined(nodes: list[Node]) -> Node:
-    """Return one list of several; one that is no list comes back alone, to be refused as an argument."""
+    """Return one list of several; one that is not a list comes back alone, to be refused as an argument."""
     wrong = [node for node in nodes if not isinstance(node.value, tuple)]
     if wrong or len(nodes) == 1:
         return (wrong or nodes)[0]

@@ -1,4 +1,4 @@
-"""pydantic's verdict on a part of the document, in the words of this program and at the author's own places."""
+"""What pydantic finds wrong in a part of the document, in the words of this program and with line and key."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -85,7 +85,7 @@ def _note(model: type[Args], node: Node, error: ErrorDetails, findings: Findings
 
 
 def _place(node: Node, location: Location) -> Place:
-    """Return the place of the deepest node on the way; steps that are none of the document's are left out."""
+    """Return the place of the deepest node on the way; steps that are not in the document are left out."""
     for step in location:
         if isinstance(step, int):
             items = node.items()

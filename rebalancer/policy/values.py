@@ -34,7 +34,7 @@ class Policy:
     Attributes:
         profiles: in the order of the file.
         node_selector: the nodes that a cycle works on.
-        max_per_node: pods that a cycle may evict from one node; None is no limit, 0 is none at all.
+        max_per_node: pods that a cycle may evict from one node; None means no limit, 0 means none.
         max_per_namespace: the same for one namespace.
         max_total: the same for the whole cycle.
         grace_period_seconds: for every eviction; None leaves it to the pod, 0 is at once.

@@ -57,7 +57,7 @@ def undelivered(report: Report, trouble: str) -> str:
 
 
 def has_evicted(report: Report) -> bool:
-    """Say whether pods have gone, which a run that ends in an error would do again."""
+    """Return whether pods have gone, which a run that ends in an error would do again."""
     return bool(report["evictions"]) and not report["dryRun"]
 
 

@@ -1,10 +1,15 @@
 """What a report comes to in a line or two: failures first, then what is alarming, then counts."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rebalancer.report.document import CLOCKS
+from rebalancer.report.layout import listed
+
 Report = Mapping[str, Any]
 
+_FRACTION = r"\.\d+"
 #: Lists of a report that are counted only where something is in them, and the word for it.
 _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
 
@@ -22,8 +27,14 @@ def failures(report: Report) -> str:
         causes = "; ".join(dict.fromkeys(f"{run['strategy']}: {run['error']}" for run in failed))
         parts.append(f"{len(failed)} of {_strategies(len(report['strategies']))} ({causes})")
     if report["failures"]:
-        parts.append(count(len(report["failures"]), "eviction"))
+        errors = dict.fromkeys(each["error"] for each in report["failures"])
+        parts.append(f"{count(len(report['failures']), 'eviction')} ({listed(errors, 1)})")
     return f"FAILED: {', '.join(parts)}" if parts else ""
+
+
+def when(report: Report) -> str:
+    """Return the time of the cycle to the second, and where it comes from."""
+    return f"at {re.sub(_FRACTION, '', report['now'])} ({CLOCKS[report['clock']]})"
 
 
 def summary(report: Report) -> str:

@@ -37,7 +37,7 @@ class _OwnerShare:
 
     def alarm(self) -> str:
         """Return why the share is alarming, empty if it is not."""
-        if self.has_pdb or self.evicted < 2 or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:  # noqa: PLR2004  the only pod of an owner is no crowd
+        if self.has_pdb or self.evicted < 2 or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:  # noqa: PLR2004  a single pod is not many
             return ""
         namespace, kind, name = self.owner
         return f"{self.evicted} of {self.total} pods of {kind} {namespace}/{name}, which no PDB covers: more than half"

@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rebalancer.report.document import CLOCKS
-from rebalancer.report.headline import failures, looked_at, other_warnings, summary
+from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
 
 _PODS_SHOWN = 3
 
@@ -38,8 +37,7 @@ def _print_head(console: Console, report: Report) -> None:
         console.print(Text(failed, style="bold red"))
     cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
-    clock = f"at {report['now']} ({CLOCKS[report['clock']]})"
-    console.print(Text(f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}, {clock}", style="bold"))
+    console.print(Text(f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}, {when(report)}", style="bold"))
     for alarm in report["overview"]["alarms"]:
         console.print(Text(f"! {alarm}", style="yellow"))
     if report["skipped"]:

@@ -6,9 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rebalancer.report.document import CLOCKS
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
-from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary
+from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary, when
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.node_lines import print_nodes
 
@@ -72,7 +71,7 @@ def _print_head(report: Report, console: Console) -> None:
     cluster = report["cluster"]
     where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
     title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
-    _rows(console, [(title,)], [f"at {report['now']} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    _rows(console, [(title,)], [when(report)], style=_STRONG)
     for alarm in report["overview"]["alarms"]:
         _rows(console, [("!",)], [alarm], style=_WARN)
     if report["skipped"]:

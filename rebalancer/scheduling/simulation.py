@@ -109,15 +109,16 @@ class Simulation:
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:
-        """Answer meanwhile as if nodes had these taints too, by name of the node; not within another such block.
+        """Answer meanwhile as if nodes had these taints too, by name of the node, instead of those of an outer block.
 
         Only soft ones (PreferNoSchedule) are looked at.  It is cheap to ask for many pods within one block.
         """
+        before = self._taints
         self._suppose(taints)
         try:
             yield
         finally:
-            self._suppose({})
+            self._suppose(before)
 
     def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         self._answers.clear()

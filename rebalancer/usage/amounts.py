@@ -11,7 +11,7 @@ _MILLI = 1000
 
 
 def amount(value: float, resource: str, query: UsageQuery, node: Node | None) -> int | None:
-    """Return a value in millicores, bytes or whole units; None if it is none.
+    """Return a value in millicores, bytes or whole units; None if it is not a usable number.
 
     Args:
         value: as the query gives it.
@@ -28,5 +28,5 @@ def amount(value: float, resource: str, query: UsageQuery, node: Node | None) ->
 
 
 def usable(value: float) -> bool:
-    """Tell whether a value can be an amount: a number, and not negative."""
+    """Return whether a value can be an amount: a number, and not negative."""
     return isfinite(value) and value >= 0

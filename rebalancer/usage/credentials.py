@@ -1,4 +1,4 @@
-"""How a Prometheus knows us: a token from a file, a Secret or the pod's service account, or a password."""
+"""Credentials for Prometheus: a token from a file, a Secret or the pod's service account, or a password."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -37,7 +37,7 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
     try:
         return decode_json(body, LoadWatcherAnswer)
     except Unreadable as error:
-        raise SourceError(f"what answers at {url}/watcher is no load-watcher: {error}") from error
+        raise SourceError(f"what answers at {url}/watcher is not load-watcher: {error}") from error
 
 
 def measured(

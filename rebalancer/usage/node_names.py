@@ -27,11 +27,11 @@ class NodeNames:
         self._names = {key: node.name for node in nodes if (key := _key(node, by.match))}
 
     def of(self, sample: Sample) -> str | None:
-        """Return the name of the node that a series is about; None if it is none of the cluster's."""
+        """Return the name of the node that a series is about; None if that is not a node of the cluster."""
         return self._names.get(without_port(sample.metric.get(self._by.label, "")))
 
     def values(self, samples: Iterable[Sample], query: str) -> tuple[Mapping[str, float], str]:
-        """Return the value for each node, and what to say about series of no node; empty if there are none.
+        """Return the value for each node, and a warning about series that belong to no node; empty if there are none.
 
         Raises:
             SourceError: two series are about one node.

@@ -2,7 +2,7 @@
 
 Without a window the value of the moment counts.  With one, quantiles of the window count: the query is evaluated over
 it in steps of a thirtieth, at least 15 s, and a node needs a sample now and values for at least half of the steps.
-Values that are no number, or negative, are gaps.
+Values that are not numbers, or negative, are gaps.
 """
 
 from collections.abc import Mapping

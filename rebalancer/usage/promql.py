@@ -45,7 +45,7 @@ class PromQL:
 
     Args:
         provider: where it is.
-        auth: what it is to know us by.
+        auth: the credentials.
         service_account: the folder with the cluster's certificates, in a pod.
         now: the time that queries are about.
 
@@ -71,12 +71,12 @@ class PromQL:
         self.ask: Ask = ask_once(self._ask)
 
     def begin(self) -> None:
-        """Give the questions that follow their full time."""
+        """Start the time-out anew for the queries that follow."""
         self._session.begin()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the server had to say beside its answers: that they are partial, for example."""
+        """The server's warnings beside its answers: that they are partial, for example."""
         return tuple(self._warnings)
 
     def _trust(self, provider: Prometheus, service_account: Path | None, url: str) -> None:
@@ -99,7 +99,7 @@ class PromQL:
         try:
             return self._connection.custom_query(query, params=self._now)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SourceError(f"what answers at {self._connection.url} is no Prometheus") from error
+            raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
 
     def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
         body = getattr(response, "content", b"")

@@ -1,15 +1,15 @@
-"""When the samples were taken that a cycle goes by."""
+"""When the samples that a cycle decides on were taken."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-#: Told of a source, and when the oldest sample was taken that it gave in this cycle.
+#: Called with a source, and when the oldest sample was taken that it gave in this cycle.
 Sampled = Callable[[str, datetime], None]
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def ignored(_source: str, _taken: datetime) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 class OldestSamples:
@@ -24,7 +24,7 @@ class OldestSamples:
         self._oldest: dict[str, datetime] = {}
 
     def note(self, source: str, taken: datetime | None) -> None:
-        """Take down when the oldest sample of an answer was taken; None where the source does not say."""
+        """Record when the oldest sample of an answer was taken; None where the source does not say."""
         if taken is not None and taken < self._oldest.get(source, _NEVER):
             self._oldest[source] = taken
             self._sampled(source, taken)

@@ -1,4 +1,4 @@
-"""HTTP with a deadline, and with errors in words."""
+"""HTTP requests with a deadline, and errors that a person can read."""
 
 import ssl
 import time
@@ -43,7 +43,7 @@ class Session(requests.Session):
         server: the name of the server in messages, with its URL.
         seconds: from one `begin` to the end of the last answer.
         explain: the server's own words in the body of a refusal.
-        auth: what the server is to know us by, where a request does not bring its own; nothing else is ever sent, in
+        auth: the credentials, where a request does not bring its own; nothing else is ever sent, in
             particular nothing from `~/.netrc`.
         secrets_over_http: whether credentials may go over plain http.
         sleep: waits between two tries.
@@ -71,7 +71,7 @@ class Session(requests.Session):
         self.begin()
 
     def trust(self, certificates: Path, url: str) -> None:
-        """Trust these certificates beside the usual ones.
+        """Trust these certificates in addition to the usual ones.
 
         Raises:
             SourceError: they cannot be read.
@@ -84,7 +84,7 @@ class Session(requests.Session):
         self.mount(url, _Adapter(context))
 
     def begin(self) -> None:
-        """Set the deadline anew."""
+        """Start the deadline anew."""
         self._until = time.monotonic() + self._seconds
 
     def tries(self, ask: Callable[[], T]) -> T:
@@ -111,7 +111,7 @@ class Session(requests.Session):
         """Send a request that gives up at the deadline.
 
         Raises:
-            SourceError: it would show credentials to whoever listens.
+            SourceError: it would send credentials over plain http.
         """
         is_plain = not str(request.url).startswith("https://")  # prepared: in small letters, without blanks
         if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
@@ -119,7 +119,7 @@ class Session(requests.Session):
         return super().send(request, **{**kwargs, "timeout": max(self._until - time.monotonic(), 0.001)})
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Leave credentials behind where a redirect leads to another server; it never adds any."""
+        """Drop the credentials where a redirect leads to another server; never add any."""
         if self.should_strip_auth(str(response.request.url), str(prepared_request.url)):
             prepared_request.headers.pop("Authorization", None)
 
@@ -127,7 +127,7 @@ class Session(requests.Session):
         return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= self._until
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
-        """Read an answer to its end, however slowly it drips, and refuse one that is no success."""
+        """Read a whole answer, however slowly it comes, and refuse one that is not a success."""
         chunks = []
         size = 0
         while chunk := response.raw.read1(_CHUNK, decode_content=True):

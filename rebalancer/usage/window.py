@@ -12,7 +12,7 @@ _SHORTEST_STEP = 15
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time up to now, in steps; a value that is no number or negative leaves its step out.
+    """A time up to now, in steps; a value that is not a number or negative leaves its step out.
 
     Attributes:
         seconds: its length.

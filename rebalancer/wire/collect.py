@@ -1,4 +1,4 @@
-"""Lists and files of objects, folded page by page into one snapshot."""
+"""Lists and files of objects, collected page by page into one snapshot."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -174,7 +174,7 @@ class _Document(msgspec.Struct, rename="camel"):
 def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] = ("", "")) -> None:
     """Take in a document: an object, a list of objects of any kinds, or a list of lists.
 
-    What an object is goes by its kind and its API group: another group may have a kind of the same name.
+    The kind and the API group say what an object is: another group may have a kind of the same name.
 
     Args:
         collection: where objects of the kinds that are read go; others are ignored.
@@ -182,7 +182,7 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
         inherited: kind and apiVersion of objects that do not say theirs.
 
     Raises:
-        ValueError: the bytes are no JSON object, or a list of a kind that is read is not complete.
+        ValueError: the bytes are not a JSON object, or a list of a kind that is read is not complete.
     """
     document = decode_json(raw, _Document)
     version = document.api_version or inherited[1]

@@ -1,4 +1,4 @@
-"""The objects of one kind, folded page by page; what cannot be read leaves something that protects."""
+"""The objects of one kind, collected page by page; one that cannot be read becomes a stand-in that protects."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[W, T]):
-    """What is to be known of a kind to collect its objects.
+    """What is needed to collect the objects of a kind.
 
     Attributes:
         name: as documents spell it.
@@ -27,7 +27,7 @@ class Kind(Generic[W, T]):
         key: what identifies an object among its kind; None for a stand-in of which that is unknown.
         stand_in: makes what stands for an object that cannot be read, from its bytes and the problem; raises
             ValueError where nothing can stand for it.
-        meaning: what becomes of an object that has a stand-in, in words; empty where the stand-in tells it.
+        meaning: what becomes of an object that has a stand-in, in words; empty where the stand-in itself says so.
         otherwise: what becomes of one that has none.
     """
 
@@ -56,18 +56,20 @@ class ListCollector(Generic[W, T]):
         items: the objects.
         lost: how many were left out.
         warnings: about malformed ones.
+        more: how many are on the pages to come; None where the server does not say.
     """
 
     def __init__(self, kind: Kind[W, T]) -> None:
         self.items: list[T] = []
         self.lost = 0
         self.warnings: list[str] = []
+        self.more: int | None = None
         self._kind = kind
         self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
 
     def add_page(self, page: bytes) -> str:
-        """Take in one page of a list and return its continue token, empty at the end.
+        """Add one page of a list and return its continue token, empty at the end.
 
         Raises:
             ValueError: it is not a page of a list of this kind.
@@ -78,10 +80,11 @@ class ListCollector(Generic[W, T]):
         except _MALFORMED:
             return self._add_one_by_one(page)
         self.items.extend(converted)
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
     def add(self, raw: bytes) -> None:
-        """Take in one object."""
+        """Add one object."""
         try:
             self.items.append(self._kind.convert(self._item.decode(raw)))
         except _MALFORMED as error:
@@ -106,6 +109,7 @@ class ListCollector(Generic[W, T]):
         decoded = decode_json(page, Page[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
             self.add(bytes(raw))
+        self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
     def _malformed(self, raw: bytes, problem: str) -> None:

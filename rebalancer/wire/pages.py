@@ -58,7 +58,7 @@ class Page(msgspec.Struct, Generic[W], rename="camel"):
 
 
 def is_of(kind: str, api_version: str) -> bool:
-    """Tell whether a known kind with this apiVersion is the one that is meant, and not another group's of that name.
+    """Return whether a known kind with this apiVersion is the one that is meant, and not another group's of that name.
 
     No group at all passes for any: files written by hand leave it out.
     """

@@ -22,15 +22,15 @@ class VolumeWire(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     ephemeral: dict[str, msgspec.Raw] | None = None
     image: _ImageVolume | None = None
-    gce_persistent_disk: msgspec.Raw | None = None
-    aws_elastic_block_store: msgspec.Raw | None = None
-    iscsi: msgspec.Raw | None = None
-    rbd: msgspec.Raw | None = None
+    gce_persistent_disk: msgspec.Raw = msgspec.Raw()
+    aws_elastic_block_store: msgspec.Raw = msgspec.Raw()
+    iscsi: msgspec.Raw = msgspec.Raw()
+    rbd: msgspec.Raw = msgspec.Raw()
 
 
 def is_local(volume: VolumeWire) -> bool:
-    """Tell whether a volume is on the node itself: a hostPath or an emptyDir."""
-    return any(bytes(raw) not in (b"", b"null") for raw in (volume.host_path, volume.empty_dir))
+    """Return whether a volume is on the node itself: a hostPath or an emptyDir."""
+    return any(map(_is_given, (volume.host_path, volume.empty_dir)))
 
 
 def claims(volumes: Iterable[VolumeWire] | None) -> tuple[str, ...]:
@@ -47,11 +47,14 @@ def own_claims(pod: str, volumes: Iterable[VolumeWire] | None) -> tuple[str, ...
 
 def disks(volume: VolumeWire) -> Iterator[tuple[str, bytes]]:
     """Yield the disk that a volume names in the pod itself, which few do."""
-    if volume.gce_persistent_disk is not None:
-        yield "gcePersistentDisk", bytes(volume.gce_persistent_disk)
-    if volume.aws_elastic_block_store is not None:
-        yield "awsElasticBlockStore", bytes(volume.aws_elastic_block_store)
-    if volume.iscsi is not None:
-        yield "iscsi", bytes(volume.iscsi)
-    if volume.rbd is not None:
-        yield "rbd", bytes(volume.rbd)
+    kinds = (
+        ("gcePersistentDisk", volume.gce_persistent_disk),
+        ("awsElasticBlockStore", volume.aws_elastic_block_store),
+        ("iscsi", volume.iscsi),
+        ("rbd", volume.rbd),
+    )
+    return ((kind, bytes(raw)) for kind, raw in kinds if _is_given(raw))
+
+
+def _is_given(raw: msgspec.Raw) -> bool:
+    return bool(raw) and bytes(raw) != b"null"

@@ -195,7 +195,7 @@ def deployment(wire: DeploymentWire) -> Workload:
 
 
 def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
-    """Return the selector of a kind whose selector is a map of labels; an empty one is none."""
+    """Return the selector of a kind whose selector is a map of labels; an empty one counts as absent."""
     return EVERYTHING.narrowed({key: str(value) for key, value in (labels or {}).items()}) or None
 
 
@@ -204,17 +204,17 @@ def _key(metadata: _Metadata) -> tuple[str, str]:
 
 
 def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
-    """Tell whether its controller has not seen what it should do now."""
+    """Return whether its controller has not seen what it should do now."""
     return wire.status.observed_generation < wire.metadata.generation
 
 
 def _shrinks(wire: WorkloadWire) -> bool:
-    """Tell whether pods are too many, so that one which goes is not replaced."""
+    """Return whether pods are too many, so that one which goes is not replaced."""
     return wire.spec.replicas is not None and wire.spec.replicas < wire.status.replicas
 
 
 def _ends(wire: JobWire) -> bool:
-    """Tell whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
+    """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
 
     A pod that is evicted counts as failed, but for rules on failures and limits by index, which may forgive it.
     """

@@ -44,7 +44,7 @@ class Protection:
     asked_first: bool = False
 
     def is_lifted(self, kind: str, path: Path, new: Any) -> bool:
-        """Tell whether a change may lift the protection: it leaves a sound object that means something else."""
+        """Return whether a change may lift the protection: it leaves a sound object that means something else."""
         here = (kind, path)
         fields = (*self.valued, *self.removable, *self.nullable)
         parent_of = [each for each in fields if each[0] == kind and each[1][: len(path)] == path and each != here]

@@ -26,7 +26,7 @@ _TREES = (
     *({"matchLabels": {"a": 1}}, {"matchExpressions": [{"key": "a", "operator": "Near"}]}, {"cpu": 1e9}, {"cpu": "x"}),
 )
 _VALUE = re.compile(r"(?<=: )\S.*$", re.MULTILINE)
-#: Every problem of a policy has a line; a file that is no text has no lines, and a byte for its place.
+#: Every problem of a policy has a line; a file that is not text has no lines, and a byte for its place.
 _STRICT = "is refused, since strict reading lets nothing pass that has no effect"
 _PLACES = re.compile(rf"Error: policy \S+ ((?:cannot be used|{_STRICT}):(\n  line \d+[,:] .*)+|cannot be read: .+)\n")
 

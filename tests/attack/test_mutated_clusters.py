@@ -1,4 +1,4 @@
-"""Random clusters and random policies: a dry run tells the truth, order is no matter, and limits and PDBs hold."""
+"""Random clusters and random policies: a dry run tells the truth, order does not matter, and limits and PDBs hold."""
 
 import json
 from collections import Counter

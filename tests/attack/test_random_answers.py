@@ -92,7 +92,7 @@ def in_progress(each: Object) -> bool:
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """A run warns of every try; thousands of them are no news."""
+    """A run warns of every try; thousands of them are not news."""
     logger = logging.getLogger("rebalancer")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

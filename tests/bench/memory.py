@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is o
 from tests.bench.large_cluster import cluster
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import FakeApiServer
-from tests.functional.probing import ask, free_port, samples, wait_until_served
+from tests.functional.probing import ask, samples, wait_until_served
+from tests.ports import free_port
 
 CYCLES = 500
 #: Cycles after which caches are full and the allocator has what it needs.

@@ -72,7 +72,7 @@ def played(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> s
     path = folder / "test.yaml"
     path.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
     command = ["promtool", "test", "rules", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_every_alert_is_played() -> None:

@@ -30,6 +30,7 @@ SCENES: tuple[Object, ...] = (
     },
     {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {"deschedulerPolicy": {"profiles": [{}]}},
+    {"steering": {"enabled": True}},
 )
 
 #: Another value than the default, where one cannot be made from the default.
@@ -56,6 +57,7 @@ OTHERS: Mapping[str, object] = {
     "serviceAccount.automountServiceAccountToken": False,
     "automountServiceAccountToken": False,
     "ports": [],
+    "steering.key": "example.com/avoid",
 }
 #: A value that only has one.
 SINGLE = {"leaderElection.resourceLock"}

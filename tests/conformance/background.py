@@ -16,7 +16,7 @@ _IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 
 
 def run(case: Case) -> Answer:
-    """Tell whether all cycles keep to the most evictions and requests, and ask for no pod in progress again.
+    """Return whether all cycles keep to the most evictions and requests, and ask for no pod in progress again.
 
     As in the case's own test, pods that were evicted stand there again in the next cycle.
     """

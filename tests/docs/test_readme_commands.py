@@ -42,7 +42,7 @@ def test_a_command_works_as_written(command: str, checkout: Path, tmp_path_facto
             env=os.environ | {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=300,
             check=False,
         )
 

@@ -23,7 +23,7 @@ def run(environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         env={**os.environ, VARIABLE: "", **bare, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

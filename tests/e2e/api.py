@@ -122,7 +122,7 @@ class Api:
         return self.request("PATCH", path, change, "application/merge-patch+json")
 
     def delete(self, kind: str, name: str, namespace: str = "", grace: int | None = None) -> None:
-        """Delete an object; that it is gone already is no error."""
+        """Delete an object; that it is gone already is not an error."""
         options: Object = {"propagationPolicy": "Background"}
         if grace is not None:
             options["gracePeriodSeconds"] = grace

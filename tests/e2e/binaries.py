@@ -164,7 +164,7 @@ def _go_version(go: str) -> tuple[int, int]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     version = re.match(r"go(\d+)\.(\d+)", answer.stdout)
     return (int(version[1]), int(version[2])) if version else (0, 0)

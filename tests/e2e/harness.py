@@ -1,9 +1,8 @@
 """A real control plane on loopback, as plain processes: etcd, API server, controllers, scheduler, kwok."""
 
-import random
+import itertools
 import secrets
 import shutil
-import socket
 import tempfile
 import urllib.error
 import urllib.request
@@ -18,10 +17,8 @@ from tests.e2e.commands import Commands, Ports
 from tests.e2e.keys import make_keys, write_kubeconfig
 from tests.e2e.processes import Processes
 from tests.e2e.waiting import DeadlineError, wait_for
+from tests.ports import free_ports
 
-# Below the ports that the system hands to outgoing connections: one of those could sit on the API server's
-# port while that is being restarted.
-PORTS = range(20000, 30000)
 APISERVER = "kube-apiserver"
 
 
@@ -42,7 +39,7 @@ class ControlPlane:
     def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
-        ports = free_ports()
+        ports = Ports(*itertools.islice(free_ports(), len(Ports.__dataclass_fields__)))
         self.server = f"https://127.0.0.1:{ports.apiserver}"
         self._ports = ports
         keys = make_keys(self.directory)
@@ -109,7 +106,7 @@ class ControlPlane:
         self.processes.start("metrics-server", self._commands.metrics_server())
         for manifest in metrics_api(self._ports.metrics_server):
             self.api.create(manifest, "kube-system")
-        self._wait(lambda: self.api.ready("/apis/metrics.k8s.io/v1beta1"), "the metrics API", deadline=90)
+        self._wait(lambda: self.api.ready("/apis/metrics.k8s.io/v1beta1"), "the metrics API")
 
     def kubeconfig_for(self, name: str, token: str) -> Path:
         """Write a kubeconfig for the holder of a token, such as a ServiceAccount's."""
@@ -141,7 +138,7 @@ class ControlPlane:
         for log in [*self.directory.glob("*.log"), *self.directory.glob("audit*.jsonl")]:
             shutil.copy(log, folder)
 
-    def _wait(self, condition: Callable[[], object], what: str, deadline: float = 60) -> None:
+    def _wait(self, condition: Callable[[], object], what: str) -> None:
         def reached() -> object:
             self.processes.check()
             try:
@@ -152,7 +149,7 @@ class ControlPlane:
                 return None
 
         try:
-            wait_for(reached, what, deadline)
+            wait_for(reached, what)
         except DeadlineError as error:
             error.add_note(self.processes.tails())
             raise
@@ -183,22 +180,6 @@ def metrics_api(port: int) -> list[Object]:
             },
         },
     ]
-
-
-def free_ports() -> Ports:
-    """Ports that nobody listens on; all are held until all are found."""
-    with ExitStack() as stack:
-        found: list[int] = []
-        for port in random.sample(PORTS, len(PORTS)):
-            listener = stack.enter_context(socket.socket())
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found.append(port)
-            if len(found) == len(Ports.__dataclass_fields__):
-                return Ports(*found)
-    raise RuntimeError(f"no free ports between {PORTS.start} and {PORTS.stop}")
 
 
 def answers(url: str) -> bool:

@@ -59,7 +59,7 @@ def certificate(directory: Path, name: str, *extensions: str, signer: str = "") 
 def openssl(directory: Path, command: str) -> None:
     """Run openssl; arguments are split at spaces."""
     try:
-        subprocess.run(["openssl", *command.split()], cwd=directory, check=True, capture_output=True, timeout=60)
+        subprocess.run(["openssl", *command.split()], cwd=directory, check=True, capture_output=True, timeout=300)
     except FileNotFoundError as error:
         raise RuntimeError("the end-to-end tests need openssl on the PATH") from error
     except subprocess.CalledProcessError as error:

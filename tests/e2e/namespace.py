@@ -1,7 +1,7 @@
 """One test's namespace: what the test creates, what runs in it, and clearing it all away."""
 
 from tests.e2e.api import Api, ApiError, Object, path_of
-from tests.e2e.waiting import wait_for
+from tests.e2e.waiting import TIMEOUT, wait_for
 
 
 class Namespace:
@@ -38,7 +38,7 @@ class Namespace:
         """The pods whose Ready condition is true."""
         return [pod for pod in self.pods(app) if is_ready(pod)]
 
-    def wait_ready(self, count: int, app: str = "", deadline: float = 60) -> list[Object]:
+    def wait_ready(self, count: int, app: str = "", deadline: float = TIMEOUT) -> list[Object]:
         """Wait until exactly so many pods are there and all are Ready, and return them."""
 
         def settled() -> list[Object] | None:
@@ -81,7 +81,7 @@ class Namespace:
     def delete(self) -> None:
         """Delete all; pods are awaited gone, as nobody would see to them once their nodes are gone."""
         self.api.delete("Namespace", self.name)
-        wait_for(self._cleared, f"{self.name} without pods", deadline=90)
+        wait_for(self._cleared, f"{self.name} without pods")
         for item in reversed(self._outside):
             self.api.delete(item["kind"], item["metadata"]["name"])
 

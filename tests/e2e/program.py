@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,10 @@ class Running:
     def runs(self) -> bool:
         """Whether it has not ended yet."""
         return self._process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
 
     def stderr(self) -> str:
         """What it has said so far beside the report."""

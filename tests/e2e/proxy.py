@@ -16,21 +16,23 @@ import yaml
 
 from tests.e2e.harness import ControlPlane
 
-TIMEOUT = 60
+TIMEOUT = 120
 # Between one hop and the next; all other headers go through.
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host"})
 
 
 @dataclass
 class Hold:
-    """One request to hold: the first of a method whose path ends so.
+    """One request to hold: the first of a method whose path ends so, or one after that.
 
     Attributes:
+        before: How many such requests go through before it.
         path: The path of the request held.
     """
 
     method: str
     path_end: str
+    before: int = 0
     path: str = ""
     _arrived: threading.Event = field(default_factory=threading.Event)
     _released: threading.Event = field(default_factory=threading.Event)
@@ -47,10 +49,34 @@ class Hold:
 
     def pass_through(self, method: str, path: str) -> None:
         """Hold the request if it is the one."""
-        if method == self.method and path.endswith(self.path_end) and not self._arrived.is_set():
+        if method != self.method or not path.endswith(self.path_end) or self._arrived.is_set():
+            return
+        self.before -= 1
+        if self.before < 0:
             self.path = path
             self._arrived.set()
             self._released.wait(TIMEOUT)
+
+    def loses(self, method: str, path: str) -> bool:
+        """Whether the answer does not come back."""
+        return False
+
+
+@dataclass
+class Lose(Hold):
+    """Requests whose answers are lost: the first such one and what is asked of the same path again.
+
+    The API server does what was asked for, and the program never hears of it.
+    """
+
+    def pass_through(self, method: str, path: str) -> None:
+        """Let everything through."""
+
+    def loses(self, method: str, path: str) -> bool:
+        """Whether this answer is one of them."""
+        if method == self.method and path.endswith(self.path_end):
+            self.path = self.path or path
+        return method == self.method and path == self.path
 
 
 class Proxy:
@@ -85,12 +111,16 @@ class Proxy:
         self._server.server_close()
         self._thread.join()
 
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"https://127.0.0.1:{self._server.server_address[1]}"
+
     def kubeconfig(self, direct: Path) -> Path:
         """Write a kubeconfig like another one, but by way of this proxy."""
         document = yaml.safe_load(direct.read_text())
-        port = self._server.server_address[1]
-        document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
-        path = self._directory / f"proxy-{port}-{direct.name}"
+        document["clusters"][0]["cluster"]["server"] = self.url
+        path = self._directory / f"proxy-{urlsplit(self.url).port}-{direct.name}"
         path.write_text(yaml.safe_dump(document))
         return path
 
@@ -133,6 +163,9 @@ class Proxy:
         finally:
             upstream.close()
         self.answers.append((request.path, answer.status))
+        if self._hold.loses(request.command, request.path):
+            request.close_connection = True
+            return
         request.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in HOP_BY_HOP:

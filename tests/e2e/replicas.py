@@ -55,7 +55,7 @@ class Replica:
     def end(self, number: signal.Signals) -> int:
         """End it by a signal, and return its exit code."""
         self.send(number)
-        return self.processes[-1].wait(60)
+        return self.processes[-1].wait(120)
 
     def close(self) -> None:
         for process in self.processes:
@@ -77,10 +77,10 @@ def replicas(made: Iterable[Replica]) -> Iterator[list[Replica]]:
             each.close()
 
 
-def holder(api: Api, namespace: str) -> int:
+def holder(api: Api, namespace: str, name: str = LEASE) -> int:
     """The process that holds the Lease, by what it calls itself; 0 for none."""
     try:
-        lease: Object = api.read("Lease", LEASE, namespace)
+        lease: Object = api.read("Lease", name, namespace)
     except ApiError:
         return 0
     identity = str(lease["spec"].get("holderIdentity") or "")

@@ -20,7 +20,7 @@ def run(**environment: str) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"REBALANCER_E2E_BINARIES": ""} | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -41,7 +41,7 @@ def test_evictions_under_churn(
         with Churn(controlplane.api, namespace.name, FREE, GUARDED, REPLICAS) as churn:
             outcomes = run_until_evicted(program, namespace)
         for app in GUARDED:
-            namespace.wait_ready(GUARDED_REPLICAS, app, deadline=120)
+            namespace.wait_ready(GUARDED_REPLICAS, app)
 
     answers = Counter(
         request.status for request in controlplane.requests_since(offset) if request.subresource == "eviction"
@@ -106,7 +106,7 @@ def settle(namespace: Namespace) -> None:
     )
     namespace.create(*free)
     total = 24 + GUARDED_REPLICAS * len(GUARDED) + REPLICAS * len(FREE)
-    wait_for(lambda: len(namespace.ready()) == total, f"{total} pods Ready", deadline=120)
+    wait_for(lambda: len(namespace.ready()) == total, f"{total} pods Ready")
     for name in GUARDED:
         namespace.wait_budget(name, allowed=GUARDED_REPLICAS - MIN_AVAILABLE)
 

@@ -21,7 +21,7 @@ from tests.e2e.waiting import wait_for
 HANDOVERS = int(os.environ.get("REBALANCER_E2E_HANDOVERS", "50"))
 PODS = 12
 #: Generous: spent only when a test fails, and the machine may be busy.
-TIMEOUT = 90.0
+TIMEOUT = 120.0
 
 
 @dataclass

@@ -57,7 +57,8 @@ def test_pods_under_two_pdbs_are_refused_with_that_reason(namespace: Namespace, 
     namespace.create(pdb("one", min_available=0, labels=web), pdb("two", min_available=0, labels=web))
     namespace.create(deployment("web", replicas=2))
     before = uids(namespace.wait_ready(2, "web"))
-    namespace.wait_budget("one", allowed=2)
+    for each in ("one", "two"):
+        namespace.wait_budget(each, allowed=2)
 
     outcome = program.run(everything_in(namespace.name))
 

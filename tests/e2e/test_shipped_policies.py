@@ -131,8 +131,8 @@ def as_planned(
 ) -> Counter[tuple[str, str]]:
     """Dry run and live run, once all is measured, come to the same; returns how many each strategy took off a node."""
     measured = {pod["metadata"]["name"] for pod in namespace.pods(phase="Running")}
-    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", namespace.name)), "figures of all pods", 90)
-    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes", 90)
+    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", namespace.name)), "figures of all pods")
+    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes")
     before = uids(namespace.pods())
 
     plan = program.dry_run(shipped, "--strict")

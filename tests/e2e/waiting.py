@@ -7,6 +7,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 POLL_INTERVAL = 0.05
+#: Seconds until a wait is given up: spent only when a test fails, and the machine may be busy.
+TIMEOUT = 120.0
 
 
 class DeadlineError(AssertionError):
@@ -14,7 +16,7 @@ class DeadlineError(AssertionError):
 
 
 def wait_for(
-    condition: Callable[[], T | None], what: str, deadline: float = 30.0, interval: float = POLL_INTERVAL
+    condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT, interval: float = POLL_INTERVAL
 ) -> T:
     """Call ``condition`` until it returns something true, and return that.
 

@@ -73,7 +73,7 @@ class ReadyWatch:
         }
         self._api.create(mark, self._namespace)
         self._api.delete("Pod", "end-of-watch", self._namespace, grace=0)
-        wait_for(lambda: self.gone["end-of-watch"] or not self._thread.is_alive(), "the watch up to date", 120)
+        wait_for(lambda: self.gone["end-of-watch"] or not self._thread.is_alive(), "the watch up to date")
 
     def _follow(self) -> None:
         query = {"labelSelector": self._selector, "resourceVersion": self._version}

@@ -53,6 +53,14 @@ def test_a_snapshot_is_read_as_somebody_else_too(two, rebalancer):
     assert {each.headers["impersonate-user"] for each in two.requests} == {"deputy"}
 
 
+def test_marks_are_taken_off_as_somebody_else_too(two, rebalancer):
+    """And the third one."""
+    outcome = rebalancer("unmark", "--kubeconfig", two.kubeconfig(rebalancer.folder), "--as", "deputy")
+
+    assert outcome.exit_code == 0
+    assert {each.headers["impersonate-user"] for each in two.requests} == {"deputy"}
+
+
 def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalancer):
     """`as`, `as-groups` and `as-user-extra`; without them the run would act with more rights than were meant."""
     me = {"token": "the-token", "as": "deputy", "as-groups": ["few"], "as-user-extra": {"Scopes": ["view", "list"]}}

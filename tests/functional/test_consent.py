@@ -107,9 +107,26 @@ def test_the_plan_is_shown_before_the_question(two, at_home):
     assert two.evicted == outcome.evicted() == ["default/a"]
 
 
+def test_no_name_is_broken_where_the_terminal_ends(server, rebalancer):
+    """Long lines go on below their text; this terminal tells no width, and is taken for one of 80 columns."""
+    names = [f"a-rather-long-namespace-{number}" for number in range(5)]
+    for each in two_nodes_with(*(each for name in names for each in old_pods("a", "b", namespace=name))):
+        server.add(each)
+    program = replace(rebalancer, environment={"KUBECONFIG": str(server.kubeconfig(rebalancer.folder))})
+
+    with Terminal(program, *live(program, policy(OLD, maxNoOfPodsToEvictTotal=5))) as terminal:
+        shown = terminal.read_until(PROMPT)
+
+    lines = shown.splitlines()[:-1]
+    assert max(map(len, lines)) <= 80
+    assert all(f" {name} 1 of 2" in " ".join(shown.split()) for name in names)
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("namespaces: ")]
+    assert lines[first + 1].startswith(" " * 12)
+
+
 @pytest.mark.parametrize("answer", ["\n", "n\n", "sure\n", "\x04"], ids=["Enter", "no", "else", "the end of input"])
 def test_anything_but_yes_evicts_nothing(two, at_home, answer):
-    """Exit code 2, and no report of a run that was none."""
+    """Exit code 2, and no report of a run that did not happen."""
     with Terminal(at_home, *live(at_home)) as terminal:
         terminal.read_until(PROMPT)
         terminal.type(answer)

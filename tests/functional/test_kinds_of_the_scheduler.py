@@ -82,14 +82,6 @@ def test_other_policies_read_none_of_it(busy, rebalancer, asked):
     assert listed(busy) == set()
 
 
-def test_empty_replica_sets_are_not_asked_for(busy, rebalancer):
-    """A Deployment keeps ten of them."""
-    rebalancer.run(busy, by_usage(), "--dry-run")
-
-    (request,) = busy.sent("GET", "/apis/apps/v1/replicasets")
-    assert request.query["fieldSelector"] == "status.replicas!=0"
-
-
 @pytest.mark.parametrize("path", sorted(KINDS))
 def test_without_a_permission_a_run_goes_on_with_a_warning(busy, rebalancer, path):
     """It names what may not be listed, and the rule that the role lacks."""
@@ -109,7 +101,7 @@ def test_without_a_permission_a_run_goes_on_with_a_warning(busy, rebalancer, pat
 
 
 def test_all_that_is_missing_is_one_warning(busy, rebalancer):
-    """With rules by API group, and the words of the API server where it is no permission."""
+    """With rules by API group, and the words of the API server where it is not about a permission."""
     for resource in ("services", "jobs.batch", "replicasets.apps", "deployments.apps"):
         busy.forbid("list", resource)
     busy.fail("GET", PATHS["CSIStorageCapacity"], status=404, message="the server could not find it")

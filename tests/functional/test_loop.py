@@ -2,17 +2,21 @@
 
 import json
 import signal
+import time
 
 import pytest
 
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.probing import ask, free_port, samples, wait_until_served
+from tests.functional.probing import ask, samples, wait_until_served
 from tests.functional.program import finish
+from tests.ports import free_port
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
-TIMEOUT = 60
+TIMEOUT = 120.0
+#: Seconds from start to start.
+INTERVAL = 0.2
 
 
 @pytest.fixture
@@ -26,9 +30,10 @@ def three(server):
 class Loop:
     """A loop as a process, with a port to ask."""
 
-    def __init__(self, program, server, document, *options):
+    def __init__(self, program, server, document, *options, in_turn=False):
         self.port = free_port()
-        arguments = [*program.arguments(server, document), "--descheduling-interval", "200ms"]
+        given = [each for each in program.arguments(server, document) if each != "--no-lease" or not in_turn]
+        arguments = [*given, "--descheduling-interval", f"{INTERVAL}s"]
         self.process = program.start(*arguments, "--secure-port", self.port, "--bind-address", "127.0.0.1", *options)
         wait_until_served(self.port, self.process)
 
@@ -112,6 +117,24 @@ def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
     assert outcome.exit_code == 0
     assert "failed cycles in a row: 2" in outcome.stderr
     assert "default/a" in three.evicted
+
+
+def test_a_cycle_that_overruns_skips_starts_and_says_so(three, rebalancer):
+    """In the log and as a metric; what was missed is not made up for."""
+    answer = three.stall("GET", "/api/v1/pods")
+    loop = Loop(rebalancer, three, NOTHING)
+    wait_for(lambda: three.sent("GET", "/api/v1/pods"), "the first cycle at its list of pods", TIMEOUT)
+    begun = time.monotonic()
+    wait_for(lambda: time.monotonic() > begun + 3 * INTERVAL, "three starts that are missed", TIMEOUT)
+    assert loop.metric(SUCCEEDED) == 0
+    answer.set()
+    loop.wait_metric("rebalancer_ticks_skipped_total", 2)
+    loop.wait_metric(SUCCEEDED, 2)
+
+    outcome = loop.end()
+
+    assert outcome.exit_code == 0
+    assert "the cycle took longer than --descheduling-interval: starts skipped: " in outcome.stderr
 
 
 def swap(path, document):

@@ -11,11 +11,14 @@ import yaml
 
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.probing import free_port
+from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
+from tests.ports import free_port
+from tests.pushgateway import needed as pushgateway_needed
+from tests.pushgateway import running as running_pushgateway
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
-TIMEOUT = 90
+TIMEOUT = 120.0
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 #: Queries of dashboards made for the descheduler.
@@ -66,7 +69,7 @@ def prometheus(tmp_path):
 
         def ask(path):
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=20) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=60) as answer:
                     return json.load(answer)["data"]
             except OSError:
                 assert process.poll() is None
@@ -77,7 +80,7 @@ def prometheus(tmp_path):
     yield start
     for process in processes:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 def result(ask, query):
@@ -103,36 +106,18 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
     assert loop.end().exit_code == 0
 
 
-@needs("prometheus-pushgateway")
-def test_a_run_pushes_its_metrics(three, rebalancer, tmp_path):
+@pushgateway_needed
+def test_a_run_pushes_its_metrics(three, rebalancer):
     """Grouped by job and cluster, so that two clusters do not overwrite each other."""
-    port = free_port()
-    with subprocess.Popen(
-        ["prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as gateway:
-        try:
-            wait_for(lambda: fetched(port, "/-/ready") is not None, "the Pushgateway", TIMEOUT)
+    with running_pushgateway() as gateway:
+        outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", gateway.url)
+        pushed = samples(gateway.pushed())
 
-            outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"http://127.0.0.1:{port}")
-
-            pushed = fetched(port, "/metrics") or ""
-        finally:
-            gateway.terminate()
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    series = next(line for line in pushed.splitlines() if line.startswith("rebalancer_cycles_total{"))
+    (series,) = [each for each in pushed if each.startswith("rebalancer_cycles_total{")]
     assert 'cluster="fake"' in series
     assert 'job="rebalancer"' in series
-    assert series.endswith(" 1")
-
-
-def fetched(port, path):
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
-            return answer.read().decode()
-    except OSError:
-        return None
+    assert pushed[series] == 1
 
 
 def test_a_pushgateway_that_is_not_there_fails_nothing(three, rebalancer):
@@ -164,3 +149,16 @@ def test_a_textfile_that_cannot_be_written_fails_nothing(three, rebalancer):
 
     assert outcome.exit_code == 0
     assert "the metrics cannot be written to /absent/rebalancer.prom: No such file or directory" in outcome.stderr
+
+
+def test_requests_without_an_answer_are_counted_as_such(three, rebalancer, tmp_path):
+    """Under a code that no server gives: how often the API server was not there."""
+    file = tmp_path / "rebalancer.prom"
+    three.reset("GET", "/api/v1/pods", times=2)
+
+    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", file)
+
+    assert outcome.exit_code == 0
+    found = samples(file.read_text())
+    assert found['rebalancer_api_requests_total{code="none",verb="list"}'] == 2
+    assert not [series for series in found if 'code="0"' in series]

@@ -100,3 +100,16 @@ def test_a_grant_in_between_begins_the_count_anew(server, rebalancer):
     assert len(asked(server)) == 39
     assert len(outcome.evicted()) == 1
     assert outcome.refused() == {}
+
+
+def test_the_first_line_names_the_missing_permission(server, rebalancer):
+    """On a table; what is needed stands at its end as a rule to add."""
+    crowd(server, 1, 3)
+    server.forbid("create", "pods/eviction")
+    named = ("--policy", rebalancer.policy(LIMITED), "--kubeconfig", server.kubeconfig(rebalancer.folder))
+
+    lines = rebalancer("run", "--yes", "--no-lease", *named).stdout.splitlines()
+
+    assert lines[0].startswith("FAILED: 1 eviction (no permission to create pods/eviction: ")
+    assert lines[-1].startswith("Warning: no permission to create pods/eviction in namespace ")
+    assert lines[-1].endswith(CURE)

@@ -104,7 +104,7 @@ def test_a_renewed_token_is_read_from_its_file(two, rebalancer):
 
 
 def test_credentials_that_stay_wrong_end_the_run(two, plan):
-    """401 twice: exit code 3, and the cure."""
+    """401 twice: exit code 3, and what to do about it."""
     two.on("GET", "/api/v1/nodes", lambda _: setattr(two, "token", "another"), times=1)
 
     outcome = plan()
@@ -150,7 +150,7 @@ NO_ITEMS = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1", "metad
     ids=["page", "array", "nothing", "number", "null", "status", "another kind", "no items"],
 )
 def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, path, body):
-    """A success that is no list: the address is wrong, or a proxy is in between; no traceback says so.
+    """A success that is not a list: the address is wrong, or a proxy is in between; no traceback says so.
 
     Nothing is evicted and nothing is written, since no list is something else than an empty one.
     """

@@ -33,7 +33,7 @@ def silent(asked):
 
     def stall(_):
         asked.set()
-        release.wait(30)
+        release.wait(120)
         return Reply(503, "too late")
 
     with FakePrometheus() as server:

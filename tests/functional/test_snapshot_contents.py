@@ -26,7 +26,7 @@ from rebalancer.wire import (
 )
 from rebalancer.wire.companions import SCHEDULER_KINDS
 from tests.functional.objects import old_pods, two_nodes_with
-from tests.functional.program import finish
+from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import arrival
 
 CANARY = "canary of "
@@ -339,7 +339,7 @@ def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
 
     kubeconfig = server.kubeconfig(rebalancer.folder)
     process = rebalancer.start("snapshot", "--kubeconfig", kubeconfig, "--output", file)
-    asked.wait(30)
+    wait_for(asked, process)
     process.send_signal(signal.SIGTERM)
 
     assert finish(process).exit_code == 143

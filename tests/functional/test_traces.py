@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 
 from tests.fake_api_server import CERTIFICATE
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.probing import free_port
+from tests.ports import free_port
 
 ONE = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -69,7 +69,7 @@ def collect():
 
     yield start
     for server in servers:
-        server.stop(None).wait(20)
+        server.stop(None).wait(120)
 
 
 @pytest.fixture

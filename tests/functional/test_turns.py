@@ -8,6 +8,7 @@ import pytest
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import EVICTIONS, arrival
+from tests.functional.test_loop import SUCCEEDED, Loop
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -133,7 +134,7 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
     answer = three.stall("POST", EVICTIONS)
     arguments = in_turn(rebalancer, three)
     rebalancer.policy(policy(OLD, maxNoOfPodsToEvictTotal=3))
-    timing = ["lease-duration", "3s", "renew-deadline", "2s", "retry-period", "100ms"]
+    timing = ["lease-duration", "90s", "renew-deadline", "60s", "retry-period", "100ms"]
     flags = [f"--leader-elect-{each}" if number % 2 == 0 else each for number, each in enumerate(timing)]
 
     process = rebalancer.start(*arguments, *flags)
@@ -149,3 +150,34 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
     assert three.evicted == outcome.evicted() == ["default/a"]
     assert "the lease kube-system/rebalancer is not held any more" in outcome.report["warnings"]
     assert three.leases.holder() == "thief"
+
+
+def test_loops_and_single_runs_share_one_lease(three, rebalancer):
+    """A loop without a leader skips its cycles while a CronJob is at work, and has its turn afterwards."""
+    hold(three)
+    loop = Loop(rebalancer, three, LIMITED, "--lease-wait", "0", in_turn=True)
+
+    loop.wait_metric('rebalancer_cycles_total{dry_run="false",result="skipped"}', 2)
+    assert three.evicted == []
+    three.leases.held.clear()
+    loop.wait_metric(SUCCEEDED, 1)
+
+    assert loop.end().exit_code == 0
+    assert three.evicted[:1] == ["default/a"]
+    assert three.leases.holder() == ""
+
+
+def test_another_lease_by_name(three, rebalancer):
+    """Who names another one waits for nobody else, and is found under that name."""
+    hold(three)
+    holders = []
+    three.on("POST", EVICTIONS, lambda _: holders.append(three.leases.holder("mine", "tools")))
+    flags = ["--leader-elect-resource-name", "mine", "--leader-elect-resource-namespace", "tools"]
+
+    outcome = rebalancer(*in_turn(rebalancer, three, *flags))
+
+    assert outcome.evicted() == ["default/a"]
+    assert all(holders)
+    assert len(holders) == 1
+    assert three.leases.holder("mine", "tools") == ""
+    assert three.leases.holder() == "cronjob-1"

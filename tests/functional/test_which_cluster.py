@@ -67,7 +67,7 @@ def test_a_proxy_that_is_not_there(two, rebalancer, variable):
         outcome = finish(behind.start(*behind.arguments(two, LIMITED)))
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
-    words = f"the proxy {proxy} ({variable}) does not let us through: "
+    words = f"the proxy {proxy} ({variable}) refuses to connect us: "
     assert words in outcome.stderr.splitlines()[-1]
     assert two.requests == []
 

@@ -1,7 +1,7 @@
 """Small changes of a module's source, each of which ought to make some test fail.
 
 A change swaps a comparison, an operator, a number or a truth value, negates a condition, or leaves a statement out.
-Texts, annotations, decorators, `__repr__` and lines that only log are left alone: what they say is no decision.
+Texts, annotations, decorators, `__repr__` and lines that only log are left alone: what they say is not a decision.
 """
 
 import ast

@@ -17,7 +17,7 @@ class Scenario:
         pods: How many.
         half: Whether they are placed on half of the nodes, and the other half is opened then.
         spread: How uneven what pods use is; see `make_load`.
-        cycles: How many, unless told otherwise.
+        cycles: How many, unless configured otherwise.
         varies: By which share what pods use varies from cycle to cycle.
     """
 

@@ -8,7 +8,7 @@ evicted in the cycle still end: their requests count, and spreading does not cou
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rebalancer.args.evictor import DefaultEvictorArgs
@@ -16,9 +16,12 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.steering import Landing, Move, Wave
+from rebalancer.eviction.verdict import Verdict
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load
+from tests.outcome.greedy import Greedy, greedy
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
 from tests.outcome.moves import Moved, moved_twice
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.scenarios import Scenario
@@ -43,7 +46,12 @@ class Running:
 
 @dataclass
 class Simulation:
-    """A cluster and its scheduler."""
+    """A cluster and its scheduler.
+
+    Attributes:
+        avoid: by node, how many soft taints it carries.
+        factors: by workload, how many times its usual usage it uses; 1 for others.
+    """
 
     load: Sequence[Workload]
     dice: random.Random
@@ -51,6 +59,8 @@ class Simulation:
     pods: dict[str, Running] = field(default_factory=dict)
     created: int = 0
     ending: set[str] = field(default_factory=set)
+    avoid: Mapping[str, int] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
         """Let the scheduler place a new pod on one of these nodes."""
@@ -73,10 +83,19 @@ class Simulation:
             for node, amounts in self._usage().items()
         }
 
+    def points(self) -> dict[str, list[tuple[float, float]]]:
+        """Return by node what each pod uses, in percent of it: cpu and memory."""
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
+        for pod in self.pods.values():
+            workload = pod.workload
+            points = (100 * workload.uses_cpu / NODE_CPU, 100 * workload.uses_memory / NODE_MEMORY)
+            found[pod.node].append(points)
+        return found
+
     def cluster(self) -> Cluster:
         """Return the cluster as a strategy gets it."""
         pods = {pod.name: self._pod(pod) for pod in self.pods.values()}
-        usage = {each.key: _uses(self.pods[name].workload) for name, each in pods.items()}
+        usage = {each.key: self._uses(self.pods[name].workload) for name, each in pods.items()}
         nodes = self._usage()
         built = [make.node(name, cpu=f"{NODE_CPU}m", memory=f"{NODE_MEMORY}Mi") for name in NAMES]
         agents = [make.pod(f"agent-{name}", node=name, cpu=None, owners=_AGENT_OWNER, age=OLD) for name in NAMES]
@@ -102,9 +121,12 @@ class Simulation:
     def _usage(self) -> dict[str, dict[str, int]]:
         usage = {name: dict(AGENT) for name in NAMES}
         for pod in self.pods.values():
-            for name, amount in _uses(pod.workload).items():
+            for name, amount in self._uses(pod.workload).items():
                 usage[pod.node][name] += amount
         return usage
+
+    def _uses(self, workload: Workload) -> dict[str, int]:
+        return _uses(workload.times(self.factors.get(workload.name, 1.0)))
 
     def _choose(self, workload: Workload, nodes: Sequence[str]) -> str:
         residents: dict[str, list[Workload]] = {name: [] for name in nodes}
@@ -116,7 +138,10 @@ class Simulation:
         raw = {name: round(siblings[name] * math.log(len(nodes) + 2) + 2) for name in nodes}
         most, least = max(raw.values()), min(raw.values())
         scores = {
-            name: _score(residents[name], workload) + 2 * (100 * (most + least - raw[name]) // most) for name in nodes
+            name: _score(residents[name], workload)
+            + 2 * (100 * (most + least - raw[name]) // most)
+            + 3 * (100 - 100 * self.avoid.get(name, 0) // max(*self.avoid.values(), 1, 1))
+            for name in nodes
         }
         return self.dice.choice([name for name in nodes if scores[name] == max(scores.values())])
 
@@ -144,6 +169,47 @@ def _balance(cpu: int, memory: int) -> int:
     return int((1 - abs(cpu / NODE_CPU - memory / NODE_MEMORY) / 2) * 100)
 
 
+class PlayedSteer:
+    """Carries waves out in a simulation: replacements arrive in any order, each as soon as its pod has gone.
+
+    Attributes:
+        landings: all of them, in order.
+        writes: how often the taints of a node were changed.
+    """
+
+    keys = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+    def __init__(self, simulation: Simulation, min_gain: float) -> None:
+        self._simulation = simulation
+        self.min_gain = min_gain
+        self.landings: list[Landing] = []
+        self.waves = 0
+        self.writes = 0
+
+    def begin(self, wave: Wave) -> None:
+        self._avoid(wave.avoid)
+        self.waves += 1
+
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+        simulation = self._simulation
+        gone = {move.pod.name: simulation.pods.pop(move.pod.name) for move, _ in moved}
+        arriving = sorted(gone)
+        simulation.dice.shuffle(arriving)
+        came = {name: simulation.create(gone[name].workload, NAMES) for name in arriving}
+        pods = [came[move.pod.name] for move, _ in moved]
+        landings = tuple(Landing(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True))
+        self.landings += landings
+        return landings
+
+    def end(self) -> None:
+        self._avoid({})
+
+    def _avoid(self, avoid: Mapping[str, int]) -> None:
+        before = self._simulation.avoid
+        self.writes += sum(before.get(name, 0) != avoid.get(name, 0) for name in {*before, *avoid})
+        self._simulation.avoid = avoid
+
+
 @dataclass(frozen=True)
 class Played:
     """What the cycles came to."""
@@ -152,6 +218,14 @@ class Played:
     start: Shares
     end: Shares
     bounds: Bounds
+    steers: Sequence[PlayedSteer] = ()
+    yardstick: Greedy | None = None
+
+    @property
+    def foreseen(self) -> float:
+        """The share of replacements that landed as foreseen."""
+        landings = [each for steer in self.steers for each in steer.landings]
+        return sum(each.foreseen for each in landings) / len(landings) if landings else 1.0
 
     @property
     def evictions(self) -> list[int]:
@@ -169,7 +243,14 @@ class Played:
         return Counter(over=len(over(self.end, self.bounds)), below=len(below_band(self.end, self.bounds)))
 
 
-def play(scenario: Scenario, seed: int, interval: float, scheduler: str = "default") -> Played:
+def play(
+    scenario: Scenario,
+    seed: int,
+    interval: float,
+    scheduler: str = "default",
+    min_gain: float | None = None,
+    cycles: int | None = None,
+) -> Played:
     """Play a scenario's cycles.
 
     Args:
@@ -177,6 +258,8 @@ def play(scenario: Scenario, seed: int, interval: float, scheduler: str = "defau
         seed: of the load and of the scheduler's chance.
         interval: seconds between two cycles.
         scheduler: what the policy says of the scheduler.
+        min_gain: replacements are steered, and a move has to bring so many points; None steers nothing.
+        cycles: how many, if not as many as the scenario has.
     """
     policy = read_policy(scenario.policy)
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
@@ -192,15 +275,23 @@ def play(scenario: Scenario, seed: int, interval: float, scheduler: str = "defau
         for _ in range(workload.replicas):
             simulation.create(workload, NAMES[1::2] if scenario.half else NAMES)
     simulation.clock = OLD
-    start, cycles = simulation.shares(), []
-    for _ in range(scenario.cycles):
+    start, moves, steers = simulation.shares(), [], []
+    yardstick = None if min_gain is None else greedy(start, simulation.points(), bounds_of(policy))
+    for number in range(cycles or scenario.cycles):
+        if scenario.varies:
+            varying = varied(load, seed, number, scenario.varies)
+            simulation.factors = {each.name: varying[each.name].uses_cpu / each.uses_cpu for each in load}
         before = frozenset(simulation.pods)
-        ledger = make.decide(simulation.cluster(), strategy, evictor=evictor)
+        steer = None if min_gain is None else PlayedSteer(simulation, min_gain)
+        ledger = make.decide(simulation.cluster(), strategy, evictor=evictor, steer=steer)
+        assert not ledger.stopped
+        assert not any(run.error for run in ledger.runs), ledger.runs
         evicted = [entry.pod.name for entry in ledger.evictions]
-        for name in evicted:
+        for name in evicted if steer is None else ():
             simulation.ending.add(name)
             simulation.create(simulation.pods[name].workload, NAMES)
         simulation.end()
-        cycles.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
+        moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
+        steers += [] if steer is None else [steer]
         simulation.clock += interval
-    return Played(cycles, start, simulation.shares(), bounds_of(policy))
+    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick)

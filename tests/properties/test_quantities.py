@@ -53,7 +53,7 @@ def test_what_a_controller_writes_is_read_back(number):
 
 @given(st.just(0.0) | st.floats(1e-9, 1e15))
 def test_numbers_of_yaml_are_read_as_they_stand(number):
-    """A fraction is no error, and it is rounded up as any other."""
+    """A fraction is not an error, and it is rounded up as any other."""
     assert parse_quantity(number) == ceil(Fraction(str(number)))
 
 

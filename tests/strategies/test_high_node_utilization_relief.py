@@ -33,8 +33,8 @@ def test_an_idle_node_is_emptied():
     ledger = decide(scene({"costly": 8, "cheap": 4}, {"costly": {"priority": 1}}), high())
 
     assert {entry.pod.name: text(entry.because) for entry in ledger.evictions} == {
-        "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 58 % -> 62 %)",
-        "costly": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; goes to busy (cpu 50 % -> 58 %)",
+        "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; likely lands on busy (cpu 58 % -> 62 %)",
+        "costly": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; likely lands on busy (cpu 50 % -> 58 %)",
     }
 
 

@@ -249,7 +249,7 @@ def test_limits():
         ({"thresholds": {}}, "give at least one resource"),
         ({"thresholds": {"cpu": 120}}, "less than or equal to 100"),
         ({"targetThresholds": {"cpu": -1}}, "greater than or equal to 0"),
-        ({"thresholds": {"cpus": 20}}, "'cpus' is no resource"),
+        ({"thresholds": {"cpus": 20}}, "'cpus' is not a resource"),
         ({"thresholds": {"cpu": 20, "memory": 20}}, "must name the same resources; only one has memory"),
         ({"thresholds": {"cpu": 60}}, "the thresholds of cpu are greater than their targetThresholds"),
         ({"evictableNamespaces": {"include": ["a"]}}, "only exclude can be given"),

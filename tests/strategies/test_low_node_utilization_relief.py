@@ -51,7 +51,7 @@ def test_excess_is_summed_over_the_resources_above_target():
     ledger = decide(one_full(usage), low())
 
     assert because(ledger) == {
-        "fit": "n1 at cpu 60 % > 50 %, memory 70 % > 50 %: 30 points over; takes 30 of them to n2 "
+        "fit": "n1 at cpu 60 % > 50 %, memory 70 % > 50 %: 30 points over; relieves 30 points; likely lands on n2 "
         "(cpu 0 % -> 12 %, memory 0 % -> 21 %)"
     }
 
@@ -61,8 +61,8 @@ def test_reasons_carry_the_figures_of_their_moment():
     ledger = decide(one_full({"a": 40, "b": 30.5, "c": 30}), low())
 
     assert because(ledger) == {
-        "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; takes 40 of them to n2 (cpu 0 % -> 40 %)",
-        "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; takes 10.5 of them to n3 (cpu 0 % -> 30 %)",
+        "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; relieves 40 points; likely lands on n2 (cpu 0 % -> 40 %)",
+        "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; relieves 10.5 points; likely lands on n3 (cpu 0 % -> 30 %)",
     }
 
 
@@ -75,7 +75,7 @@ def test_cheaper_classes_go_before_dearer_ones():
 
 
 def test_pods_of_jobs_go_last_among_their_like():
-    """The Job's pod would be exactly enough, and goes only once no other helps; before dearer classes."""
+    """The Job's pod would be exactly enough, and goes only once no other helps; before costlier classes."""
     fields = {"job": {"owners": [owner("sum", kind="Job")]}, "costly": {"priority": 9}}
 
     assert evicted(decide(one_full({"job": 30, "a": 40, "costly": 10}, fields=fields), low())) == ["a"]
@@ -146,7 +146,7 @@ def test_destinations_are_judged_by_their_peak():
     ledger = decide(one_full({"a": 31, "b": 30, "c": 29}, measured={"nodes": nodes, "peaks": peaks}), low_anywhere())
 
     assert because(ledger) == {
-        "b": "n1 at cpu 90 % > 50 %: 40 points over; takes 30 of them to n3 (cpu 20 % -> 50 %)",
+        "b": "n1 at cpu 90 % > 50 %: 40 points over; relieves 30 points; likely lands on n3 (cpu 20 % -> 50 %)",
     }
 
 
@@ -159,7 +159,7 @@ def test_destinations_take_the_most_free_by_requests_first():
 
     only_room = low_anywhere(targets={"cpu": 48, "memory": 50})
     ledger = decide(cluster(NODES, pods, {"a": 20, "b": 20, "c": 49, "q": 1}), only_room)
-    assert {name: text.partition(" them to ")[2][:2] for name, text in because(ledger).items()} == {
+    assert {name: text.partition("likely lands on ")[2][:2] for name, text in because(ledger).items()} == {
         "a": "n3",
         "b": "n2",
     }
@@ -198,7 +198,7 @@ def test_nothing_moves_unless_enough_nodes_are_underutilized(number):
 
 
 def test_a_balanced_cluster_is_left_alone():
-    """All are within; and where all are full there is no destination."""
+    """All are within; and where all are full there is not a destination."""
     pods = [pod("a"), pod("b", on="n2"), pod("c", on="n3")]
 
     for usage in (40, 90):
@@ -218,7 +218,7 @@ def test_deviation_is_from_the_mean_of_nodes_with_fresh_figures():
     )
 
     assert because(ledger) == {
-        "b": "n1 at cpu 80 % > 55 %: 25 points over; takes 25 of them to n3 (cpu 0 % -> 30 %)",
+        "b": "n1 at cpu 80 % > 55 %: 25 points over; relieves 25 points; likely lands on n3 (cpu 0 % -> 30 %)",
     }
 
 
@@ -229,7 +229,9 @@ def test_pods_count_where_thresholds_name_them():
     ledger = decide(one_full(usage, nodes=nodes), low({"pods": 30}, {"pods": 50}))
 
     assert evicted(ledger) == ["p0", "p1", "p2"]
-    assert because(ledger)["p0"].startswith("n1 at pods 80 % > 50 %: 30 points over; takes 10 of them to n2")
+    assert because(ledger)["p0"].startswith(
+        "n1 at pods 80 % > 50 %: 30 points over; relieves 10 points; likely lands on n2"
+    )
 
 
 def test_what_is_not_measured_is_an_error():
@@ -347,6 +349,6 @@ def test_without_figures_for_pods_one_leaves_each_full_node():
         return one_full(usage, fields=fields, rest={"n1": 80}, measured={"pods": None})
 
     ledger = decide(fresh(), low())
-    assert because(ledger) == {"b": "n1 at cpu 80 % > 50 %: 30 points over; goes to n2 (cpu 0 % -> 1 %)"}
+    assert because(ledger) == {"b": "n1 at cpu 80 % > 50 %: 30 points over; likely lands on n2 (cpu 0 % -> 1 %)"}
     assert refused(ledger) == {"a": "NoDestination"}
     assert evicted(decide(fresh(), low(evictionLimits={"node": 2}))) == ["b", "c"]

@@ -42,7 +42,7 @@ def test_a_pod_that_would_lift_another_node_above_target_stays():
 
 
 def test_a_pod_that_would_land_on_a_node_of_unknown_usage_stays():
-    """There is no figure of n3."""
+    """There is not a figure of n3."""
     pods = [pod("a"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
     figures = {"n1": points(75), "n2": points(5)}
     ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "b": 5}, measured={"nodes": figures}), low())

@@ -38,7 +38,7 @@ def test_both_figures_must_be_over():
     )
 
     assert because(ledger) == {
-        "c": "n1 at cpu 60 % > 50 %: 10 points over; takes 10 of them to n2 (cpu 0 % -> 10 %)",
+        "c": "n1 at cpu 60 % > 50 %: 10 points over; relieves 10 points; likely lands on n2 (cpu 0 % -> 10 %)",
     }
 
 
@@ -78,7 +78,7 @@ def test_pods_younger_than_the_window_stay(age, goes):
 
 @pytest.mark.parametrize(("age", "goes"), [(299, False), (300, True)])
 def test_a_short_window_counts_as_five_minutes(age, goes):
-    """Start-up is no sustained load."""
+    """Start-up is not sustained load."""
     measured = {"window": timedelta(minutes=1)}
     pods = [pod("young", age=age, owners="web"), pod("twin", age=age, owners="web"), pod("old")]
     ledger = decide(cluster(NODES, pods, {"young": 30, "twin": 0, "old": 51}, measured=measured), low())

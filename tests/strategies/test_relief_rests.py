@@ -24,7 +24,7 @@ NODES = (node("n1"), node("n2"), node("n3"))
     ],
 )
 def test_a_pod_that_has_just_replaced_another_stays(ages, goes):
-    """The younger of two pods cures best, but goes only if it did not come lately and after its sibling."""
+    """The younger of two pods is enough, but goes only if it did not come lately and after its sibling."""
     usage = {"old": 40, "new": 35}
     pods = [pod(name, age=age, owners="web") for name, age in zip(usage, ages, strict=True)]
 
@@ -86,13 +86,13 @@ def test_eight_moves_a_cycle_are_made_for_each_low_node():
     assert len(deviation({**usage, "n26": 2, "n27": 2}).evictions) == 16
 
 
-def test_a_node_that_is_not_above_the_mean_any_more_gives_too():
+def test_a_node_that_is_not_above_the_mean_any_more_donates_too():
     """One pod of 2 brings it from 32 to 30; the mean is 30.6."""
     usage = {f"n{number:02}": 32 for number in range(20)}
     reasons = [text(entry.because) for entry in deviation({**usage, "n20": 2}).evictions]
 
-    assert reasons[0].startswith("n00 at cpu 32 % > 30.6 %: 1.4 points above the mean, and others are low; takes ")
-    assert reasons[-1].endswith(" within its band, and others are low; goes to n20")
+    assert reasons[0].startswith("n00 at cpu 32 % > 30.6 %: 1.4 points above the mean, and others are low; relieves ")
+    assert reasons[-1].endswith(" within its band, and others are low; likely lands on n20")
 
 
 def test_moves_are_no_more_than_four_fifths_of_the_nodes():
@@ -175,10 +175,10 @@ def test_a_node_that_is_low_in_one_resource_is_filled_too():
     assert evicted(decide(cluster(NODES, pods, usage), low(**args, useDeviationThresholds=True))) == ["b"]
 
 
-@pytest.mark.parametrize(("with_nothing_to_give", "goes"), [(19, True), (20, False)])
-def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_give(with_nothing_to_give, goes):
+@pytest.mark.parametrize(("with_nothing_to_donate", "goes"), [(19, True), (20, False)])
+def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_donate(with_nothing_to_donate, goes):
     """A large cluster has thousands; those that are fuller are asked first, and only the last has a pod that may go."""
-    full = [f"f{number:02}" for number in range(with_nothing_to_give)]
+    full = [f"f{number:02}" for number in range(with_nothing_to_donate)]
     nodes = [node(name) for name in (*full, "giver", "low")]
     pods = [pod(f"{name}-stays", on=name, owners=None) for name in full]
     pods += [pod(f"small{number}", on="giver") for number in range(10)]

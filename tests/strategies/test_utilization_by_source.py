@@ -44,7 +44,7 @@ def test_measured_usage_tells_idle_nodes():
 
 @pytest.mark.parametrize(("peak", "gone"), [(400, ["a"]), (3000, [])])
 def test_destinations_go_by_their_peak(peak, gone):
-    """A node that was idle by its median only is no destination."""
+    """A node that was idle by its median only is not a destination."""
     figures = Measured(
         cpu(n1=3600, n2=100),
         cpu(n1=3900, n2=peak),
@@ -56,7 +56,7 @@ def test_destinations_go_by_their_peak(peak, gone):
 
 
 def test_pods_are_counted_whatever_the_source():
-    """The number of pods is no matter of measuring: 6 of 10 slots are more than half."""
+    """The number of pods does not matter of measuring: 6 of 10 slots are more than half."""
     nodes = [node("n1", pods=10), node("n2", pods=10)]
     pods = [pod(f"p{number}", age=100 - number) for number in range(6)]
     known = {each.key: {"cpu": 0, "memory": 0} for each in pods}

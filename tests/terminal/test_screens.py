@@ -81,7 +81,7 @@ def test_five_hundred_evictions_are_readable(tmp_path: Path, columns: int) -> No
 def test_in_a_pipe_each_of_five_hundred_is_a_line(tmp_path: Path) -> None:
     """However many they are, `grep` finds them."""
     command = [sys.executable, "-m", "rebalancer", *crowd(tmp_path, 500)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.splitlines()
 
     for number in range(500):
         (line,) = [each for each in lines if each.startswith(f"default/web-{number:04d} ")]

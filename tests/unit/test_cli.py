@@ -101,7 +101,9 @@ def test_help_needs_no_heavy_part() -> None:
     code = "import sys, rebalancer.cli; print([name for name in sys.argv[1:] if name in sys.modules])"
     heavy = ("kubernetes", "urllib3", "pydantic", "msgspec", "yaml", "rich", "prometheus_api_client")
 
-    found = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code, *heavy], capture_output=True, text=True, timeout=300, check=True
+    )
 
     assert found.stdout == "[]\n"
 
@@ -167,12 +169,12 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "noon"],
-            "--now 'noon' is no RFC 3339 time",
+            "--now 'noon' is not an RFC 3339 time",
             id="a clock that is none",
         ),
         pytest.param(
             ["run", "--policy", "policy.yaml", "--snapshot", "cluster.json", "--now", "2026-01-01T00:00:00"],
-            "is no RFC 3339 time",
+            "is not an RFC 3339 time",
             id="a clock without a zone",
         ),
         pytest.param(
@@ -279,7 +281,7 @@ def test_a_terminal_without_unicode_gets_a_table_too(folder: Path) -> None:
     command = [sys.executable, "-m", "rebalancer", "run", "--policy", "policy.yaml", "--snapshot", "cluster.json"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
 
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode("ascii").startswith("Dry run on cluster.json")
@@ -298,7 +300,7 @@ def test_a_report_that_cannot_be_written_is_told_in_a_line(folder: Path, output:
             env=environment,
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

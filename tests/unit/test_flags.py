@@ -1,9 +1,6 @@
 """Flags that the descheduler has: each is in the table of the docs, and none stops a manifest that carries it."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -144,34 +141,3 @@ def test_version_and_help_as_commands():
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
     assert "there is no command 'validat'" in invoke("help", "validat").stderr
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_completion_prints_the_shells_code(shell):
-    """It asks the program itself."""
-    assert f"_REBALANCER_COMPLETE={shell}_complete" in invoke("completion", shell).stdout
-
-
-def test_completion_works_in_bash():
-    """A real shell, with the code that the program prints: it completes a command and an option."""
-    script = """
-        set -e
-        source <(rebalancer completion bash)
-        complete_words() {
-            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-            _rebalancer_completion $1; echo "${COMPREPLY[*]}"
-        }
-        complete_words rebalancer vali
-        complete_words rebalancer run --max-e
-    """
-    folder = str(Path(sys.executable).parent)
-    done = subprocess.run(
-        ["bash", "-c", script],
-        check=False,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-    assert (done.returncode, done.stderr, done.stdout.split()) == (0, "", ["validate", "--max-evictions"])

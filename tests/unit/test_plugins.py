@@ -14,7 +14,7 @@ def offer(value: str, name: str = "mine") -> EntryPoint:
     return EntryPoint(name, value, GROUP)
 
 
-def test_the_built_in_strategies_have_the_names_of_the_reference() -> None:
+def test_the_built_in_strategies_have_the_names_of_the_descheduler() -> None:
     """All ten of them, each with a manual of one line at least."""
     assert {strategy.name for strategy in builtin()} == {
         "HighNodeUtilization",
@@ -56,7 +56,7 @@ def test_two_strategies_of_one_name_are_an_error_that_names_both() -> None:
         pytest.param("tests.unit.nowhere:Own", "No module named", id="no such module"),
         pytest.param("tests.unit.offered:Other", "has no attribute 'Other'", id="no such class"),
         pytest.param("tests.unit.offered_broken:Own", "no licence found", id="a module that fails as it is imported"),
-        pytest.param("tests.unit.offered:NOT_A_STRATEGY", "is no rebalancer.api.Strategy", id="something else"),
+        pytest.param("tests.unit.offered:NOT_A_STRATEGY", "is not a rebalancer.api.Strategy", id="something else"),
         pytest.param("tests.unit.offered:Nameless", "lacks name and Args", id="a strategy without a name"),
     ],
 )

@@ -41,10 +41,10 @@ def _landing(figures: Figures) -> str:
     lands_on = figures.get("lands_on")
     if lands_on is None:
         return ""
-    relieves = "relieved" in figures and figures["measured"]
-    does = f"takes {number_text(figures['relieved'])} of them" if relieves else "goes"
+    measured = "relieved" in figures and figures["measured"]
+    relieves = f"relieves {number_text(figures['relieved'])} points; " if measured else ""
     rises = ", ".join(map(_rise, lands_on["filled"]))
-    return f"; {does} to {lands_on['node']}" + (f" ({rises})" if rises else "")
+    return f"; {relieves}likely lands on {lands_on['node']}" + (f" ({rises})" if rises else "")
 
 
 def _rise(filled: dict[str, Any]) -> str:

@@ -12,6 +12,10 @@ def _still_in_progress(figures: Figures) -> str:
 
 NOTICES = words(
     {
+        Code.LANDED_ELSEWHERE: (
+            "{waves} waves in a row landed elsewhere than foreseen, so steering ended: is there another scheduler, "
+            "preemption, or a webhook that changes pods?"
+        ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
         Code.STAYS_OVER: lambda figures: f"{over(figures)}, and nothing more may go that helps",
         Code.STILL_IN_PROGRESS: _still_in_progress,

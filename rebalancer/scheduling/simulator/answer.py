@@ -22,7 +22,7 @@ class Answer:
         feasible: how many nodes the pod could go to.
         sampled: whether the scheduler scores a part of them only; then the set is wider.
         favourites: where it does, the best of them: one wins in 99 of 100 parts, if any part is as likely as another.
-        scores: the score of any feasible node, plugin by plugin.
+        scores: the score of any feasible node, plugin by plugin; empty for others.
     """
 
     nodes: tuple[str, ...] = ()

@@ -31,6 +31,9 @@ DEFAULT_PLUGINS: Mapping[str, int] = {
     "ImageLocality": 1,
 }
 
+#: Plugins that nothing runs unless a configuration says so.
+OTHER_PLUGINS = ("TargetLoadPacking", "LoadVariationRiskBalancing", "PodCapacityOfNode")
+
 #: Plugins that neither refuse a node nor score one, as far as pods are concerned whose answer is known.
 _ELSEWHERE = frozenset(
     ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling")

@@ -204,3 +204,15 @@ def _converted(plugin: str, args: Args, kind: type[T]) -> T:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{plugin}: {error}") from None
+
+
+#: What reads the arguments of each plugin that takes some.
+READERS: Mapping[str, Callable[[Args], object]] = {
+    "NodeResourcesFit": fit,
+    "NodeResourcesBalancedAllocation": balance,
+    "InterPodAffinity": pods,
+    "PodTopologySpread": spread,
+    "NodeAffinity": node_affinity,
+    "TargetLoadPacking": packing,
+    "LoadVariationRiskBalancing": variation,
+}

@@ -4,6 +4,7 @@ Source: the Kubernetes documentation, kube-scheduler and Scheduler Performance T
 preemption, gates, dynamic resource allocation, and pods for which others have been evicted already.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
@@ -79,7 +80,10 @@ class Simulator:
         return tuple([self._state.names[nodes[place]] for place in places])
 
     def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
-        place = nodes.index(self._state.index[name])
+        index = self._state.index[name]
+        place = bisect_left(nodes, index)  # in the order of their names, as all lists of nodes are
+        if place == len(nodes) or nodes[place] != index:
+            return {}
         return {plugin: scores[place] for plugin, scores in weighted.items()}
 
     def _weighted(self, pod: Pod, profile: Profile, nodes: Sequence[int]) -> dict[str, list[int]]:

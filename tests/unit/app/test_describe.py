@@ -62,7 +62,7 @@ def test_keys_inside_an_argument_are_indented_with_type_and_default():
 
 
 def test_a_misspelt_strategy_is_answered_with_the_nearest_one():
-    """Case is no matter."""
+    """Case does not matter."""
     with pytest.raises(UsageError, match="there is no strategy 'podlifetim'; did you mean 'PodLifeTime'"):
         lines_of("podlifetim")
 

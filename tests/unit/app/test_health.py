@@ -31,7 +31,7 @@ def is_well(checks):
 
 
 def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health, clock):
-    """A restart is the cure for that and for nothing else."""
+    """A restart repairs that and nothing else."""
     health.cycle_began()
     clock.seconds += 420
     assert is_well(health.alive())

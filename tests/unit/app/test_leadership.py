@@ -141,7 +141,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
         "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
     }
 
-    one._renewing.join(20)
+    one._renewing.join(120)
     assert one.permit()
     assert server.leases.holder() == "thief"
 

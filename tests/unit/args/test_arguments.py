@@ -64,9 +64,9 @@ def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object
         pytest.param({"inner": {"other": 1}}, "other", id="an unknown key inside"),
         pytest.param({"inner": {"kind": "x"}}, "kind", id="kind is tolerated at the top alone"),
         pytest.param({"unknown": None}, "unknown", id="an unknown key without a value"),
-        pytest.param({"someSelector": {"matchLabels": {"a b": "c"}}}, "no label key", id="a bad selector"),
+        pytest.param({"someSelector": {"matchLabels": {"a b": "c"}}}, "not a label key", id="a bad selector"),
         pytest.param({"someThresholds": {}}, "at least one resource", id="no thresholds"),
-        pytest.param({"someThresholds": {"cpus": 5}}, "is no resource", id="an unknown resource"),
+        pytest.param({"someThresholds": {"cpus": 5}}, "is not a resource", id="an unknown resource"),
         pytest.param({"someThresholds": {"cpu": 101}}, "less than or equal to 100", id="more than all"),
     ],
 )

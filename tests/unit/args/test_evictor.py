@@ -36,7 +36,7 @@ DEFAULTS = {"PodsWithLocalStorage", "SystemCriticalPods", "FailedBarePods", "Dae
             {"evictDaemonSetPods": False, "podProtections": {"extraEnabled": ["PodsWithoutPDB"]}},
             set(),
             {"PodsWithoutPDB"},
-            id="an explicit false is no deprecated switch",
+            id="an explicit false is not a deprecated switch",
         ),
     ],
 )
@@ -57,10 +57,10 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
             id="both styles",
         ),
         pytest.param(
-            {"podProtections": {"extraEnabled": ["DaemonSetPods"]}}, "is none of PodsWithPVC", id="wrong list"
+            {"podProtections": {"extraEnabled": ["DaemonSetPods"]}}, "is not one of PodsWithPVC", id="wrong list"
         ),
         pytest.param(
-            {"podProtections": {"defaultDisabled": ["PodsWithPVC"]}}, "is none of PodsWithLocal", id="the other"
+            {"podProtections": {"defaultDisabled": ["PodsWithPVC"]}}, "is not one of PodsWithLocal", id="the other"
         ),
         pytest.param({"podProtections": {"extraEnabled": ["PodsWithPVC"] * 2}}, "listed twice", id="twice"),
         pytest.param(
@@ -75,8 +75,8 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
         ),
         pytest.param({"minReplicas": -1}, "greater than or equal to 0", id="a negative number"),
         pytest.param({"minPodAge": 5}, "is not a duration", id="a duration without a unit"),
-        pytest.param({"nodeSelector": "a b"}, "is no label selector", id="a bad node selector"),
-        pytest.param({"labelSelector": {"matchLabels": {"a b": "c"}}}, "no label key", id="a bad label selector"),
+        pytest.param({"nodeSelector": "a b"}, "is not a label selector", id="a bad node selector"),
+        pytest.param({"labelSelector": {"matchLabels": {"a b": "c"}}}, "not a label key", id="a bad label selector"),
         pytest.param({"nodefit": True}, "Extra inputs", id="a key in the wrong case"),
     ],
 )

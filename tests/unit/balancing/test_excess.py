@@ -1,4 +1,4 @@
-"""Points above target: what counts as above, what a pod leaves, and what noise of floating point is no matter."""
+"""Points above target: what counts as above, what a pod leaves, and what noise of floating point does not matter."""
 
 import pytest
 

@@ -20,7 +20,7 @@ def test_a_share_of_the_node_is_a_resource_too():
     ledger = decide(on, low({"MetricResource": 20}, {"MetricResource": 50}))
 
     assert [text(entry.because) for entry in ledger.evictions] == [
-        "n1 at MetricResource 70 % > 50 %: 20 points over; goes to n2 (MetricResource 20 % -> 41 %)"
+        "n1 at MetricResource 70 % > 50 %: 20 points over; likely lands on n2 (MetricResource 20 % -> 41 %)"
     ]
 
 

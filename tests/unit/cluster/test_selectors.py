@@ -32,7 +32,7 @@ LABELS = {"app": "web", "tier": "front", "cores": "8"}
         pytest.param("! app", False, id="the key should not be there"),
         pytest.param("cores>7", True, id="greater"),
         pytest.param("cores<8", False, id="less is strict"),
-        pytest.param("tier>1", False, id="a text is no number"),
+        pytest.param("tier>1", False, id="a text is not a number"),
         pytest.param("zone=", False, id="an empty value is not an absent key"),
         pytest.param("app=web,tier=front,!zone", True, id="all conditions hold"),
         pytest.param("app=web,tier=back", False, id="all conditions must hold"),
@@ -50,7 +50,7 @@ def test_text_selectors_mean_what_kubectl_takes_them_for(text: str, matches: boo
 )
 def test_other_texts_are_refused_and_quoted(text: str) -> None:
     """The error names the text or the part of it that is wrong."""
-    with pytest.raises(ValueError, match="is no label"):
+    with pytest.raises(ValueError, match="is not a label"):
         parse_selector_text(text)
 
 
@@ -58,8 +58,8 @@ def test_other_texts_are_refused_and_quoted(text: str) -> None:
     ("selector", "problem"),
     [
         pytest.param({"matchLabel": {}}, "unknown key 'matchLabel'", id="a misspelt key"),
-        pytest.param({"matchLabels": {"a b": "c"}}, "'a b' is no label key", id="a bad key"),
-        pytest.param({"matchLabels": {"a": "-"}}, "'-' is no label value", id="a bad value"),
+        pytest.param({"matchLabels": {"a b": "c"}}, "'a b' is not a label key", id="a bad key"),
+        pytest.param({"matchLabels": {"a": "-"}}, "'-' is not a label value", id="a bad value"),
         pytest.param({"matchLabels": {"a": 1}}, "are text", id="a number for a value"),
         pytest.param({"matchLabels": ["a"]}, "is a map", id="a list for the map"),
         pytest.param({"matchExpressions": [{"key": "a", "operator": "In"}]}, "needs values", id="In without values"),
@@ -68,11 +68,15 @@ def test_other_texts_are_refused_and_quoted(text: str) -> None:
             "takes no values",
             id="Exists with values",
         ),
-        pytest.param({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, "no operator", id="Gt"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, "not an operator", id="Gt"
+        ),
         pytest.param(
             {"matchExpressions": [{"key": "a", "op": "In"}]}, "key, operator and values", id="a misspelt part"
         ),
-        pytest.param({"matchExpressions": [{"key": "a" * 64, "operator": "Exists"}]}, "no label key", id="a long key"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a" * 64, "operator": "Exists"}]}, "not a label key", id="a long key"
+        ),
     ],
 )
 def test_bad_selector_objects_are_refused_in_words(selector: dict, problem: str) -> None:
@@ -118,7 +122,7 @@ def term(*expressions: Requirement, fields: tuple[Requirement, ...] = ()) -> Nod
         pytest.param(term(Requirement("cores", "Gt", ("7",))), True, id="more than"),
         pytest.param(term(Requirement("cores", "Gt", ("8",))), False, id="Gt is strict"),
         pytest.param(term(Requirement("cores", "Lt", ("9" * 30,))), False, id="a bound beyond 64 bits"),
-        pytest.param(term(Requirement("cores", "Lt", ("9" * 5000,))), False, id="a bound past all measure"),
+        pytest.param(term(Requirement("cores", "Lt", ("9" * 5000,))), False, id="a bound beyond all limits"),
         pytest.param(term(Requirement("cores", "Gt", ("1", "2"))), False, id="two bounds"),
     ],
 )
@@ -149,5 +153,5 @@ def test_terms_are_alternatives() -> None:
 )
 def test_labels_are_as_long_as_kubernetes_allows(key: str, value: str, valid: bool) -> None:
     """A name and a value have 63 characters at most, a prefix 253; longer ones could never match."""
-    with nullcontext() if valid else pytest.raises(ValueError, match="is no label"):
+    with nullcontext() if valid else pytest.raises(ValueError, match="is not a label"):
         parse_label_selector({"matchLabels": {key: value}})

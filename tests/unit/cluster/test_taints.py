@@ -34,10 +34,10 @@ def test_key_value_and_effect_must_agree(toleration: Toleration, tolerates: bool
         pytest.param("6", "Gt", "5", True, id="greater than the bound"),
         pytest.param("-6", "Lt", "-5", True, id="negative numbers"),
         pytest.param("10", "Gt", "9", True, id="numbers are compared and not texts"),
-        pytest.param("04", "Lt", "5", False, id="a leading zero is no number"),
+        pytest.param("04", "Lt", "5", False, id="a leading zero is not a number"),
         pytest.param("four", "Lt", "5", False, id="the taint's value is none"),
         pytest.param("4", "Lt", "five", False, id="the bound is none"),
-        pytest.param("4", "Lt", "9" * 5000, False, id="the bound is past all measure"),
+        pytest.param("4", "Lt", "9" * 5000, False, id="the bound is beyond all limits"),
     ],
 )
 def test_numeric_operators_compare_the_taint_with_the_toleration(

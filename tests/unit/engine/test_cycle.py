@@ -102,7 +102,7 @@ def test_a_stop_ends_the_cycle() -> None:
     "nodes", [[], [node("n1")], [node("n1"), node("n2", ready=False)]], ids=["none", "one", "one of two"]
 )
 def test_with_fewer_than_two_ready_nodes_nothing_runs(nodes: list[Any]) -> None:
-    """The ledger says why, and that is no error."""
+    """The ledger says why, and that is not an error."""
     ledger = decide(cluster(nodes, [pod("a")]), Greedy())
 
     assert ledger.runs == []

@@ -88,7 +88,7 @@ def test_min_replicas_count_a_pod_that_may_be_gone_as_gone() -> None:
 
 
 def test_a_failure_is_recorded_and_the_strategy_goes_on() -> None:
-    """A failure is no refusal."""
+    """A failure is not a refusal."""
     ledger, _, _ = after(Failed("500"))
 
     assert [entry.pod.name for entry in ledger.failures] == ["a"]

@@ -8,6 +8,7 @@ from rebalancer.eviction.steering import HOT, DrySteer, Landing, Move, Wave
 from rebalancer.strategy import Balance
 from tests import make
 
+KEYS = ("avoid", "avoid-more")
 BECAUSE = cause(Code.OVER_TARGET, node="n1", measured=[], points=0)
 
 
@@ -40,7 +41,7 @@ def run(steer):
 
 
 def test_a_dry_run_foresees_every_landing():
-    ledger = run(DrySteer(2.0))
+    ledger = run(DrySteer(2.0, KEYS))
 
     (steered,) = ledger.runs[0].waves
     assert steered.wave.avoid == {"n1": HOT}
@@ -51,13 +52,13 @@ def test_a_dry_run_foresees_every_landing():
 
 
 def test_a_wave_belongs_to_the_strategy_that_made_it():
-    first, second = run(DrySteer(2.0)).runs
+    first, second = run(DrySteer(2.0, KEYS)).runs
 
     assert [len(each.landings) for each in (*first.waves, *second.waves)] == [2, 0]
 
 
 def test_pending_replacements_end_the_cycle_and_are_named():
-    ledger = run(Stuck(2.0))
+    ledger = run(Stuck(2.0, KEYS))
 
     assert ledger.stopped == "replacements stay pending, so nothing more is evicted: default/new, default/new"
     assert [run.evicted for run in ledger.runs] == [2, 0]

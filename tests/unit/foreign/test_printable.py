@@ -41,7 +41,7 @@ def test_all_texts_become_one_visible_line(text):
 
 
 def test_a_long_text_is_cut():
-    """A name of 10 MB is no reason to print 10 MB."""
+    """A name of 10 MB is not a reason to print 10 MB."""
     assert printable("a" * 10_000_000, 5) == "aaaaa…"
     assert len(printable("\x00" * 10_000_000)) < 50_000
 

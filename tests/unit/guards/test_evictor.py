@@ -32,7 +32,7 @@ FIT = {"nodeFit": True}
     ],
 )
 def test_a_pod_needs_another_node_to_go_to(nodes: list[Any], args: dict[str, Any], cause: str) -> None:
-    """Its own is no place to go, and the evictor's own selector counts."""
+    """Its own is not a place to go, and the evictor's own selector counts."""
     assert by(first_cause(pod("a"), args, nodes=[node("n1"), *nodes])) == cause
 
 

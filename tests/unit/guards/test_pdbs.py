@@ -60,7 +60,7 @@ def web(name: str, **fields: Any) -> Any:
             {},
             {"allowed": 0, "unhealthy_policy": "AlwaysAllow"},
             False,
-            id="the policy is none of a ready pod's business",
+            id="the policy does not concern a ready pod",
         ),
         pytest.param({"ready": False}, {"allowed": 1}, True, id="an unready pod that the budget pays for"),
     ],

@@ -68,10 +68,10 @@ CASES = [
         {"owners": [owner("w"), owner("d", "DaemonSet")]}, {}, "DaemonSetPods", id="a DaemonSet among several owners"
     ),
     pytest.param({"owners": [owner("d", "DaemonSet")]}, disabled("DaemonSetPods"), "", id="a DaemonSet's that may go"),
-    pytest.param({"claims": ("c",)}, {}, "", id="claims are no matter by default"),
+    pytest.param({"claims": ("c",)}, {}, "", id="claims do not matter by default"),
     pytest.param({"claims": ("c",)}, enabled("PodsWithPVC"), "PodsWithPVC", id="a claim"),
     pytest.param({}, enabled("PodsWithPVC"), "", id="no claim"),
-    pytest.param({"resource_claims": True}, {}, "", id="devices are no matter by default"),
+    pytest.param({"resource_claims": True}, {}, "", id="devices do not matter by default"),
     pytest.param({"resource_claims": True}, enabled("PodsWithResourceClaims"), "PodsWithResourceClaims", id="devices"),
     pytest.param({}, {"labelSelector": {"matchLabels": {"a": "b"}}}, "LabelSelector", id="other labels"),
     pytest.param({"labels": {"a": "b"}}, {"labelSelector": {"matchLabels": {"a": "b"}}}, "", id="matching labels"),
@@ -79,7 +79,7 @@ CASES = [
     pytest.param({"age": 599}, {"minPodAge": "10m"}, "MinPodAge", id="too young"),
     pytest.param({"age": 600}, {"minPodAge": "10m"}, "", id="just old enough"),
     pytest.param({"started": None}, {"minPodAge": "10m"}, "MinPodAge", id="never started"),
-    pytest.param({"prefer_no_eviction": True}, {}, "", id="a preference is none of the filter's business"),
+    pytest.param({"prefer_no_eviction": True}, {}, "", id="a preference is not the filter's business"),
     pytest.param({"prefer_no_eviction": True}, {"noEvictionPolicy": "Preferred"}, "", id="a preference by its name"),
     pytest.param(
         {"prefer_no_eviction": True}, {"noEvictionPolicy": "Mandatory"}, "PreferNoEviction", id="a mandatory preference"

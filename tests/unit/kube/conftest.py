@@ -52,13 +52,13 @@ def connection(server: FakeApiServer, tmp_path: Path) -> Iterator[Connection]:
 
 @pytest.fixture
 def client(connection: Connection, time: FakeTime) -> Client:
-    return Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
+    return Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
 
 
 @pytest.fixture
 def impatient(connection: Connection, time: FakeTime) -> Client:
-    """A client that takes a server for silent after a twentieth of a second."""
-    return Client(connection, request_timeout=0.05, retry_policy=time.retry_policy())
+    """A client that takes a server for silent after a second: no machine is so busy that another answer takes that."""
+    return Client(connection, request_timeout=1.0, retry_policy=time.retry_policy())
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_a_body_that_is_no_status_is_not_repeated(body):
 
 
 def test_an_unknown_status_code_has_a_text_too():
-    """599 is no code of the standard library's."""
+    """599 is not a code of the standard library's."""
     assert Answer(599, {}, b"").text() == "no explanation"
 
 
@@ -55,5 +55,5 @@ def test_an_unknown_status_code_has_a_text_too():
     ],
 )
 def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, body, expected):
-    """The new place counts before the old one; what is no number of seconds is no answer."""
+    """The new place counts before the old one; what is not a number of seconds is not an answer."""
     assert Answer(429, headers, body).retry_after() == expected

@@ -135,7 +135,7 @@ def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plu
     client = client_as(plugin)
     (tmp_path / "token").write_text("the-token")
     together = threading.Barrier(4)
-    server.on("GET", PODS, lambda _: together.wait(10), times=4)
+    server.on("GET", PODS, lambda _: together.wait(120), times=4)
     server.token = "old"
     server.on("GET", PODS, lambda _: setattr(server, "token", "the-token"), times=4)
     server.fail("GET", PODS, status=401, times=4)
@@ -144,7 +144,7 @@ def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plu
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(120)
 
     assert authorizations(server) == ["Bearer old"] * 4 + ["Bearer the-token"] * 4
     assert (tmp_path / "calls").read_text() == "xx"
@@ -160,7 +160,7 @@ def test_a_plugin_that_fails_explains_itself(client_as, tmp_path, plugin, caplog
 
 
 def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
-    """The cure stands in the kubeconfig itself."""
+    """The kubeconfig itself says what to do."""
     with pytest.raises(NoCredentials, match=r"exec plugin no-such-plugin-anywhere, which is not .* Ask Ops\.$"):
         client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
 
@@ -217,7 +217,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(client_as, tmp_path, token):
     """The HTTP library would print it."""
     (tmp_path / "token").write_text(token)
 
-    with pytest.raises(NoCredentials, match="characters that no token has") as caught:
+    with pytest.raises(NoCredentials, match="characters that are not allowed in a token") as caught:
         client_as({"tokenFile": "token"}).get(PODS)
     assert "secret" not in str(caught.value)
 
@@ -236,6 +236,6 @@ def test_the_kubernetes_package_is_imported_only_to_connect():
     modules = ", ".join(f"rebalancer.kube.{name}" for name in ("config", "client", "lists", "evictions", "events"))
     check = f"import sys, {modules}; print('kubernetes' in sys.modules)"
 
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, timeout=300)
 
     assert done.stdout.strip() == "False"

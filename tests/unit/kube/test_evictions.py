@@ -72,7 +72,7 @@ def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
 
 
 def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
-    """The 403 is no missing permission: the pods go without us."""
+    """The 403 is not a missing permission: the pods go without us."""
     body = {
         "kind": "Status",
         "message": "unable to create new content in namespace default because it is being terminated",
@@ -121,7 +121,7 @@ def test_two_pdbs_refuse(evict, server, pdb):
 
 
 def test_a_pdb_in_disorder_refuses(evict, server):
-    """A 403 about a PDB is no missing permission of ours."""
+    """A 403 about a PDB is not a missing permission of ours."""
     body = {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}
     server.fail("POST", EVICTION, status=403, body=body)
 
@@ -216,7 +216,7 @@ def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, tim
     """It was sent in time, and what became of the pod matters."""
     server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(10))
-    client = Client(connection, request_timeout=20.0, retry_policy=time.retry_policy())
+    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
     evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(5, time.clock))
 
     assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED

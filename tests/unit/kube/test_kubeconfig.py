@@ -124,7 +124,7 @@ def test_no_current_context_asks_for_one(tmp_path):
     [
         ("", "is empty"),
         ("a: [secret", "is not YAML: look in line"),
-        ("- secret", "its top level is no mapping"),
+        ("- secret", "its top level is not a mapping"),
         ("contexts: secret", "contexts is not a list of `name` and `context` pairs"),
         ("users: [{name: a, user: secret}]", "users is not a list of `name` and `user` pairs"),
         ("clusters: [{cluster: {}}]", "clusters is not a list"),

@@ -61,7 +61,7 @@ def test_chance_decides_nothing(time, said):
     ],
 )
 def test_a_wait_is_told_in_seconds_or_by_a_date(headers, expected):
-    """By the server's own clock; what lies in the past or is no number of seconds says nothing."""
+    """By the server's own clock; what lies in the past or is not a number of seconds says nothing."""
     assert Answer(429, headers, b"").retry_after() == expected
 
 

@@ -7,6 +7,7 @@ from rebalancer.eviction.verdict import GRANTED
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.overrides import Overrides
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
 PODS = "/api/v1/pods"
@@ -89,6 +90,20 @@ def test_a_pod_reaches_its_own_cluster(secure, tmp_path, time):
     secure.token = "rotated"
 
     assert b"PodList" in client.get(PODS)
+    connection.close()
+
+
+def test_the_command_line_goes_above_a_service_account(secure, tmp_path, time):
+    """Whom to act as, and that the certificate is not looked at."""
+    (tmp_path / "ca.crt").write_text("not the authority of this server")
+    (tmp_path / "token").write_text("the-token\n")
+    host, port = secure.url.removeprefix("https://").split(":")
+    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    overrides = Overrides(user="deputy", groups=("few",), insecure=True)
+    connection = connect(None, None, overrides=overrides, environ=environ, service_account=tmp_path)
+
+    assert b"PodList" in Client(connection, retry_policy=time.retry_policy()).get(PODS)
+    assert secure.requests[0].headers["impersonate-group"] == "few"
     connection.close()
 
 

@@ -136,7 +136,7 @@ def test_one_document_with_its_marks_is_one_document(text):
         ("a: 1\n\tb: 2", "line 2: this is neither YAML nor JSON"),
         ("\ta: 1", "line 1: this is neither YAML nor JSON"),
         ("a: \x00", "line 1: this is neither YAML nor JSON: unacceptable character"),
-        ("a: \ud800", "line 1: this is no text"),
+        ("a: \ud800", "line 1: this is not text"),
         ("a:\n  b: *c", "line 2: this is neither YAML nor JSON: found undefined alias"),
         ("a: !thing 3", "line 1, a: '3' cannot be used as !thing"),
         ("a: !!set {b}", "line 1, a: the tag tag:yaml.org,2002:set means nothing here"),
@@ -153,7 +153,7 @@ def test_one_document_with_its_marks_is_one_document(text):
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_place(text, problem):
-    """Text that is no document, and values that mean nothing, are errors that name the line."""
+    """Text that is not a document, and values that mean nothing, are errors that name the line."""
     assert errors(text)[0].startswith(problem)
 
 

@@ -1,4 +1,4 @@
-"""A policy that cannot be used: every problem at once, with its place and the cure."""
+"""A policy that cannot be used: every problem at once, with its place and what to do about it."""
 
 import pytest
 
@@ -47,8 +47,8 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
             "did you mean 'maxNoOfPodsToEvictPerNode'?"
         ),
         "line 3, maxNoOfPodsToEvictTotal: -1 is out of range: at least 0",
-        "line 4, nodeSelector: 'a==b,,c' is no label selector (at ',c'): try a=b,c in (d,e),!f",
-        "line 5, metricsProviders[0].source: 'Prometeus' is no source of metrics; did you mean 'Prometheus'?",
+        "line 4, nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f",
+        "line 5, metricsProviders[0].source: 'Prometeus' is not a source of metrics; did you mean 'Prometheus'?",
         (
             "line 11, profiles[0].pluginConfig[0].args.maxPodLifeTimeSecond: unknown key 'maxPodLifeTimeSecond'; "
             "did you mean 'maxPodLifeTimeSeconds'?"
@@ -95,7 +95,10 @@ def test_the_error_as_a_whole_names_the_source():
         ("apiVersion: descheduler/v1alpha3", "line 1, apiVersion: apiVersion 'descheduler/v1alpha3' is not known; did"),
         ("apiVersion: descheduler/__internal", "line 1, apiVersion: apiVersion 'descheduler/__internal' is not known"),
         ("apiVersion: [v1]", "line 1, apiVersion: apiVersion of this kind is not known"),
-        ("apiVersion: descheduler/v1alpha2\nkind: Policy", "line 2, kind: this is no policy: its kind should be Desch"),
+        (
+            "apiVersion: descheduler/v1alpha2\nkind: Policy",
+            "line 2, kind: this is not a policy: its kind should be Desch",
+        ),
     ],
 )
 def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):
@@ -123,7 +126,7 @@ def test_a_missing_version_hides_no_other_problem():
         ("gracePeriodSeconds: -1", "gracePeriodSeconds: must be 0 (at once) or more; absent leaves it to the pod"),
         ("nodeSelector: {a: b}", "nodeSelector: text is expected, not a map"),
         ("nodeSelector: 5", "nodeSelector: text is expected, not 5"),
-        ("nodeSelector: a=b c", "nodeSelector: 'a=b c' is no label selector"),
+        ("nodeSelector: a=b c", "nodeSelector: 'a=b c' is not a label selector"),
         (
             'evictionFailureEventNotification: "true"',
             "evictionFailureEventNotification: true or false is expected, not",

@@ -30,9 +30,10 @@ def test_braces_in_a_comment_or_a_query_are_no_template():
 
 
 @pytest.mark.parametrize("key", ["deschedulerPolicy", "policy"])
-def test_a_values_file_is_recognised(key):
-    """It holds a policy without apiVersion under a key of the chart."""
-    (found,) = problems(f"kind2: CronJob\n{key}:\n  profiles: []\n")
+@pytest.mark.parametrize("first", ["kind: CronJob", "kind: Deployment", "replicas: 1"])
+def test_a_values_file_is_recognised(key, first):
+    """It holds a policy without apiVersion under a key of the chart; the descheduler's chart has a key `kind`."""
+    (found,) = problems(f"{first}\n{key}:\n  profiles: []\n")
 
     assert found.startswith(f"line 2, {key}: this looks like a values file of a Helm chart")
     assert "apiVersion: descheduler/v1alpha2" in found

@@ -16,7 +16,7 @@ def prometheus(fields: str) -> str:
     [
         (
             HEAD + "metricsProviders:\n- source: Prometeus",
-            f"{PROVIDERS}.source: 'Prometeus' is no source of metrics; did",
+            f"{PROVIDERS}.source: 'Prometeus' is not a source of metrics; did",
         ),
         (
             HEAD + "metricsProviders:\n- {}",

@@ -14,7 +14,7 @@ def test_nothing_is_steered_unless_the_policy_says_so():
 
 def test_an_empty_map_steers_with_defaults():
     assert load(HEAD + "steering: {}").policy.steering == Steering(
-        key="kube-rebalancer/avoid", settle=timedelta(seconds=60), min_gain=2
+        key="kube-rebalancer/avoid", settle=timedelta(seconds=60), min_gain=1.5
     )
 
 

@@ -33,7 +33,7 @@ def problems(value: Any, schema: dict[str, Any], path: str = "report") -> list[s
         return [] if value in schema.get("enum", [schema.get("const")]) else [f"{path}: {value!r}"]
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     if not any(isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        return [f"{path}: {value!r} is none of {kinds}"]
+        return [f"{path}: {value!r} is not one of {kinds}"]
     found = [f"{path}: {value}"] if value is not None and "minimum" in schema and value < schema["minimum"] else []
     if isinstance(value, dict):
         kinds_of = schema.get("additionalProperties")

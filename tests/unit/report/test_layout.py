@@ -56,7 +56,7 @@ def test_names_of_wide_characters_are_measured_as_a_terminal_does():
 
 
 def test_a_bar_is_full_at_a_hundred_percent():
-    """And shows a little of a little; more than everything is no wider."""
+    """And shows a little of a little; more than everything is not wider."""
     assert [bar(percent, 4) for percent in (0, 1, 50, 100, 250)] == ["····", "█···", "██··", "████", "████"]
 
 

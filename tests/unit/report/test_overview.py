@@ -58,7 +58,7 @@ def test_more_than_a_fifth_of_the_cluster_is_called_out():
 
 
 def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
-    """Half is not, a single pod is no share, and a PDB looks after its own."""
+    """Half is not, a single pod is not a share, and a PDB looks after its own."""
     web, others = crowd(4, WEB, name="web"), crowd(96)
     pods = [*web, *others]
 

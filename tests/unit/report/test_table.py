@@ -50,7 +50,7 @@ def test_what_a_person_wants_comes_first() -> None:
     """What failed, where, whether for real, how many; then totals; then pods; then refusals; then trouble."""
     text = printed(report(warnings=("look out",)))
     pieces = [
-        "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction",
+        "FAILED: 1 of 2 strategies (Scripted: no figures), 1 eviction (422: on fire)",
         "Dry run on cluster.json",
         "2 pods would be evicted, 1 refused, 1 strategy failed, 1 unknown, 1 failed",
         "2 of 3 nodes considered",
@@ -60,7 +60,7 @@ def test_what_a_person_wants_comes_first() -> None:
         "default/e",
         "500: in smoke",
         "MirrorPods",
-        "422: on fire",
+        "): 422: on fire",
         "look out",
     ]
 
@@ -103,7 +103,7 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
 
 @pytest.mark.parametrize("text", ["[/bold]", "[red]", "[prod]", ":warning:", "a\\[b]"])
 def test_brackets_and_colons_are_printed_as_they_are(text: str) -> None:
-    """A webhook's message, a profile's name and a path are no markup."""
+    """A webhook's message, a profile's name and a path are not markup."""
     run = {**report()["strategies"][0], "profile": text, "error": text}
     eviction = report()["evictions"][0]
     failure = {**refusal(2), "error": text}

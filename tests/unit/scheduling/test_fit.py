@@ -41,7 +41,7 @@ def why_not(candidate: Pod, there: Node, *residents: Pod) -> str:
         ),
         pytest.param({"taints": ["k=v:NoSchedule"]}, {}, "taint k=v:NoSchedule is not", id="a NoSchedule taint"),
         pytest.param({"taints": ["k:NoExecute"]}, {}, "taint k:NoExecute is not", id="a NoExecute taint"),
-        pytest.param({"taints": ["k:PreferNoSchedule"]}, {}, "", id="a soft taint is no obstacle"),
+        pytest.param({"taints": ["k:PreferNoSchedule"]}, {}, "", id="a soft taint is not an obstacle"),
         pytest.param({"taints": ["k:NoSchedule"]}, {"tolerations": ["k"]}, "", id="a tolerated taint"),
         pytest.param({"cpu": "1"}, {"cpu": "2"}, "insufficient cpu (2000m requested, 1000m free)", id="too little cpu"),
         pytest.param({"cpu": "2"}, {"cpu": "2"}, "", id="just enough cpu"),

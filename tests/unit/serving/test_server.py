@@ -26,7 +26,7 @@ def server():
 
 
 def connect(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def secure(connection):

@@ -41,7 +41,7 @@ def test_a_host_is_a_node_by_name_or_address(host):
 
 
 def test_the_average_counts_before_the_latest():
-    """Spreads are no averages, whatever their place in the list."""
+    """Spreads are not averages, whatever their place in the list."""
     metrics = [
         {"type": "CPU", "operator": "STD", "value": 99},
         {"type": "CPU", "operator": "AVG", "value": 20},
@@ -116,8 +116,8 @@ def test_pods_come_from_metrics_server_where_there_is_one():
     [
         (Reply(500, ""), "refuses: HTTP 500"),
         (Reply(404, "No metrics found"), "has nothing at this address .*No metrics found"),
-        (Reply(200, "hello"), "is no load-watcher"),
-        (Reply(200, {"data": {"NodeMetricsMap": 3}}), "is no load-watcher"),
+        (Reply(200, "hello"), "is not load-watcher"),
+        (Reply(200, {"data": {"NodeMetricsMap": 3}}), "is not load-watcher"),
         (Reply(200, {}), "ended .* ago"),
     ],
 )

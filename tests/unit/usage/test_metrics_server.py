@@ -111,7 +111,7 @@ def test_only_the_first_missing_nodes_are_named():
 
 
 def test_pods_without_a_fresh_sample_are_unknown():
-    """An empty one is no sample; nothing is zero by itself."""
+    """An empty one is not a sample; nothing is zero by itself."""
     old = PodMetrics("default", "old", USED, taken(200))
     empty = PodMetrics("default", "empty", {}, NOW)
     found = measure(metrics(*all_of(2), pods=[old, empty]))

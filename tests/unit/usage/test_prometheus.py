@@ -181,7 +181,7 @@ def test_a_mapping_that_finds_no_node_says_what_it_saw(ask):
 
 
 def test_two_series_for_one_node_are_an_error(ask):
-    """Which of them counts nobody can tell; the message shows both and the cure."""
+    """Which of them counts nobody can tell; the message shows both and what to do about it."""
     with pytest.raises(StrategyError, match=r'two series for node n1: .*device="a".*device="b".*sum by \(instance\)'):
         ask(cpu={"query": "by_device", "unit": "ratio", "base": "capacity"})
 
@@ -211,7 +211,7 @@ PODS = {"query": "pod_cores", "unit": "cores", "node": {"label": "node"}}
 
 
 def test_pods_are_measured_too(ask):
-    """Those that Prometheus knows; of no other pod anything is said, and NaN is no figure."""
+    """Those that Prometheus knows; of no other pod anything is said, and NaN is not a figure."""
     found = ask(cpu=RATIO, pods={"cpu": PODS})
 
     assert found.pods == {("default", "a"): {"cpu": 700}, ("default", "moved"): {"cpu": 200}}

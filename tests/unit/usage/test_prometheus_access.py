@@ -153,7 +153,7 @@ def test_a_file_that_is_not_there_is_named(secure, fields, message):
 
 @pytest.mark.parametrize("text", ["", "two\nlines", "schlüssel"])
 def test_a_file_without_a_token_is_named(secure, tmp_path, text):
-    """What no header can hold is no token."""
+    """What no header can hold is not a token."""
     (tmp_path / "token").write_text(text)
 
     with pytest.raises(StrategyError, match="holds no token"):
@@ -186,7 +186,7 @@ def test_a_slow_server_is_given_up_at_its_timeout():
     released = []
 
     def stall(_):
-        released.append(release.wait(30))
+        released.append(release.wait(120))
         return Reply(200, {})
 
     with FakePrometheus() as server:
@@ -233,8 +233,8 @@ def test_an_answer_that_drips_is_given_up_at_the_timeout():
         (401, "who are you", r"does not accept the credentials \(HTTP 401, who are you\)"),
         (403, {"error": "forbidden"}, r"does not accept the credentials \(HTTP 403, forbidden\)"),
         (404, "404 page not found", r"has nothing at this address \(HTTP 404.*check the url"),
-        (200, "<html>hello</html>", "is no Prometheus"),
-        (200, {"hello": "world"}, "is no Prometheus"),
+        (200, "<html>hello</html>", "is not Prometheus"),
+        (200, {"hello": "world"}, "is not Prometheus"),
         (200, {"data": {"result": 3}}, "gives no instant vector"),
     ],
 )
@@ -266,7 +266,7 @@ def test_the_servers_warnings_are_passed_on(server):
     assert ask(server.url).warnings == ("Prometheus says: store gateway down: results may be partial",)
 
 
-def test_figures_of_the_form_of_the_reference(server):
+def test_figures_of_the_form_of_the_descheduler(server):
     """Percent are cut off, not rounded; a node without a sample is missing; others are counted."""
     server.result = [sample("n1", 0.509), sample("n2", 0.29), sample("n9", 1), sample("n2", 0.3), sample("n3", "1")]
     found = ask(server.url, count=4, min_fresh=75)
@@ -286,7 +286,7 @@ def test_figures_of_the_form_of_the_reference(server):
         (sample("n1", 0.5, label="node"), r'\{node="n1"\} has no label instance'),
     ],
 )
-def test_a_series_that_breaks_the_form_of_the_reference_fails_the_strategy(server, series, message):
+def test_a_series_that_breaks_the_form_of_the_descheduler_fails_the_strategy(server, series, message):
     """As in the descheduler, and NaN too, of which it makes a number by chance."""
     server.result = [series, sample("n2", 0.5)]
 

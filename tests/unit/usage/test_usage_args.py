@@ -203,7 +203,7 @@ def test_requests_cannot_stand_in_for_a_share():
         ),
         (
             "source: LoadWatchr",
-            "metricsProviders[0].source: 'LoadWatchr' is no source of metrics; did you mean 'LoadWat",
+            "metricsProviders[0].source: 'LoadWatchr' is not a source of metrics; did you mean 'LoadWat",
         ),
         (
             "source: KubernetesMetrics, loadWatcher: {url: 'http://a'}",

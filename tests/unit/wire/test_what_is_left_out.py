@@ -19,7 +19,7 @@ CPU_AND_MEMORY = {"cpu": "1", "memory": "1Gi"}
     ],
 )
 def test_a_toleration(wire: dict[str, Any], model: Toleration) -> None:
-    """Its operator is kept, and null is no value of its own."""
+    """Its operator is kept, and null is not a value."""
     assert read_pod(spec={"tolerations": [wire]}).spec.tolerations == (model,)
 
 

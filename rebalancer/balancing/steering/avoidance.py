@@ -1,0 +1,64 @@
+"""Which nodes a wave avoids: as few as keep its replacements off all nodes but their destination.
+
+Hot nodes carry two soft taints, others one, the destination none.  One taint is worth 300/n points, with n the most on
+any scored node: so of 2 levels the middling ones are 150 points behind the destination, and the hot ones 300.  Where
+that is not enough (siblings, affinities and images may outweigh 150 points), all are avoided alike, and are 300 points
+behind.
+
+A node that is not hot needs no taint if it would not win without one, with some points to spare: the wave lowers the
+destination's score, and the cluster may not be quite as it was read.  Nodes without taint take what others create
+meanwhile.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rebalancer.balancing.steering.foresight import total, untainted_total
+from rebalancer.eviction.steering import HOT, MIDDLING
+from rebalancer.scheduling.simulator.answer import Answer
+
+#: By so many points a node has to be behind to go without a taint.
+_SPARE_POINTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Avoidance:
+    """How many taints each node carries while pods are sent to one destination."""
+
+    levels: Mapping[str, int]
+
+    @classmethod
+    def of(cls, nodes: Iterable[str], hot: frozenset[str], destination: str, *, strong: bool) -> "Avoidance":
+        """Return what avoids all nodes but the destination.
+
+        Args:
+            nodes: all that pods could go to.
+            hot: those that must receive nothing.
+            destination: the one that should.
+            strong: whether all are avoided alike.
+        """
+        others = (name for name in nodes if name != destination)
+        return cls({name: HOT if strong or name in hot else MIDDLING for name in others})
+
+    def without(self, needless: Iterable[str]) -> "Avoidance":
+        """Return the same without the taints of some nodes."""
+        left_out = frozenset(needless)
+        return Avoidance({name: level for name, level in self.levels.items() if name not in left_out})
+
+    def with_former(self, former: Mapping[str, int], destination: str) -> "Avoidance":
+        """Return the same with the taints that nodes carry already: each change of a node goes to all its watchers."""
+        kept = {name: level for name, level in former.items() if name != destination and level}
+        return Avoidance({**self.levels, **{name: max(kept[name], self.levels.get(name, 0)) for name in kept}})
+
+
+def needless(answers: Iterable[Answer], nodes: Iterable[str], destination: str) -> set[str]:
+    """Return the nodes that would not win in any of these answers if they carried no taint."""
+    left = set(nodes)
+    for answer in answers:
+        reached = total(answer, destination) or 0
+        left -= {name for name in left if _may_win(untainted_total(answer, name, destination), reached)}
+    return left
+
+
+def _may_win(score: int | None, reached: int) -> bool:
+    return score is not None and score > reached - _SPARE_POINTS

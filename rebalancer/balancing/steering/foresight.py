@@ -1,0 +1,58 @@
+"""What the scheduler would do with a pod while nodes carry our soft taints, as the simulator tells it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
+from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.answer import Answer
+
+#: By name of the node, the number of its soft taints.
+Avoid = Mapping[str, int]
+
+_TAINTS = "TaintToleration"
+
+
+class Foresight:
+    """Asks the simulator, which follows the cluster.
+
+    Args:
+        cluster: the cluster.
+        keys: of the soft taints.
+    """
+
+    def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
+        self._simulation = cluster.index(Simulation)
+        self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What stands in for objects that were not read, in words."""
+        return self._simulation.notices
+
+    @contextmanager
+    def avoiding(self, avoid: Avoid) -> Iterator[None]:
+        """Answer meanwhile as if these nodes carried so many of our taints."""
+        with self._simulation.tainted({name: self._taints[level] for name, level in avoid.items() if level}):
+            yield
+
+    def ask(self, pod: Pod) -> Answer:
+        """Return where the replacement of a pod would go."""
+        return self._simulation.ask(pod)
+
+
+def total(answer: Answer, name: str) -> int | None:
+    """Return what a node scores for a pod, None where the pod cannot go."""
+    scores = answer.scores(name)
+    return sum(scores.values()) if scores else None
+
+
+def untainted_total(answer: Answer, name: str, destination: str) -> int | None:
+    """Return what a node would score without our taints, as far as one can tell: as untainted as the destination."""
+    scores = answer.scores(name)
+    if not scores:
+        return None
+    lost = answer.scores(destination).get(_TAINTS, 0) - scores.get(_TAINTS, 0)
+    return sum(scores.values()) + lost

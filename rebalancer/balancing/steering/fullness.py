@@ -1,0 +1,83 @@
+"""How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
+
+from collections.abc import Iterable, Sequence
+
+from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.steering.goal import Fill
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import Resources
+
+
+class Fullness:
+    """The nodes of known usage, twice: as sources, and with their peaks as destinations.
+
+    It follows the cluster in the present scope.  A pod that goes is taken off the source and not off the peak, to be on
+    the safe side; one that comes is charged to both.
+
+    Args:
+        cluster: the cluster.
+        usage: the figures.
+        names: the resources of the goal.
+    """
+
+    def __init__(self, cluster: Cluster, usage: MeasuredUsage, names: Sequence[str]) -> None:
+        self._usage = usage
+        self._names = tuple(names)
+        self.sources: dict[str, NodeUtilization] = {each.node.name: each for each in usage.sources()}
+        self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
+        self._fills: dict[str, tuple[float, ...]] = {}
+        self._peak_fills: dict[str, tuple[float, ...]] = {}
+        self._points: dict[tuple[object, Pod], tuple[float, ...]] = {}
+        cluster.follow(self)
+
+    def fill(self, name: str) -> Fill:
+        """Return how full a node is as a source."""
+        known = self._fills.get(name)
+        if known is None:
+            known = self._fills[name] = self._fill_of(self.sources[name])
+        return known
+
+    def peak(self, name: str) -> Fill:
+        """Return how full a node is as a destination."""
+        known = self._peak_fills.get(name)
+        if known is None:
+            known = self._peak_fills[name] = self._fill_of(self.peaks[name])
+        return known
+
+    def points(self, pod: Pod, name: str) -> Fill:
+        """Return what a pod uses, in percent of a node."""
+        node = self.sources[name].node
+        key = (id(node.allocatable), pod)  # nodes of one size share their amounts as a rule
+        known = self._points.get(key)
+        if known is None:
+            shares = self.sources[name].points(self._usage.of_pod(pod))
+            known = self._points[key] = tuple([shares[each] for each in self._names])
+        return known
+
+    def has_room(self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0) -> bool:
+        """Tell whether pods together, so many times over, pass no ceiling of a node, in any resource measured."""
+        amounts: dict[str, int] = {}
+        for pod in pods:
+            for each, amount in self._usage.of_pod(pod).items():
+                amounts[each] = amounts.get(each, 0) + amount
+        together: Resources = {each: round(spare * amount) for each, amount in amounts.items()}
+        return self.peaks[name].passed(together, ceilings) is None
+
+    def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface; the sources themselves follow, too
+        """Note that a pod has gone, or is back."""
+        self._fills.pop(pod.node, None)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Charge a pod that is expected on a node, or take it off."""
+        if node.name in self.sources:
+            amounts = self._usage.of_pod(pod)
+            self.sources[node.name].charge(amounts, sign)
+            self.peaks[node.name].charge(amounts, sign)
+            self._fills.pop(node.name, None)
+            self._peak_fills.pop(node.name, None)
+
+    def _fill_of(self, node: NodeUtilization) -> tuple[float, ...]:
+        return tuple([node.percent(name) or 0.0 for name in self._names])

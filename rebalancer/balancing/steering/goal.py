@@ -1,0 +1,98 @@
+"""What steering aims at: every node within its band or target, and what that costs as long as it is not so.
+
+A node outside its band costs the points by which it is outside, summed over the resources.  The band is taken a margin
+narrower than it is: a node that is brought in is brought in so far that usage which varies a little does not take it
+out again.  But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what
+ends them.  Beside that, distance from the mean counts a little, so that of two moves that bring as much the one goes
+to the emptier node, and so that a plan does not get stuck where no single move helps.
+
+An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  A node at 63 % costs 5, one at 59 %
+costs 1 but starts nothing, one at 57 % costs nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rebalancer.balancing.band import Band
+from rebalancer.balancing.excess import TOLERANCE
+
+#: How full a node is, in percent, in the order of the goal's resources.
+Fill = Sequence[float]
+
+#: How far inside their band nodes are brought, in gains that a move has to bring at least.
+MARGIN = 2.0
+#: What a squared point of distance from the mean costs.  With more, plans take more moves; with none, they end with a
+#: node or two outside that no single move brings in.
+_EVENNESS = 0.003
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Edges by resource, in one order.
+
+    Attributes:
+        names: the resources.
+        low: below which a node is outside; 0 where only targets count.
+        high: above which it is outside.
+        inner_low: what nodes are brought up to.
+        inner_high: what nodes are brought down to.
+        mean: of all nodes.
+    """
+
+    names: tuple[str, ...]
+    low: Fill
+    high: Fill
+    inner_low: Fill
+    inner_high: Fill
+    mean: Fill
+
+    @classmethod
+    def of(cls, band: Band, margin: float, *, deviation: bool) -> "Goal":
+        """Return the goal of a band; without deviation its lower edge is no edge.
+
+        Args:
+            band: where nodes should be; resources that no node offers are left out.
+            margin: how far inside nodes are brought, in points, but not beyond the mean.
+            deviation: whether nodes may be too empty.
+        """
+        names = tuple(sorted(band.mean))
+        low = [band.low[name] if deviation else 0.0 for name in names]
+        high, mean = [band.high[name] for name in names], [band.mean[name] for name in names]
+        inner_high = [max(h - margin, min(m, h)) for h, m in zip(high, mean, strict=True)]
+        inner_low = [min(edge + margin, m) if deviation else 0.0 for edge, m in zip(low, mean, strict=True)]
+        return cls(names, low, high, inner_low, inner_high, mean)
+
+    def is_over(self, fill: Fill) -> bool:
+        """Tell whether a node is above its band in some resource."""
+        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
+
+    def is_below(self, fill: Fill) -> bool:
+        """Tell whether a node is below its band in some resource."""
+        return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
+
+    def outside(self, fill: Fill) -> float:
+        """Return by how many points a node is outside the narrower band, summed up."""
+        points = 0.0
+        for each, low, high in zip(fill, self.inner_low, self.inner_high, strict=True):
+            if each > high:
+                points += each - high
+            elif each < low:
+                points += low - each
+        return points
+
+    def unevenness(self, fill: Fill) -> float:
+        """Return what a node's distance from the mean costs."""
+        points = 0.0
+        for each, mean in zip(fill, self.mean, strict=True):
+            points += (each - mean) * (each - mean)
+        return _EVENNESS * points
+
+
+def plus(fill: Fill, points: Fill) -> tuple[float, ...]:
+    """Return a node's fill with a pod that comes."""
+    return tuple([each + more for each, more in zip(fill, points, strict=True)])
+
+
+def minus(fill: Fill, points: Fill) -> tuple[float, ...]:
+    """Return a node's fill without a pod that goes."""
+    return tuple([each - less for each, less in zip(fill, points, strict=True)])

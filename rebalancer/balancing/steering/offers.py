@@ -1,0 +1,137 @@
+"""Offers: pods that may go, with the nodes where they would do most.
+
+What a move brings is what its two nodes cost less afterwards (see `rebalancer.balancing.steering.goal`).  It is made
+only if it lifts no node above its band, and if one of the two is outside its band, or was outside and is not yet
+brought in as far as the goal says.  In the second case it has to bring the least gain, in the first half of that: the
+last node outside may need a small move.  What brings most goes first; among moves that bring about as much those of
+lower priority and QoS, then older pods.
+
+To look at every pod for every node would take too long where there are thousands: the nodes that cost most are looked
+at as sources, and those with most room as destinations.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import floor, log
+
+from rebalancer.balancing.candidates import Candidate
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.goal import Fill, Goal, minus, plus
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.order import eviction_class
+
+#: So many sources and destinations are looked at, and so many pairs of them.
+_MOST_SOURCES = 20
+_MOST_DESTINATIONS = 12
+_MOST_PAIRS = 240
+#: Of the least gain, for a move of a node outside its band.
+_OUTSIDE = 0.5
+#: Gains that differ by less than this factor are about the same.
+_ABOUT = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A pod that may go, where to, and what that brings.
+
+    Attributes:
+        gain: points by which its two nodes come nearer to their bands, and a little for evenness.
+    """
+
+    candidate: Candidate
+    destination: str
+    gain: float
+
+    @property
+    def what(self) -> tuple[Pod, str]:
+        """The pod, and where to."""
+        return self.candidate.pod, self.destination
+
+    def order(self, best: float) -> tuple[object, ...]:
+        """Return the place among others, the best of which brings so much: what comes first is made first."""
+        pod, behind = self.candidate.pod, floor(log(best / self.gain, _ABOUT))
+        return (behind, eviction_class(pod), -self.gain, pod.age_order, self.destination)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A node at one end of a move, as it is before it."""
+
+    name: str
+    fill: Fill
+    outside: float
+    unevenness: float
+    is_out: bool
+    is_roused: bool
+
+
+class Offers:
+    """Finds what brings most.
+
+    Args:
+        goal: what is aimed at.
+        fullness: the nodes as they are.
+        least: points that a move has to bring for nodes within their band; half of that for others.
+    """
+
+    def __init__(self, goal: Goal, fullness: Fullness, least: float) -> None:
+        self._goal = goal
+        self._fullness = fullness
+        self._least = least
+        self._least_outside = least * _OUTSIDE
+        self._roused: set[str] = set()
+
+    def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
+        """Return what these pods would bring on these nodes, what comes first at first."""
+        receivers = [self._side(name, self._fullness.peak(name)) for name in destinations]
+        found = [offer for candidate in candidates for offer in self._of(candidate, receivers)]
+        best = max((offer.gain for offer in found), default=0.0)
+        return sorted(found, key=lambda offer: offer.order(best))
+
+    def _of(self, candidate: Candidate, receivers: Iterable["_Side"]) -> Iterator[Offer]:
+        source = self._side(candidate.pod.node, self._fullness.fill(candidate.pod.node))
+        left = minus(source.fill, self._fullness.points(candidate.pod, source.name))
+        relief = source.outside - self._goal.outside(left)
+        evened = source.unevenness - self._goal.unevenness(left)
+        for receiver in receivers:
+            if receiver.name == source.name or not (source.is_roused or receiver.is_roused):
+                continue
+            joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
+            brought = relief + receiver.outside - self._goal.outside(joined)
+            least = self._least_outside if source.is_out or receiver.is_out else self._least
+            if brought >= least and not self._goal.is_over(joined):
+                gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
+                yield Offer(candidate, receiver.name, max(gain, least))
+
+    def _side(self, name: str, fill: Fill) -> "_Side":
+        goal = self._goal
+        return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
+
+    def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
+        """Return which nodes to compare as sources with which as destinations.
+
+        One of the two has to be roused: first sources that are, with the emptiest nodes, then destinations that are,
+        with those that cost most.
+        """
+        goal, fullness = self._goal, self._fullness
+        sources = [name for _, name in sorted((-goal.outside(fullness.fill(node.name)), node.name) for node in nodes)]
+        destinations = [each[-1] for each in sorted((*self._room(node.name), node.name) for node in receivers)]
+        givers = [name for name in sources if self._is_roused(name)][:_MOST_SOURCES]
+        takers = [name for name in destinations if self._is_roused(name)][:_MOST_DESTINATIONS]
+        return [(givers, destinations[:_MOST_DESTINATIONS]), (sources[: _MOST_PAIRS // max(len(takers), 1)], takers)]
+
+    def _room(self, name: str) -> tuple[bool, float]:
+        """Return the place among destinations: those below their band first, then by the fullest resource."""
+        peak = self._fullness.peak(name)
+        return (not self._goal.is_below(peak), max(p - m for p, m in zip(peak, self._goal.mean, strict=True)))
+
+    def _is_roused(self, name: str) -> bool:
+        """Tell whether a node is outside its band, or was: then it is brought in as far as the goal says."""
+        return self._is_out(name) or name in self._roused
+
+    def _is_out(self, name: str) -> bool:
+        out = self._goal.is_over(self._fullness.fill(name)) or self._goal.is_below(self._fullness.peak(name))
+        if out:
+            self._roused.add(name)
+        return out

@@ -1,0 +1,71 @@
+"""The pods that may go, node by node, as far as that can be told before they are asked for."""
+
+from collections.abc import Iterable, Iterator
+
+from rebalancer.balancing.candidates import Candidate, Selection
+from rebalancer.balancing.figures import why_relieved
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+
+
+class Pool:
+    """Candidates by node; a node's are looked for when they are first asked for.
+
+    Args:
+        cluster: the cluster.
+        selection: which pods come into question.
+        fullness: the nodes.
+        targets: above which pods that stay are recorded with their reason.
+        limit: the most evictions from each node.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        selection: Selection,
+        fullness: Fullness,
+        targets: Percentages,
+        limit: int | None,
+    ) -> None:
+        self._cluster = cluster
+        self._selection = selection
+        self._fullness = fullness
+        self._targets = targets
+        self._limit = limit
+        self._known: dict[str, list[Candidate]] = {}
+        self._lost: dict[str, int] = {}
+        self._excluded: set[Pod] = set()
+
+    def on(self, nodes: Iterable[str]) -> Iterator[Candidate]:
+        """Yield the candidates of nodes; of pods that are all alike on one node, only the oldest."""
+        for name in nodes:
+            if self._limit is not None and self._lost.get(name, 0) >= self._limit:
+                continue
+            seen: set[object] = set()
+            for candidate in self._on(name):
+                pod = candidate.pod
+                owner = pod.controller
+                alike = (owner.uid if owner else pod.key, tuple(candidate.usage.items()), id(pod.spec))
+                if alike not in seen and pod not in self._excluded and self._cluster.contains(pod):
+                    seen.add(alike)
+                    yield candidate
+
+    def exclude(self, pod: Pod) -> None:
+        """Let a pod not come into question any more."""
+        self._excluded.add(pod)
+
+    def lost(self, pod: Pod) -> None:
+        """Count a pod that goes against its node."""
+        self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
+
+    def _on(self, name: str) -> list[Candidate]:
+        known = self._known.get(name)
+        if known is None:
+            source = self._fullness.sources[name]
+            is_over = bool(source.above(self._targets).points)
+            because = why_relieved(source, self._targets, filling=False) if is_over else None
+            groups = self._selection.groups(source, because)
+            known = self._known[name] = [candidate for group in groups for candidate in group]
+        return known

@@ -1,0 +1,120 @@
+"""Steering carried out: wave by wave, each on what the one before has really come to."""
+
+from collections.abc import Sequence
+
+from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
+from rebalancer.balancing.steering.foresight import Avoid
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.offers import Offer
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.trial import made
+from rebalancer.balancing.steering.waves import Draft, Waves
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.steering import Landing, Move, Steer, Wave
+from rebalancer.eviction.verdict import Verdict
+
+#: So many waves in a row that land elsewhere than foreseen end the steering.
+_ELSEWHERE = 2
+
+
+class Steered:
+    """Makes waves until no move pays, or until they land elsewhere than foreseen.
+
+    Args:
+        cluster: the cluster.
+        evict: whom to ask for evictions.
+        steer: what carries waves out.
+        fullness: the nodes.
+        pool: the pods that may go.
+        waves: what puts waves together.
+        targets: by resource, above which percentage a node should lose pods.
+        mean: of all nodes, by resource.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        steer: Steer,
+        fullness: Fullness,
+        pool: Pool,
+        waves: Waves,
+        targets: Percentages,
+        mean: Percentages,
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._steer = steer
+        self._fullness = fullness
+        self._pool = pool
+        self._waves = waves
+        self._targets = targets
+        self._mean = mean
+
+    def run(self) -> None:
+        """Make waves.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        try:
+            self._run()
+        finally:
+            self._steer.end()
+
+    def _run(self) -> None:
+        avoid: Avoid = {}
+        in_a_row = 0
+        while in_a_row < _ELSEWHERE:
+            draft = self._waves.next_wave(avoid)
+            if draft is None:
+                return
+            wave = self._wave(draft)
+            avoid = wave.avoid
+            landings = self._carry_out(wave)
+            in_a_row = in_a_row + 1 if _mostly_elsewhere(landings) else 0
+        self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
+
+    def _wave(self, draft: Draft) -> Wave:
+        moves: list[Move] = []
+        for number, offer in enumerate(draft.offers):
+            with made(self._cluster, [(pod, draft.destination) for pod in draft.pods[:number]]):
+                moves.append(Move(offer.candidate.pod, offer.destination, (offer.destination,), self._why(offer)))
+        return Wave(draft.avoidance.levels, tuple(moves))
+
+    def _why(self, offer: Offer) -> Cause:
+        """Return why a pod goes, as it is when the wave's earlier moves are made."""
+        pod, points = offer.candidate.pod, offer.candidate.points
+        source = self._fullness.sources[pod.node]
+        excess = source.above(self._targets)
+        because = why_relieved(source, self._targets if excess.points else self._mean, filling=not excess.points)
+        relieved = excess.total - excess.left(points)
+        with made(self._cluster, [(pod, offer.destination)]):
+            peak, usage = self._fullness.peaks[offer.destination], offer.candidate.usage
+            lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
+        return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on)
+
+    def _carry_out(self, wave: Wave) -> Sequence[Landing]:
+        """Evict the pods of a wave, wait for the replacements, and take in where they landed."""
+        self._steer.begin(wave)
+        moved: list[tuple[Move, Verdict]] = []
+        for move in wave.moves:
+            verdict = self._evict(move.pod, move.because, move.destination)
+            if verdict.leaving:
+                self._pool.lost(move.pod)
+                moved.append((move, verdict))
+            else:
+                self._pool.exclude(move.pod)
+        landings = self._steer.settle(wave, moved)
+        for landing in landings:
+            node = self._cluster.node(landing.node) if landing.node else None
+            if node is not None:
+                self._cluster.place(landing.move.pod, node)
+        return landings
+
+
+def _mostly_elsewhere(landings: Sequence[Landing]) -> bool:
+    return sum(not each.foreseen for each in landings) * 2 > len(landings)

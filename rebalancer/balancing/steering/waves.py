@@ -1,0 +1,205 @@
+"""The next wave: moves that go to one destination together, in any order of arrival, and what is avoided meanwhile.
+
+The move that brings most says which node is the destination.  As long as it has room, pods are added that bring about
+as much there.  All nodes that could get these pods instead are avoided, so the order in which the replacements arrive
+does not matter: each of them is asked about as the first to arrive and as the last, and has to land on the destination
+both times.  The destination keeps room for the wave and a quarter more, for what others create meanwhile.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rebalancer.balancing.steering.avoidance import Avoidance, needless
+from rebalancer.balancing.steering.foresight import Avoid, Foresight
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.goal import Goal
+from rebalancer.balancing.steering.offers import Offer, Offers
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.trial import made
+from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
+from rebalancer.eviction.evict import Evict
+from rebalancer.scheduling.simulator.answer import Answer
+
+#: A wave has at most so many moves.
+MOST_MOVES = 16
+#: Room for the wave, and a quarter more.
+SPARE = 1.25
+#: So many offers are tried before a search is given up.
+_TRIES = 60
+#: A pod joins a wave if it brings at least so much of what the first one brings.
+_WORTH_JOINING = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A wave as it is being put together."""
+
+    offers: tuple[Offer, ...]
+    avoidance: Avoidance
+
+    @property
+    def destination(self) -> str:
+        """Where all its pods go."""
+        return self.offers[0].destination
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods that go, in order."""
+        return tuple(offer.candidate.pod for offer in self.offers)
+
+    def with_offer(self, offer: Offer) -> "Draft":
+        """Return the same with one more move."""
+        return Draft((*self.offers, offer), self.avoidance)
+
+
+class Waves:
+    """Puts waves together.
+
+    Args:
+        cluster: the cluster.
+        evict: who tells which pods would be refused.
+        goal: what is aimed at.
+        fullness: the nodes as they are.
+        pool: the pods that may go.
+        offers: what they would bring.
+        foresight: where they would land.
+        ceilings: how full destinations may become.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        goal: Goal,
+        fullness: Fullness,
+        pool: Pool,
+        offers: Offers,
+        foresight: Foresight,
+        ceilings: Percentages,
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._goal = goal
+        self._fullness = fullness
+        self._pool = pool
+        self._offers = offers
+        self._foresight = foresight
+        self._ceilings = ceilings
+        self._zones = ZoneSpread(cluster)
+        self._open = [node for node in cluster.nodes if not node.unschedulable]
+        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in fullness.sources]
+
+    def next_wave(self, former: Avoid) -> Draft | None:
+        """Return the next wave; None if no move pays.
+
+        Args:
+            former: what is avoided already.
+        """
+        found: dict[tuple[Pod, str], Offer] = {}
+        for sources, destinations in self._offers.compared(self._known_nodes(), self._receivers):
+            found |= {each.what: each for each in self._offers.offers(self._pool.on(sources), destinations)}
+        best = max((offer.gain for offer in found.values()), default=0.0)
+        ranked = sorted(found.values(), key=lambda offer: offer.order(best))
+        sources = list(dict.fromkeys(offer.candidate.pod.node for offer in ranked))
+        refused: set[Pod] = set()
+        asked = 0
+        for offer in ranked:
+            pod = offer.candidate.pod
+            if pod in refused or asked == _TRIES:
+                continue
+            if self._evict.first_refusal([pod]):
+                refused.add(pod)
+                self._pool.exclude(pod)
+                continue
+            asked += 1
+            if (draft := self._first(offer)) is not None:
+                return self._spared(self._filled(draft, sources), former)
+        return None
+
+    def _known_nodes(self) -> Iterator[Node]:
+        return (each.node for each in self._fullness.sources.values())
+
+    def _first(self, offer: Offer) -> Draft | None:
+        """Return a wave of one move, if it holds under one of the two ways to avoid the other nodes."""
+        names = [node.name for node in self._open]
+        hot = frozenset(name for name in self._fullness.sources if self._is_hot(name))
+        for strong in (False, True):
+            draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong))
+            if self._is_allowed(draft) and self._lands(draft, (0,)):
+                return draft
+        return None
+
+    def _is_hot(self, name: str) -> bool:
+        goal = self._goal
+        return goal.is_over(self._fullness.fill(name)) or goal.is_over(self._fullness.peak(name))
+
+    def _filled(self, draft: Draft, sources: Sequence[str]) -> Draft:
+        """Return the wave with all pods of these nodes that bring about as much on its destination."""
+        refused: set[Pod] = set()
+        while len(draft.offers) < MOST_MOVES:
+            more = next(self._joining(draft, sources, refused), None)
+            if more is None:
+                break
+            draft = more
+        return draft
+
+    def _joining(self, draft: Draft, sources: Sequence[str], refused: set[Pod]) -> Iterator[Draft]:
+        with made(self._cluster, [(pod, draft.destination) for pod in draft.pods]):
+            candidates = [each for each in self._pool.on(sources) if each.pod not in refused]
+            ranked = self._offers.offers(candidates, (draft.destination,))
+        for offer in ranked:
+            if offer.gain < _WORTH_JOINING * draft.offers[0].gain:
+                return
+            longer = draft.with_offer(offer)
+            if self._is_allowed(longer) and self._lands(longer, range(len(longer.offers))):
+                yield longer
+            refused.add(offer.candidate.pod)
+
+    def _is_allowed(self, draft: Draft) -> bool:
+        """Tell whether the last pod may go with the others, has room with them, and worsens no spreading."""
+        pods = draft.pods
+        if not self._fullness.has_room(draft.destination, pods, self._ceilings, SPARE):
+            return False
+        node = self._cluster.node(draft.destination)
+        assert node is not None
+        with made(self._cluster, [(pod, draft.destination) for pod in pods[:-1]]):
+            if self._zones.worsened_by(pods[-1], node):
+                return False
+        return self._evict.first_refusal(pods) is None
+
+    def _lands(self, draft: Draft, which: Sequence[int]) -> bool:
+        """Tell whether pods land on the destination, each of them as the first to arrive and as the last."""
+        wanted = (draft.destination,)
+        return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance, which))
+
+    def _answers(self, draft: Draft, avoidance: Avoidance, which: Sequence[int]) -> Iterator[Answer]:
+        pods = draft.pods
+        with self._foresight.avoiding(avoidance.levels):
+            for index in which:
+                yield self._foresight.ask(pods[index])
+                others = [(pod, draft.destination) for pod in (*pods[:index], *pods[index + 1 :])]
+                if others:
+                    with made(self._cluster, others):
+                        yield self._foresight.ask(pods[index])
+
+    def _spared(self, draft: Draft, former: Avoid) -> Draft:
+        """Return the wave with no more taints than it needs, and with those that are there already."""
+        every = range(len(draft.offers))
+        middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
+        free = needless(self._answers(draft, draft.avoidance, every), middling, draft.destination)
+        fewer = draft.avoidance.without(free)
+        for avoidance in (fewer.with_former(former, draft.destination), fewer):
+            thinner = Draft(draft.offers, avoidance)
+            if self._lands(thinner, every):
+                return thinner
+        return draft
+
+
+def _takes_pods(node: Node) -> bool:
+    """Tell whether a node may be a destination: others' soft taints say that somebody wants it to receive nothing."""
+    return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)

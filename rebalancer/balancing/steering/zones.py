@@ -1,0 +1,68 @@
+"""Spreading over zones, which steering must not make worse: taints weigh more than the scheduler's wish to spread."""
+
+from collections import Counter, defaultdict
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+
+ZONE = "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
+
+
+class ZoneSpread:
+    """How the pods of each owner are spread over the values of topology keys.
+
+    Zones count for all owners, and for pods that declare spread constraints the keys of these too, but for the host's.
+    It follows the cluster in the present scope.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._values: defaultdict[str, set[str]] = defaultdict(set)
+        self._keys = frozenset(
+            (ZONE, *(each.topology_key for pod in cluster.snapshot.pods for each in pod.spec.spread))
+        )
+        for node in cluster.ready_nodes:
+            for key in self._keys & node.labels.keys():
+                self._values[key].add(node.labels[key])
+            for pod in cluster.residents(node):
+                self._count(pod, node, 1)
+        cluster.follow(self)
+
+    def worsened_by(self, pod: Pod, destination: Node) -> str:
+        """Return the topology key over which a move would spread the owner's pods less evenly; empty if none."""
+        source, owner = self._cluster.node(pod.node), pod.controller
+        if source is None or owner is None:
+            return ""
+        keys = {ZONE, *(each.topology_key for each in pod.spec.spread)} - {HOST}
+        return next((key for key in sorted(keys) if self._worsens(key, owner.uid, source, destination)), "")
+
+    def _worsens(self, key: str, owner: str, source: Node, destination: Node) -> bool:
+        left, joined = source.labels.get(key), destination.labels.get(key)
+        if left is None or joined is None or left == joined:
+            return False
+        before = {value: self._counts[owner, key][value] for value in self._values[key]}
+        after = {**before, left: before.get(left, 0) - 1, joined: before.get(joined, 0) + 1}
+        return _skew(after) > _skew(before)
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count a pod that went, or is back."""
+        node = self._cluster.node(pod.node)
+        if node is not None and pod.active:
+            self._count(pod, node, -sign)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Count a pod that is expected on a node, or is not any more."""
+        self._count(pod, node, sign)
+
+    def _count(self, pod: Pod, node: Node, sign: int) -> None:
+        owner = pod.controller
+        if owner is not None and not pod.terminating:
+            for key in self._keys & node.labels.keys():
+                self._counts[owner.uid, key][node.labels[key]] += sign
+
+
+def _skew(counts: dict[str, int]) -> int:
+    return max(counts.values()) - min(counts.values())

@@ -1,0 +1,203 @@
+"""The scheduler's own configuration: a KubeSchedulerConfiguration, checked at once and in full.
+
+Source: the Kubernetes documentation, kube-scheduler Configuration (v1).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from rebalancer.errors import Problem, SchedulerConfigurationError
+from rebalancer.policy.config_map import Wanted, is_config_map, text_inside
+from rebalancer.policy.document import TOP, Node, read_document
+from rebalancer.policy.findings import Findings
+from rebalancer.policy.paths import at, items
+from rebalancer.policy.suggest import did_you_mean
+from rebalancer.scheduling.simulator.configuration import (
+    API_VERSION,
+    DEFAULT_PLUGINS,
+    DEFAULT_SCHEDULER,
+    KIND,
+    OTHER_PLUGINS,
+    ConfigurationError,
+    Extender,
+    ProfileConfig,
+    unknown_plugins,
+)
+from rebalancer.scheduling.simulator.plugin_arguments import READERS
+
+T = TypeVar("T")
+
+_WANTED = Wanted(KIND, API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations")
+_MINIMAL = f"`apiVersion: {API_VERSION}` and `kind: {KIND}`"
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_PERCENT = 100
+_TOP_KEYS = (
+    *("apiVersion", "kind", "parallelism", "leaderElection", "clientConnection", "healthzBindAddress"),
+    *("metricsBindAddress", "enableProfiling", "enableContentionProfiling", "percentageOfNodesToScore"),
+    *("podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles", "extenders", "delayCacheUntilActive"),
+)
+_PROFILE_KEYS = ("schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig")
+_POINTS = (
+    *("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit"),
+    *("preBind", "bind", "postBind", "multiPoint"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfiguration:
+    """A configuration that can be used.
+
+    Attributes:
+        document: as it says it.
+        warnings: about what has no effect, and what nothing is known of.
+    """
+
+    document: Mapping[str, Any]
+    warnings: tuple[Problem, ...]
+
+
+def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfiguration:
+    """Read a configuration; a ConfigMap that holds one is understood.
+
+    Args:
+        text: YAML or JSON.
+        source: where the text is from, for messages.
+
+    Raises:
+        SchedulerConfigurationError: it cannot be used; all its problems are in it.
+    """
+    findings = Findings()
+    node = _document(text, findings)
+    if _is_configuration(node, findings):
+        _check(node, findings)
+    warnings = findings.settle(source, strict=False, error=SchedulerConfigurationError)
+    document = _plain(node)
+    assert isinstance(document, dict)
+    return SchedulerConfiguration(document, warnings)
+
+
+def _document(text: str, findings: Findings) -> Node:
+    document = read_document(text, findings)
+    if not is_config_map(document):
+        return document
+    inside = text_inside(document, text, findings, _WANTED)
+    return Node(None, TOP) if inside is None else read_document(inside, findings)
+
+
+def _is_configuration(node: Node, findings: Findings) -> bool:
+    """Tell whether a document is a configuration of the one version that is read."""
+    if findings.failed:
+        return False
+    if not isinstance(node.value, Mapping):
+        findings.error(node.place, f"this is not a {KIND}, which begins with {_MINIMAL}")
+        return False
+    for key, expected in (("kind", KIND), ("apiVersion", API_VERSION)):
+        found = node.at(key)
+        if found is None:
+            findings.error(node.place, f"{key} is missing: write `{key}: {expected}`")
+        elif found.value != expected:
+            findings.error(found.place, f"{found.plain()!r} is not understood here: write {expected}")
+    return not findings.failed
+
+
+def _check(node: Node, findings: Findings) -> None:
+    _check_keys(node, _TOP_KEYS, findings)
+    _check_percentage(node, findings)
+    _check_list(node, "extenders", findings)
+    for each in items(node, "extenders"):
+        extender = _read(each, Extender, findings)
+        if extender and (extender.filter_verb or extender.prioritize_verb):
+            findings.notice(each.place, "nothing is known of what an extender says: where pods go is unknown")
+    _check_list(node, "profiles", findings)
+    names: dict[str, Node] = {}
+    for profile in items(node, "profiles"):
+        if not isinstance(profile.value, Mapping):
+            findings.error(profile.place, "a profile is a map of keys")
+            continue
+        name = profile.at("schedulerName")
+        called = str(name.value) if name else DEFAULT_SCHEDULER
+        if names.setdefault(called, profile) is not profile:
+            line = names[called].place.line
+            findings.error((name or profile).place, f"{called!r} names the profile of line {line}: give each its own")
+        _check_profile(profile, called, findings)
+
+
+def _check_profile(profile: Node, name: str, findings: Findings) -> None:
+    _check_keys(profile, _PROFILE_KEYS, findings)
+    _check_percentage(profile, findings)
+    plugins = profile.at("plugins")
+    if plugins:
+        _check_keys(plugins, _POINTS, findings)
+    read = _read(profile, ProfileConfig, findings)
+    if read is None:
+        return
+    _check_arguments(profile, findings)
+    for plugin in unknown_plugins(read, (*DEFAULT_PLUGINS, *OTHER_PLUGINS)):
+        place = next(_named(plugins, plugin), profile).place
+        findings.notice(place, f"nothing is known of the plugin {plugin}: where pods of {name} go is unknown")
+
+
+def _named(node: Node | None, plugin: str) -> Iterator[Node]:
+    """Yield the entries of that plugin under all points."""
+    for point in node.entries().values() if node else ():
+        yield from (each for each in items(point, "enabled") if each.entries().get("name", each).value == plugin)
+
+
+def _check_arguments(profile: Node, findings: Findings) -> None:
+    seen: set[str] = set()
+    for entry in items(profile, "pluginConfig"):
+        name = str(entry.entries()["name"].value) if "name" in entry.entries() else ""
+        if not name or name in seen:
+            findings.error(entry.place, f"{name} is configured twice" if name else "the name of the plugin is missing")
+        seen.add(name)
+        args = entry.at("args")
+        if args and name in READERS:
+            try:
+                READERS[name](_plain(args))
+            except (ConfigurationError, ValueError) as error:
+                _misread(args, str(error).removeprefix(f"{name}: "), findings)
+
+
+def _check_keys(node: Node, known: tuple[str, ...], findings: Findings) -> None:
+    for key, each in node.entries().items():
+        if key not in known:
+            findings.ignored(each.place, f"{key!r} has no meaning here{did_you_mean(key, known)}")
+
+
+def _check_percentage(node: Node, findings: Findings) -> None:
+    found = node.at("percentageOfNodesToScore")
+    value = found.value if found else 0
+    if found and not (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _PERCENT):
+        findings.error(found.place, "must be a whole number from 0 to 100; 0 leaves it to the scheduler")
+
+
+def _check_list(node: Node, key: str, findings: Findings) -> None:
+    found = node.at(key)
+    if found and not isinstance(found.value, tuple):
+        findings.error(found.place, "must be a list")
+
+
+def _read(node: Node, kind: type[T], findings: Findings) -> T | None:
+    try:
+        return msgspec.convert(_plain(node), kind)
+    except msgspec.ValidationError as error:
+        _misread(node, str(error), findings)
+        return None
+
+
+def _plain(node: Node) -> Any:
+    """Return the value without its nulls, which mean the same as nothing."""
+    if isinstance(node.value, Mapping):
+        return {key: _plain(each) for key, each in node.value.items() if each.value is not None}
+    return [_plain(each) for each in node.value] if isinstance(node.value, tuple) else node.value
+
+
+def _misread(node: Node, message: str, findings: Findings) -> None:
+    """Note at its own place what could not be read below a node; msgspec ends its messages with the path."""
+    told, _, path = message.partition(" - at `$")
+    steps = [name or int(index) for name, index in _STEP.findall(path.rstrip("`"))]
+    findings.error(at(node, *steps).place, told[:1].lower() + told[1:] if path else told)

@@ -1,0 +1,65 @@
+"""The user guide names each key of a report, and no other."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+
+GUIDE = Path(__file__).parents[2] / "docs/usage-guide.md"
+
+#: Below these each cause, resource or strategy has names of its own.
+OPEN = re.compile(r"\.(cause|counts|before|after|thresholds|targetThresholds)\.")
+
+
+def keys(value: Any, at: str = "") -> Iterator[str]:
+    """The path of each key in a document."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            path = f"{at}.{key}" if at else key
+            yield path
+            yield from keys(each, path)
+    elif isinstance(value, list):
+        for each in value:
+            yield from keys(each, f"{at}[]")
+
+
+def documented() -> set[str]:
+    """The paths in the table of keys; `.name` stands beside the first key of its row."""
+    table = re.search(
+        r"^\| key \| meaning \|\n\|---\|---\|\n(\| `apiVersion`.*?)\n\n", GUIDE.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert table
+    found = set()
+    for row in table[1].splitlines():
+        first, *others = re.findall(r"`([^`]+)`", row.split(" | ")[0])
+        beside = first.rpartition(".")[0]
+        found |= {first, *(beside + each if each.startswith(".") else each for each in others)}
+    return found
+
+
+def test_each_key_of_a_real_report_is_in_the_guide(server, rebalancer):  # noqa: F811
+    """Of a plan that weighs nodes, and of a live run in which pods go, stay, fail and are in doubt."""
+    demo = rebalancer("run", "--policy", "demo", "--snapshot", "examples/cluster.json", "-o", "json").report
+    for each in two_nodes_with(*old_pods("a", "b", "c", "d")):
+        server.add(each)
+    server.fail("POST", "*/pods/b/eviction", status=400, message="no such thing")
+    server.fail("POST", "*/pods/c/eviction", status=500, message="etcdserver: request timed out")
+    live = rebalancer.run(server, policy(OLD, maxNoOfPodsToEvictTotal=2), "--deadline", "3s").report
+
+    assert all(live[each] for each in ("evictions", "refusals", "failures", "unknown"))
+    found = {each for report in (demo, live) for each in keys(report) if not OPEN.search(each)}
+    # Null in these two runs, and so without keys below.
+    assert documented() - found <= {"unknown[].destination.nodes"}
+    assert found <= documented()
+
+
+def test_each_count_of_a_strategy_is_in_the_guide():
+    """Strategies count by names that the report's words know."""
+    from rebalancer.report.summaries import _COUNTED, _NOUNS  # noqa: PLC0415  the names that have words
+
+    (row,) = [line for line in GUIDE.read_text().splitlines() if line.startswith("| `strategies[].summary`")]
+
+    assert {*_COUNTED, *_NOUNS, "nodes", "over", "under", "below", "receivers"} <= set(re.findall(r"`(\w+)`", row))

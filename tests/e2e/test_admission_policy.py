@@ -1,0 +1,180 @@
+"""The chart's admission policy on the real control plane: soft taints of our keys and our annotation, and nothing else.
+
+The account has a role that allows everything about nodes, so that nothing but the policy refuses.
+"""
+
+import copy
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from rebalancer.kube.marks import ANNOTATION
+from tests.chart.helm import ADMISSION, needed, one, template
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.builders import node, taint
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.waiting import wait_for
+
+pytestmark = needed
+
+POLICY = "ValidatingAdmissionPolicy"
+NAME, HOME = "rebalancer", "kube-system"
+ADMISSIONS = "/apis/admissionregistration.k8s.io/v1"
+KEY = "kube-rebalancer/avoid"
+OURS = {"key": KEY, "value": "run-1", "effect": "PreferNoSchedule"}
+MORE = {**OURS, "key": f"{KEY}-more"}
+FOREIGN = {"key": "spot", "value": "true", "effect": "PreferNoSchedule"}
+BEFORE: Object = {
+    "metadata": {"labels": {"zone": "a"}, "annotations": {"example.com/owner": "team"}},
+    "spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"], "taints": [FOREIGN]},
+}
+
+
+@pytest.fixture(scope="module")
+def account(controlplane: ControlPlane) -> Iterator[Api]:
+    """The program's account, with a role that allows too much, and the policy in force."""
+    api = controlplane.api
+    rendered = template({"steering": {"enabled": True}}, *ADMISSION)
+    everything = {"apiGroups": [""], "resources": ["nodes", "nodes/status"], "verbs": ["*"]}
+    api.create(one(rendered, "ServiceAccount"), HOME)
+    api.create({**one(rendered, "ClusterRole"), "rules": [everything]})
+    api.create(one(rendered, "ClusterRoleBinding"))
+    for kind, plural in PLURALS.items():
+        api.request("POST", f"{ADMISSIONS}/{plural}", one(rendered, kind))
+    found = Api(controlplane.kubeconfig_for("admitted", api.token(NAME, HOME)))
+    api.create(node("probe"))
+    wait_for(lambda: not probed(found), "the policy in force")
+    yield found
+    for kind, plural in PLURALS.items():
+        api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(rendered, kind)['metadata']['name']}")
+    for kind in ("ClusterRoleBinding", "ClusterRole", "ServiceAccount", "Node"):
+        api.delete(kind, "probe" if kind == "Node" else NAME, HOME if kind == "ServiceAccount" else "")
+
+
+PLURALS = {
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+
+
+@pytest.fixture
+def api(controlplane: ControlPlane, namespace: Namespace, account: Api) -> Api:
+    """The account, and a node with a taint, a label and an annotation of others."""
+    namespace.create(node("n1"))
+    wait_for(lambda: is_settled(controlplane.api.read("Node", "n1")), "the controllers done with the node")
+    controlplane.api.patch("Node", "n1", "", copy.deepcopy(BEFORE))
+    return account
+
+
+def is_settled(found: Object) -> bool:
+    """Whether those who write to a fresh node have done so."""
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", ()))
+    metadata = found["metadata"]
+    annotated = "node.alpha.kubernetes.io/ttl" in metadata.get("annotations", {})
+    return ready and annotated and "beta.kubernetes.io/os" in metadata["labels"]
+
+
+def probed(api: Api) -> bool:
+    """Whether a label can be changed; also where the role does not work yet."""
+    try:
+        api.patch("Node", "probe", "", {"metadata": {"labels": {"probe": secrets.token_hex(4)}}})
+    except ApiError as error:
+        return POLICY not in error.message
+    return True
+
+
+def allowed(api: Api, name: str, change: Object, subresource: str = "") -> bool:
+    try:
+        api.patch("Node", name, "", change, subresource)
+    except ApiError as error:
+        if POLICY not in error.message:
+            raise  # what is not valid anyway proves nothing
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"spec": {"taints": [FOREIGN, OURS]}}, id="one taint"),
+        pytest.param({"spec": {"taints": [OURS, FOREIGN, MORE]}}, id="two taints"),
+        pytest.param({"metadata": {"annotations": {ANNOTATION: "{}"}}}, id="the annotation"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_marks_are_allowed(controlplane: ControlPlane, api: Api, change: Object) -> None:
+    """Set, and taken off again."""
+    back = {"metadata": {"annotations": {ANNOTATION: None}}, "spec": {"taints": [FOREIGN]}}
+
+    assert allowed(api, "n1", change)
+    assert allowed(api, "n1", back)
+    found = controlplane.api.read("Node", "n1")
+    assert found["spec"]["taints"] == [FOREIGN]
+    assert ANNOTATION not in found["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoSchedule"}]}}, id="our key, a hard effect"),
+        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoExecute"}]}}, id="our key, NoExecute"),
+        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "key": "other"}]}}, id="another key"),
+        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "key": f"{KEY}-most"}]}}, id="a key like ours"),
+        pytest.param({"spec": {"taints": None}}, id="a foreign taint gone"),
+        pytest.param({"spec": {"taints": [OURS]}}, id="a foreign taint replaced"),
+        pytest.param({"spec": {"taints": [{**FOREIGN, "value": "false"}]}}, id="a foreign taint's value"),
+        pytest.param({"spec": {"taints": [{**FOREIGN, "effect": "NoSchedule"}]}}, id="a foreign taint's effect"),
+        pytest.param({"spec": {"unschedulable": True}}, id="cordon"),
+        pytest.param({"spec": {"providerID": "cloud://n1"}}, id="provider"),
+        pytest.param({"metadata": {"labels": {"zone": "b"}}}, id="a label's value"),
+        pytest.param({"metadata": {"labels": {"zone": None}}}, id="a label gone"),
+        pytest.param({"metadata": {"labels": {"new": "label"}}}, id="a new label"),
+        pytest.param({"metadata": {"annotations": {"example.com/owner": "me"}}}, id="an annotation's value"),
+        pytest.param({"metadata": {"annotations": {"example.com/owner": None}}}, id="an annotation gone"),
+        pytest.param({"metadata": {"annotations": {"new": "note"}}}, id="a new annotation"),
+        pytest.param({"metadata": {"annotations": {f"{ANNOTATION}-more": "note"}}}, id="an annotation like ours"),
+        pytest.param({"metadata": {"finalizers": ["example.com/mine"]}}, id="a finalizer"),
+        pytest.param(
+            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}},
+            id="an owner",
+        ),
+    ],
+)
+def test_every_other_change_is_refused(controlplane: ControlPlane, api: Api, change: Object) -> None:
+    """By itself, and together with a mark; the node stays as it was."""
+    together = copy.deepcopy(change)
+    together.setdefault("metadata", {}).setdefault("annotations", {})[ANNOTATION] = "{}"
+    before = controlplane.api.read("Node", "n1")
+
+    assert not allowed(api, "n1", change)
+    assert not allowed(api, "n1", together)
+    after = controlplane.api.read("Node", "n1")
+    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
+    assert after["metadata"].get("annotations") == before["metadata"].get("annotations")
+
+
+def test_the_status_is_refused(controlplane: ControlPlane, api: Api) -> None:
+    """Through its subresource; through the node it is not changed at all, as the API server has it."""
+    change = {"status": {"capacity": {"example.com/gpu": "1"}}}
+
+    assert not allowed(api, "n1", change, "status")
+    api.patch("Node", "n1", "", change)
+    assert "example.com/gpu" not in controlplane.api.read("Node", "n1")["status"]["capacity"]
+
+
+def test_nodes_are_neither_made_nor_deleted(controlplane: ControlPlane, api: Api) -> None:
+    """The account has nothing to do with that."""
+    with pytest.raises(ApiError, match=POLICY):
+        api.create(node("n2"))
+    with pytest.raises(ApiError, match=POLICY):
+        api.delete("Node", "n1")
+    replaced = controlplane.api.read("Node", "n1")
+    with pytest.raises(ApiError, match=POLICY):
+        api.request("PUT", "/api/v1/nodes/n1", {**replaced, "spec": {**replaced["spec"], "taints": [OURS]}})
+
+
+def test_other_accounts_are_not_concerned(controlplane: ControlPlane, api: Api) -> None:
+    """The policy is for the program's own."""
+    assert controlplane.api.patch("Node", "n1", "", {"spec": {"taints": [taint("other")]}})["spec"]["taints"]

@@ -1,0 +1,230 @@
+"""The chart on a real control plane: installed by helm, its pods made by the controllers and run as a kubelet would."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.chart.helm import needed
+from tests.chart.queries import alert_queries, answers, dashboard_queries
+from tests.e2e.acts import cordon, names, set_restarts, uids
+from tests.e2e.api import Object
+from tests.e2e.at_work import at_work
+from tests.e2e.builders import daemonset, deployment, node
+from tests.e2e.container import IMAGE_USER, Container, Privileges, can_play_kubelet, ended, privileges_of
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.release import Release
+from tests.e2e.replicas import holder
+from tests.e2e.waiting import wait_for
+from tests.e2e.workloads import pod_of, pods_of, run_now
+from tests.functional.probing import samples
+from tests.ports import free_port
+from tests.pushgateway import needed as pushgateway_needed
+from tests.pushgateway import running as running_pushgateway
+
+pytestmark = [
+    needed,
+    pytest.mark.skipif(not can_play_kubelet(), reason="playing the kubelet takes root, unshare, setpriv and overlayfs"),
+]
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+INSTANCE = "app.kubernetes.io/instance=rebalancer"
+#: Evictions that the preset `safe` allows in a namespace in one run.
+LIMIT = 5
+#: What the chart promises of every pod.
+RESTRICTED = Privileges(user=str(IMAGE_USER), capabilities="", new_privileges=False, root_read_only=True)
+
+DESCHEDULER: Mapping[str, object] = yaml.safe_load("""
+command: [/bin/descheduler]
+cmdOptions: {v: 3}
+schedule: "*/2 * * * *"
+deschedulerPolicy:
+  profiles:
+    - name: default
+      pluginConfig:
+        - name: DefaultEvictor
+          args: {podProtections: {defaultDisabled: [PodsWithLocalStorage], extraEnabled: [PodsWithPVC]}}
+        - name: RemoveDuplicates
+        - name: RemovePodsHavingTooManyRestarts
+          args: {podRestartThreshold: 100, includingInitContainers: true}
+      plugins:
+        deschedule: {enabled: [RemovePodsHavingTooManyRestarts]}
+""")
+REPLICAS = {
+    "kind": "Deployment",
+    "replicas": 2,
+    # Renewed within 20 s also where the machine is busy.
+    "leaderElection": {"enabled": True, "leaseDuration": "30s", "renewDeadline": "20s", "retryPeriod": "1s"},
+}
+
+
+def quietly(**values: object) -> str:
+    """Values with a port of the test's own."""
+    options: object = values.get("cmdOptions", {})
+    assert isinstance(options, dict)
+    return json.dumps({**values, "cmdOptions": {**options, "secure-port": free_port()}})
+
+
+@pytest.fixture
+def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
+    """Three nodes, with metrics; four pods on each that crash on and on, and have somewhere else to go."""
+    namespace.create(*(node(name, cpu="10") for name in ("a", "b", "c")), daemonset("agent", usage="10m"))
+    for on in ("a", "b", "c"):
+        others = {"a", "b", "c"} - {on}
+        cordon(metrics.api, *others)
+        namespace.create(deployment(f"looping-{on}", replicas=4))
+        namespace.wait_ready(4, f"looping-{on}")
+        cordon(metrics.api, *others, on=False)
+    set_restarts(namespace, [pod for pod in namespace.wait_ready(15) if is_looping(pod)], restarts=150)
+    for pod in namespace.pods():
+        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
+    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes")
+    return namespace
+
+
+def is_looping(pod: Object) -> bool:
+    return str(pod["metadata"]["name"]).startswith("looping")
+
+
+def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> None:
+    """Its run answers the probe, may do no more than it needs, evicts within its limits, writes Events and a log."""
+    before = uids(crashing.pods())
+
+    with (
+        Release(metrics, quietly()) as release,
+        at_work(metrics, pod_of(metrics.api, run_now(metrics.api))) as run,
+    ):
+        healthy, privileges = run.container.probe("livenessProbe"), privileges_of(run.process)
+        end = run.finish()
+
+    events = [each for each in metrics.api.list("Event", crashing.name) if "Restarts" in each["reason"]]
+    assert end.exit_code == 0, end.log
+    assert healthy
+    assert privileges == RESTRICTED
+    assert f"{LIMIT} pods evicted" in end.log
+    assert "NamespaceLimit" in end.log
+    assert len(before - uids(crashing.pods())) == len(events) == LIMIT
+    assert "What will happen" in release.notes
+    assert "does not serve metrics.k8s.io" not in release.notes
+
+
+def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> None:
+    """It runs once; an upgrade to a dry run is a run of its own, which may read and no more."""
+    before = uids(crashing.pods())
+
+    with Release(metrics, quietly(kind="Job")) as release:
+        live = Container(metrics, pod_of(metrics.api, "rebalancer")).run()
+        left = uids(crashing.pods())
+        release.upgrade(quietly(kind="Job", dryRun=True))
+        dry = Container(metrics, pod_of(metrics.api, "rebalancer-2")).run()
+
+    assert (live.exit_code, dry.exit_code) == (0, 0), live.log + dry.log
+    assert len(before - left) == LIMIT
+    assert "would be evicted" in dry.log
+    assert uids(crashing.pods()) == left
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+def test_values_of_the_deschedulers_chart(metrics: ControlPlane, crashing: Namespace, kind: str) -> None:
+    """Its command, its options and its policy, in place of its image: the same pods go, without limits of ours."""
+    before = uids(crashing.pods())
+
+    with Release(metrics, quietly(**DESCHEDULER, kind=kind)):
+        pod = (
+            pod_of(metrics.api, selector=INSTANCE)
+            if kind == "Deployment"
+            else pod_of(metrics.api, run_now(metrics.api))
+        )
+        with at_work(metrics, pod) as run:
+            healthy = run.container.probe("livenessProbe")
+            run.go_on()
+            wait_for(lambda: len(before - uids(crashing.pods())) == 12, "the evictions of all that crash")
+            end = run.stop() if kind == "Deployment" else run.finish()
+
+    assert end.exit_code == 0, end.log
+    assert healthy
+    assert "12 pods evicted" in end.log
+    assert len(before - uids(crashing.pods())) == 12
+
+
+def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) -> None:
+    """Its probes answer, it evicts within its limits, and what it serves answers each query and each alert."""
+    before = uids(crashing.pods())
+
+    with Release(metrics, quietly(**REPLICAS)):
+        container = Container(metrics, pod_of(metrics.api, selector=INSTANCE))
+        with container.started() as process:
+            wait_for(lambda: container.probe("livenessProbe"), "the liveness probe's 200")
+            privileges = privileges_of(process)
+            wait_for(lambda: container.probe("readinessProbe"), "the readiness probe's 200")
+            wait_for(lambda: len(before - uids(crashing.pods())) == LIMIT, "the first cycle's evictions")
+            wait_for(lambda: "rebalancer_cycles_total" in container.metrics(), "the first cycle's end")
+            exposition = container.metrics()
+            process.terminate()
+            end = ended(process)
+
+    assert end.exit_code == 0, end.log
+    assert "evicted" in end.log
+    assert privileges == RESTRICTED
+    found = answers(exposition, tmp_path)
+    silent = {name for name in dashboard_queries() if not found[name]}
+    assert silent == {"Sources of usage: errors and nodes without a fresh figure A"}  # no source has failed
+    assert [name for name in alert_queries() if found[name]] == []
+
+
+def test_another_replica_takes_over(metrics: ControlPlane, crashing: Namespace) -> None:
+    """Of two pods of a Deployment one works and both are ready; when it dies the other has a turn, with its limits."""
+    before = uids(crashing.pods())
+
+    def leads(process: "subprocess.Popen[str]") -> bool:
+        return holder(metrics.api, "kube-system", "rebalancer") == process.pid
+
+    def gone() -> int:
+        return len(before - uids(crashing.pods()))
+
+    with Release(metrics, quietly(**REPLICAS)):
+        pods = pods_of(metrics.api, INSTANCE, 2)
+        one, two = (Container(metrics, pod, address=f"127.0.0.{number}") for number, pod in enumerate(pods, 2))
+        with one.started() as first:
+            wait_for(lambda: leads(first) and gone() == LIMIT, "the evictions of the first")
+            with two.started() as second:
+                wait_for(lambda: two.probe("readinessProbe"), "the follower ready")
+                assert (leading(one), leading(two), gone()) == (1, 0, LIMIT)
+                first.kill()
+                wait_for(lambda: leads(second) and gone() == 2 * LIMIT, "the evictions of the second")
+                assert leading(two) == 1
+                second.terminate()
+                end = ended(second)
+
+    assert end.exit_code == 0, end.log
+    assert gone() == 2 * LIMIT
+    assert holder(metrics.api, "kube-system", "rebalancer") == 0  # given back
+
+
+def leading(container: Container) -> float:
+    return samples(container.metrics())["rebalancer_leader"]
+
+
+@pushgateway_needed
+def test_cron_job_pushes_its_metrics(metrics: ControlPlane, crashing: Namespace) -> None:
+    """A run is over before anybody scrapes it: what it did stands in the Pushgateway, with its job and its cluster."""
+    before = uids(crashing.pods())
+
+    with (
+        running_pushgateway() as gateway,
+        Release(metrics, quietly(pushgateway={"url": gateway.url})),
+    ):
+        end = Container(metrics, pod_of(metrics.api, run_now(metrics.api))).run()
+        pushed = samples(gateway.pushed())
+
+    assert end.exit_code == 0, end.log
+    assert len(before - uids(crashing.pods())) == LIMIT
+    (cycles,) = [series for series in pushed if series.startswith("rebalancer_cycles_total{")]
+    assert pushed[cycles] == 1
+    assert all(label in cycles for label in ('job="rebalancer"', 'cluster="127.0.0.1"', 'result="succeeded"'))
+    granted = [series for series in pushed if series.startswith("rebalancer_evictions_total{") and "granted" in series]
+    assert sum(pushed[series] for series in granted) == LIMIT

@@ -1,0 +1,338 @@
+"""Waves on the real control plane, and what becomes of their soft taints whatever happens.
+
+After the next run no taint of ours is left, no taint of others is lost, and no PodDisruptionBudget was broken.
+"""
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from rebalancer.kube.marks import ANNOTATION
+from tests.e2e.acts import by_node, cordon
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.builders import deployment, node, pdb
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Outcome, Program, Running
+from tests.e2e.waiting import wait_for
+from tests.e2e.watching import ReadyWatch
+
+#: How often a run is killed; 20 unless given.
+KILLS = int(os.environ.get("REBALANCER_E2E_KILLS", "20"))
+PROBE = Path(__file__).parent / "probe"
+KEYS = {"kube-rebalancer/avoid", "kube-rebalancer/avoid-more"}
+APPS = tuple(f"web-{number}" for number in range(8))
+REPLICAS = 2 * len(APPS)
+SPOT = {"key": "example.com/spot", "value": "true", "effect": "PreferNoSchedule"}
+NODES = ("a", "b", "c")
+#: A run that was killed leaves a Lease that the next one waits for.
+QUICK = (
+    "--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "1s",
+)  # fmt: skip
+
+
+@dataclass
+class Stage:
+    """Nodes, two with a soft taint of others, and pods under a PDB that are to move to node c in waves."""
+
+    controlplane: ControlPlane
+    namespace: Namespace
+    program: Program
+
+    @property
+    def api(self) -> Api:
+        return self.controlplane.api
+
+    def policy(self, waves: int = 4) -> Object:
+        args = {"to": "c", "waves": waves, "namespaces": {"include": [self.namespace.name]}}
+        profile = {
+            "name": "e2e",
+            "pluginConfig": [{"name": "MoveInWaves", "args": args}],
+            "plugins": {"balance": {"enabled": ["MoveInWaves"]}},
+        }
+        steering = {"settle": "20s"}
+        head = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
+        return {**head, "steering": steering, "maxNoOfPodsToEvictTotal": 8, "profiles": [profile]}
+
+    def start(self, waves: int = 4) -> Running:
+        return self.program.start(self.policy(waves), *QUICK)
+
+    def run(self, waves: int = 4) -> Outcome:
+        return self.program.run(self.policy(waves), *QUICK)
+
+    def taints(self, name: str) -> list[Object]:
+        found: list[Object] = self.api.read("Node", name)["spec"].get("taints", [])
+        return found
+
+    def marked(self) -> list[str]:
+        """Nodes that carry anything of ours."""
+        return [each["metadata"]["name"] for each in self.api.list("Node") if is_marked(each)]
+
+    def wait_marked(self, running: Running) -> None:
+        wait_for(lambda: self.marked() or not running.runs(), "the first mark on a node")
+        assert running.runs(), running.stderr()
+
+    def settle(self) -> None:
+        """Wait until all pods run, and those of the PDB may go again."""
+        self.namespace.wait_ready(REPLICAS)
+        for app in APPS:
+            self.namespace.wait_budget(app, allowed=1)
+
+    def assert_clean(self) -> None:
+        """Nothing of ours is left, and all of others is there."""
+        assert self.marked() == []
+        nodes = {each["metadata"]["name"] for each in self.api.list("Node")}
+        assert all(SPOT in self.taints(name) for name in nodes & {"a", "b"})
+
+
+def is_marked(found: Object) -> bool:
+    taints = found["spec"].get("taints", ())
+    return any(each["key"] in KEYS for each in taints) or ANNOTATION in found["metadata"].get("annotations", {})
+
+
+@pytest.fixture
+def stage(controlplane: ControlPlane, namespace: Namespace, program: Program, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Eight pairs of pods on two nodes, of which one may be missing at once, and an empty third node."""
+    monkeypatch.setenv("PYTHONPATH", f"{PROBE}{os.pathsep}{Path(__file__).parents[2]}")
+    namespace.create(*(node(name, cpu="16", taints=[] if name == "c" else [SPOT]) for name in NODES))
+    cordon(controlplane.api, "c")
+    namespace.create(*(each for app in APPS for each in (deployment(app, replicas=2), pdb(app, max_unavailable=1))))
+    made = Stage(controlplane, namespace, program)
+    made.settle()
+    cordon(controlplane.api, "c", on=False)
+    return made
+
+
+@pytest.fixture
+def watched(stage: Stage) -> Iterator[None]:
+    """At no moment an app was without a Ready pod."""
+    with ReadyWatch(stage.api, stage.namespace.name) as watch:
+        yield
+    assert set(watch.fewest) == set(APPS)
+    assert min(watch.fewest.values()) >= 1
+
+
+@pytest.mark.usefixtures("watched")
+def test_replacements_land_where_they_are_steered(stage: Stage) -> None:
+    """In waves of two, one after the other; without a trace afterwards."""
+    outcome = stage.run()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len(outcome.evicted()) == 8
+    assert by_node(stage.namespace.wait_ready(REPLICAS))["c"] == 8
+    stage.assert_clean()
+
+
+@pytest.mark.usefixtures("watched")
+def test_killed_at_random_moments(stage: Stage, tell: Callable[[str], None]) -> None:
+    """SIGKILL leaves marks; the next run takes them off before it begins, and its own at its end."""
+    chance, left = random.Random(17), 0
+    for _ in range(KILLS):
+        looks = chance.randint(1, 60)
+        with stage.start() as running:
+            stage.wait_marked(running)
+            countdown = iter(range(looks))
+            wait_for(lambda: next(countdown, None) is None or not running.runs(), "the moment to kill")  # noqa: B023
+            running.send(signal.SIGKILL)
+            running.finish()
+        left += bool(stage.marked())
+        stage.settle()
+        outcome = stage.run(waves=1)
+        assert outcome.exit_code == 0, outcome.stderr
+        stage.assert_clean()
+        stage.settle()
+    tell(f"steering: {KILLS} runs killed, {left} of them with marks on nodes")
+    assert left
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_signal(stage: Stage, name: str) -> None:
+    """The run ends with the signal's exit code, and takes its marks off before that."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        running.send(signal.Signals[name])
+        outcome = running.finish()
+
+    assert outcome.exit_code == 128 + signal.Signals[name], outcome.stderr
+    stage.assert_clean()
+
+
+def test_api_server_started_again(stage: Stage) -> None:
+    """In the middle of a wave; the run goes on or ends, and nothing stays."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        stage.controlplane.restart_apiserver()
+        running.finish()
+    stage.settle()
+
+    outcome = stage.run(waves=1)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    stage.assert_clean()
+
+
+@pytest.mark.usefixtures("watched")
+def test_node_deleted(stage: Stage) -> None:
+    """A marked node goes in the middle of a wave: its marks go with it."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        stage.api.delete("Node", next(each for each in stage.marked()))
+        outcome = running.finish()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    stage.assert_clean()
+
+
+@pytest.mark.usefixtures("watched")
+def test_another_controller_writes_taints_all_the_time(stage: Stage) -> None:
+    """It adds and removes a taint on each node as fast as it can; what it wrote last is there, and so is all else."""
+    with Writer(stage.api) as writer:
+        outcome = stage.run()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert writer.writes > 50
+    stage.assert_clean()
+    for name in NODES:
+        assert [each for each in stage.taints(name) if each["key"] == Writer.TAINT["key"]] == writer.last[name]
+
+
+class Writer:
+    """Adds a taint to each node and takes it off again, each time on the version that it has read."""
+
+    TAINT: Object = {"key": "example.com/other", "effect": "PreferNoSchedule"}  # noqa: RUF012  never changed
+
+    def __init__(self, api: Api) -> None:
+        self.writes = 0
+        self.last: dict[str, list[Object]] = {name: [] for name in NODES}
+        self._api = api
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write_on)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _write_on(self) -> None:
+        while not self._stop.is_set():
+            for name in NODES:
+                self._write(name)
+
+    def _write(self, name: str) -> None:
+        found = self._api.read("Node", name)
+        others = [each for each in found["spec"].get("taints", []) if each["key"] != self.TAINT["key"]]
+        mine = [] if self.last[name] else [self.TAINT]
+        change = {
+            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
+            "spec": {"taints": [*mine, *others]},
+        }
+        try:
+            self._api.patch("Node", name, "", change)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            return
+        self.last[name] = mine
+        self.writes += 1
+
+
+@pytest.mark.usefixtures("watched")
+def test_node_patches_are_refused(stage: Stage) -> None:
+    """Marks stay, the run says so and ends with 4; so does the next one, and the first one afterwards clears them."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        with refused(stage):
+            outcome = running.finish()
+            stage.settle()
+            still = stage.run(waves=1)
+    left = stage.marked()
+    afterwards = stage.run(waves=1)
+
+    assert outcome.exit_code == 4, outcome.stderr
+    assert any("soft taints stay on nodes: node" in each for each in outcome.report["warnings"])
+    assert still.exit_code == 4
+    assert "nothing was evicted" in still.stderr
+    assert left
+    assert afterwards.exit_code == 0, afterwards.stderr
+    stage.assert_clean()
+
+
+@contextmanager
+def refused(stage: Stage) -> Iterator[None]:
+    """Let admission refuse every change of a node by the program."""
+    path = "/apis/admissionregistration.k8s.io/v1"
+    name = {"metadata": {"name": "frozen"}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "request.userInfo.username != 'program'", "message": "nodes are frozen"}],
+    }
+    group = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    policy = {**group, "kind": "ValidatingAdmissionPolicy", **name, "spec": spec}
+    bound = {"policyName": "frozen", "validationActions": ["Deny"]}
+    binding = {**group, "kind": "ValidatingAdmissionPolicyBinding", **name, "spec": bound}
+    as_program = Api(stage.controlplane.kubeconfig)
+    stage.api.request("POST", f"{path}/validatingadmissionpolicies", policy)
+    stage.api.request("POST", f"{path}/validatingadmissionpolicybindings", binding)
+    wait_for(lambda: not may_patch(as_program), "the policy in force")
+    try:
+        yield
+    finally:
+        stage.api.request("DELETE", f"{path}/validatingadmissionpolicybindings/frozen")
+        stage.api.request("DELETE", f"{path}/validatingadmissionpolicies/frozen")
+        wait_for(lambda: may_patch(as_program), "the policy out of force")
+
+
+def may_patch(api: Api) -> bool:
+    try:
+        api.patch("Node", "c", "", {"metadata": {"labels": {"probe": random.choice("abcdefgh")}}})
+    except ApiError as error:
+        return "frozen" not in error.message
+    return True
+
+
+@pytest.mark.usefixtures("watched")
+def test_lease_lost(stage: Stage) -> None:
+    """Another takes the Lease: nothing more is evicted, and the run takes off its own marks."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        stage.api.patch("Lease", "rebalancer", "kube-system", {"spec": {"holderIdentity": "another"}})
+        outcome = running.finish()
+    stage.api.delete("Lease", "rebalancer", "kube-system")
+
+    assert outcome.report["warnings"], outcome.stderr
+    assert any("lease" in each for each in outcome.report["warnings"])
+    assert len(outcome.evicted()) < 8
+    stage.assert_clean()
+
+
+@pytest.mark.usefixtures("watched")
+def test_marks_of_the_next_holder_stay(stage: Stage) -> None:
+    """A run that has lost the Lease leaves alone what its successor has set."""
+    with stage.start() as running:
+        stage.wait_marked(running)
+        stage.api.patch("Lease", "rebalancer", "kube-system", {"spec": {"holderIdentity": "another"}})
+        name = stage.marked()[0]
+        theirs = {"key": "kube-rebalancer/avoid", "value": "run-of-another", "effect": "PreferNoSchedule"}
+        note = {"run": "run-of-another", "keys": [theirs["key"]], "expires": "2999-01-01T00:00:00Z"}
+        change = {"metadata": {"annotations": {ANNOTATION: json.dumps(note)}}, "spec": {"taints": [SPOT, theirs]}}
+        stage.api.patch("Node", name, "", change)
+        outcome = running.finish()
+    stage.api.delete("Lease", "rebalancer", "kube-system")
+
+    assert any("lease" in each for each in outcome.report["warnings"]), outcome.stderr
+    assert stage.marked() == [name]
+    assert theirs in stage.taints(name)

@@ -1,0 +1,98 @@
+"""The code that `completion` prints works in the real shells: commands and options are completed."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+import pyte
+import pytest
+
+from tests import shells
+from tests.functional.program import TIMEOUT_SECONDS
+
+#: The program that the shells call stands beside Python.
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+CASES = [("rebalancer vali", "rebalancer validate"), ("rebalancer run --max-e", "rebalancer run --max-evictions")]
+
+
+def needs(shell):
+    return pytest.mark.skipif(bool(shells.missing(shell)), reason=shells.missing(shell))
+
+
+class Shell:
+    """A shell on a terminal: keys in, a screen out."""
+
+    def __init__(self, folder: Path, *command: str) -> None:
+        self._ours, theirs = os.openpty()
+        self._screen = pyte.Screen(120, 24)
+        self._stream = pyte.ByteStream(self._screen)
+        surroundings = {"PATH": PATH, "HOME": str(folder), "TERM": "xterm", "PS1": "ready> ", "LANG": "C.UTF-8"}
+        self._process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings, cwd=folder, start_new_session=True
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process:
+            self._process.kill()
+        os.close(self._ours)
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def wait_for_line(self, line: str) -> None:
+        """Wait until the last line on the screen is this one."""
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while self._last() != line:
+            assert time.monotonic() < until, self._screen.display
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self._stream.feed(os.read(self._ours, 65_536))
+
+    def _last(self) -> str:
+        return next((line.rstrip() for line in reversed(self._screen.display) if line.strip()), "")
+
+
+#: How a shell is started bare, and what makes it complete.
+BARE = {
+    "bash": (("bash", "--norc", "--noprofile", "-i"), "source <(rebalancer completion bash)"),
+    "zsh": (
+        ("zsh", "-f", "-i"),
+        "PS1='ready> '; autoload -Uz compinit; compinit -u; source <(rebalancer completion zsh)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("typed", "completed"), CASES)
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in BARE])
+def test_the_tabulator_completes(tmp_path: Path, shell: str, typed: str, completed: str) -> None:
+    """Typed on a terminal, the screen shows the whole word."""
+    command, setting = BARE[shell]
+    with Shell(tmp_path, *command) as terminal:
+        terminal.type(f"{setting}; clear\n")
+        terminal.wait_for_line("ready>")
+        terminal.type(f"{typed}\t")
+        terminal.wait_for_line(f"ready> {completed}")
+
+
+@needs("fish")
+@pytest.mark.parametrize(("typed", "completed"), CASES)
+def test_fish_completes(tmp_path: Path, typed: str, completed: str) -> None:
+    """As fish itself tells what it would offer."""
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"rebalancer completion fish | source; complete --do-complete '{typed}'"],
+        env={"PATH": PATH, "HOME": str(tmp_path), "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+
+    assert done.stderr == ""
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [completed.rsplit(maxsplit=1)[-1]]

@@ -1,0 +1,166 @@
+"""What is said about a policy, at the command line, as whole texts."""
+
+import pytest
+
+HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+OLD_HEAD = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"
+
+FIVE_MISTAKES = f"""{HEAD}maxNoOfPodsToEvictPerNod: 3
+profiles:
+  - name: default
+    pluginConfig:
+      - name: PodLifetime
+        args: {{maxPodLifeTimeSeconds: 7d}}
+      - name: LowNodeUtilization
+        args:
+          thresholds: {{cpu: "20%"}}
+          targetThresholds: {{cpu: 50}}
+    plugins:
+      deschedule: {{enabled: [PodLifeTime]}}
+      balance: {{enabled: [LowNodeUtilisation]}}
+"""
+
+
+def lived(args):
+    return f"""{HEAD}profiles:
+  - name: p
+    pluginConfig:
+      - name: PodLifeTime
+        args: {args}
+      - name: RemoveDuplicates
+    plugins: {{deschedule: {{enabled: [PodLifeTime]}}}}
+"""
+
+
+@pytest.fixture
+def told(rebalancer):
+    """What a command says of a policy on standard error; the file is called P in it."""
+
+    def tell(text, *command):
+        path = rebalancer.folder / "policy.yaml"
+        path.write_text(text)
+        outcome = rebalancer(*command, "--policy", path)
+        return outcome.exit_code, outcome.stderr.replace(str(path), "P")
+
+    return tell
+
+
+@pytest.mark.parametrize("command", [("validate",), ("run", "--dry-run")])
+def test_five_mistakes_are_told_at_once(told, command):
+    """Each with its line and its cure, before anything is read."""
+    assert told(FIVE_MISTAKES, *command) == (
+        2,
+        (
+            "Error: policy P cannot be used:\n"
+            "  line 3, maxNoOfPodsToEvictPerNod: unknown key 'maxNoOfPodsToEvictPerNod' has no effect; "
+            "did you mean 'maxNoOfPodsToEvictPerNode'?\n"
+            "  line 7, profiles[0].pluginConfig[0].name: no plugin is called 'PodLifetime'; "
+            "did you mean 'PodLifeTime'?\n"
+            "  line 11, profiles[0].pluginConfig[1].args.thresholds.cpu: a number is expected, not the text '20%'; "
+            "write 20, a percentage has no sign\n"
+            "  line 14, profiles[0].plugins.deschedule.enabled[0]: PodLifeTime has no entry in this profile's "
+            "pluginConfig; add `- name: PodLifeTime` there\n"
+            "  line 15, profiles[0].plugins.balance.enabled[0]: no plugin is called 'LowNodeUtilisation'; "
+            "did you mean 'LowNodeUtilization'?\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(
+            f"{HEAD}profiles: {{{{ .Values.profiles }}}}\n",
+            "Error: policy P cannot be used:\n"
+            "  line 3: {{ ... is a Helm template: render it first (helm template ... --show-only FILE) and give the "
+            "policy that comes out\n",
+            id="Helm braces",
+        ),
+        pytest.param(
+            'kind: CronJob\nschedule: "*/2 * * * *"\ndeschedulerPolicy:\n  profiles: []\n',
+            "Error: policy P cannot be used:\n"
+            "  line 3, deschedulerPolicy: this looks like a values file of a Helm chart: the policy is what stands "
+            "under deschedulerPolicy; put that into a file of its own, with `apiVersion: descheduler/v1alpha2` and "
+            "`kind: DeschedulerPolicy`\n",
+            id="a values file",
+        ),
+        pytest.param(
+            f"{HEAD}strategies:\n  PodLifeTime: {{enabled: true}}\n",
+            "Error: policy P is refused, since strict reading lets nothing pass that has no effect:\n"
+            "  line 3, strategies: strategies has no effect under descheduler/v1alpha2: the file looks like "
+            "descheduler/v1alpha1; write `apiVersion: descheduler/v1alpha1` if it is\n",
+            id="strategies under v1alpha2",
+        ),
+        pytest.param(
+            f"{OLD_HEAD}profiles:\n  - name: p\n",
+            "Error: policy P is refused, since strict reading lets nothing pass that has no effect:\n"
+            "  line 3, profiles: profiles has no effect under descheduler/v1alpha1: the file looks like "
+            "descheduler/v1alpha2; write `apiVersion: descheduler/v1alpha2` if it is\n",
+            id="profiles under v1alpha1",
+        ),
+        pytest.param(
+            lived("{maxPodLifeTimeSeconds: 7d}"),
+            "Error: policy P cannot be used:\n"
+            "  line 7, profiles[0].pluginConfig[0].args.maxPodLifeTimeSeconds: a number is expected, not the text "
+            "'7d'; write 604800 where seconds are meant\n",
+            id="a duration for seconds",
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_used(told, text, words):
+    """It cannot be used, or something has no effect: one or the other is said, never both."""
+    assert told(text, "validate") == (2, words)
+
+
+def test_configured_but_not_enabled_is_a_warning(told):
+    """The policy is valid all the same."""
+    assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (
+        0,
+        (
+            "Warning: line 8, profiles[0].pluginConfig[1]: RemoveDuplicates is configured but not enabled, so it does "
+            "not run; list it under plugins.balance.enabled if it should\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("strategies", "LowNodeUtilisation"), "there is no strategy 'LowNodeUtilisation'; did you mean "),
+        (("presets", "saef"), "there is no preset 'saef'; did you mean 'safe'?"),
+        (("run", "--policy", "saef"), "did you mean the preset 'safe'?"),
+    ],
+)
+def test_misspelt_names_are_answered_with_the_near_one(rebalancer, arguments, words):
+    """Of a strategy and of a preset."""
+    outcome = rebalancer(*arguments)
+
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+
+
+def test_presets_are_listed_with_whom_each_suits(rebalancer):
+    """And one is printed as a policy that can be used."""
+    listed = rebalancer("presets").stdout
+
+    assert {line.split()[0] for line in listed.splitlines()} >= {"demo", "safe", "safe-without-metrics"}
+    assert all(" For " in line for line in listed.splitlines())
+    (rebalancer.folder / "mine.yaml").write_text(rebalancer("presets", "safe").stdout)
+    assert rebalancer("validate", "--policy", rebalancer.folder / "mine.yaml").exit_code == 0
+
+
+def test_a_manual_has_sub_keys_types_defaults_and_an_example_that_runs(rebalancer):
+    """As `strategies NAME` prints it."""
+    manual = rebalancer("strategies", "PodLifeTime").stdout
+    text, example = manual.split("\nExample:\n")
+    (rebalancer.folder / "example.yaml").write_text("\n".join(line[2:] for line in example.splitlines()))
+
+    assert "  namespaces (map): Namespaces to look at: include or exclude.\n    include (list of text): Only" in text
+    assert "  includingInitContainers (true or false, default false): " in text
+    run = ("run", "--policy", rebalancer.folder / "example.yaml", "--snapshot", "examples/cluster.json")
+    assert rebalancer(*run).exit_code == 0
+
+
+def test_default_evictor_has_a_manual(rebalancer):
+    """It is no strategy, and everybody looks for it."""
+    assert rebalancer("strategies", "DefaultEvictor").stdout.startswith("DefaultEvictor: which pods may be evicted")

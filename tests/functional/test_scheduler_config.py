@@ -1,0 +1,115 @@
+"""`--scheduler-config`: read before anything else, said in the report where nothing is known of what it names."""
+
+import json
+
+import pytest
+
+from rebalancer.app.options import Options
+from rebalancer.app.policies import parse_policy
+from rebalancer.app.work import work_maker
+from rebalancer.cluster.snapshot import Snapshot
+from tests import make
+from tests.functional.objects import OLD, node, pod, policy
+from tests.functional.test_kinds_of_the_scheduler import METRICS, by_usage
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+PACKING = {**HEAD, "profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "packing"}]}
+
+
+@pytest.fixture
+def plan(rebalancer):
+    """A dry run on a file with pods of several schedulers."""
+
+    def run(asked, configuration=None, *options):
+        pods = [pod("a"), pod("b", schedulerName="packing"), pod("c", schedulerName="packing"), pod("d")]
+        metrics = [
+            {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": {"cpu": "1"}}
+            for name in ("n1", "n2")
+        ]
+        file = rebalancer.folder / "cluster.json"
+        items = [node("n1"), node("n2"), *pods, *metrics]
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        if configuration is not None:
+            path = rebalancer.folder / "scheduler.yaml"
+            path.write_text(json.dumps(configuration))
+            options = (*options, "--scheduler-config", path)
+        return rebalancer("run", "--policy", rebalancer.policy(asked), "--snapshot", file, "--output", "json", *options)
+
+    return run
+
+
+def told(outcome):
+    return [each for each in outcome.report["warnings"] if "scheduler" in each and "holds no" not in each]
+
+
+def test_pods_of_a_scheduler_that_nobody_described_are_one_warning(plan):
+    """By name, with how many there are, and what helps."""
+    assert told(plan(by_usage())) == [
+        "where the scheduler puts pods is unknown for packing (pods: 2): --scheduler-config describes other schedulers"
+    ]
+
+
+def test_a_configuration_that_describes_it_says_nothing(plan):
+    """Profiles go by their schedulerName."""
+    assert told(plan(by_usage(), PACKING)) == []
+
+
+def test_a_plugin_that_nothing_is_known_of_is_one_warning(plan):
+    """In the log and in the report, with its place in the file."""
+    profile = {"schedulerName": "packing", "plugins": {"score": {"enabled": [{"name": "Coscheduling"}]}}}
+
+    outcome = plan(by_usage(), {**HEAD, "profiles": [{}, profile]})
+
+    (warning,) = told(outcome)
+    assert warning.startswith("scheduler configuration ")
+    assert warning.endswith("nothing is known of the plugin Coscheduling: where pods of packing go is unknown")
+    assert outcome.stderr.count("Coscheduling") == 1
+
+
+@pytest.mark.parametrize("asked", [by_usage(scheduler="unknown"), policy(OLD)], ids=["unknown", "no relief"])
+def test_policies_that_do_not_ask_the_scheduler_say_nothing(plan, asked):
+    """To them it makes no difference."""
+    assert told(plan(asked)) == []
+
+
+def test_a_configuration_that_cannot_be_used_ends_the_run(plan):
+    """Exit code 2, and all that is wrong with file, line and path; also where the policy does not ask."""
+    outcome = plan(policy(OLD), {**HEAD, "percentageOfNodesToScore": 101, "profiles": {}})
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "scheduler.yaml cannot be used:\n" in outcome.stderr
+    assert "line 1, percentageOfNodesToScore: must be a whole number from 0 to 100" in outcome.stderr
+    assert "line 1, profiles: must be a list" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere.yaml", "there is no file nowhere.yaml with the scheduler's configuration"),
+        ("/", "scheduler configuration / cannot be read: Is a directory"),
+        ("/dev/null", "scheduler configuration /dev/null cannot be used:"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(rebalancer, path, message):
+    """Also by `validate`."""
+    outcome = rebalancer("validate", "--policy", "safe", "--scheduler-config", path)
+
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+
+
+def test_standard_input_is_read_once(rebalancer):
+    """Policy and configuration cannot both be there."""
+    outcome = rebalancer("run", "--policy", "-", "--scheduler-config", "-", "--snapshot", "x.json")
+
+    assert outcome.exit_code == 2
+    assert "--policy and --scheduler-config cannot both be standard input" in outcome.stderr
+
+
+def test_strategies_get_the_configuration_with_the_snapshot(tmp_path):
+    """As its document says it."""
+    path = tmp_path / "scheduler.json"
+    path.write_text(json.dumps(PACKING))
+    work = work_maker(Options("p", scheduler_config=str(path)))(parse_policy(json.dumps(by_usage()), "p", strict=False))
+
+    assert work.seen(Snapshot(now=make.NOW, nodes=(), pods=())).scheduler_configuration == PACKING

@@ -1,0 +1,33 @@
+"""Ports for servers of the tests."""
+
+import socket
+from collections.abc import Iterator
+from random import SystemRandom
+
+#: Below the ports that the system hands to outgoing connections: one of those could sit on a port that was found free
+#: before its server listens.
+PORTS = range(20000, 30000)
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on."""
+    return next(free_ports())
+
+
+def free_ports() -> Iterator[int]:
+    """Yield such ports, each once, in an order of chance that no seed repeats: several test runs may look at once."""
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        if is_free(port):
+            yield port
+    raise RuntimeError(f"no free port between {PORTS.start} and {PORTS.stop}")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on a port of 127.0.0.1."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

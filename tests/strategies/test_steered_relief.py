@@ -1,0 +1,187 @@
+"""LowNodeUtilization with steering: which pods move, to where, and what is avoided meanwhile."""
+
+import pytest
+
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
+from tests import make
+from tests.measured import RELIEF, cluster, low, node, pod
+
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+ZONE = "topology.kubernetes.io/zone"
+
+
+def steered(on, strategy=None, steer=None, **arguments):
+    return make.decide(on, strategy or low(40, 50), steer=steer or DrySteer(1.5, KEYS), **arguments)
+
+
+def waves(ledger):
+    assert [run.error for run in ledger.runs] == [None]
+    return [each.wave for each in ledger.runs[0].waves]
+
+
+def moves(ledger):
+    return [(move.pod.name, move.expected) for wave in waves(ledger) for move in wave.moves]
+
+
+def three_nodes(**fields):
+    """n1 uses 70 of its 50, n2 45, n3 10; of n3 most is requested, so that the scheduler would take n2."""
+    nodes = [node("n1"), node("n2"), node("n3", **fields)]
+    pods = [pod("big"), pod("rest", prefer_no_eviction=True), pod("b", "n2"), pod("c", "n3", cpu="3")]
+    return cluster(nodes, pods, {"big": 25, "rest": 45, "b": 45, "c": 10})
+
+
+def test_a_pod_goes_where_it_helps_and_not_where_the_scheduler_would_put_it():
+    """Unsteered, `big` would land on n2 and lift that above target, so it stays; steered, it goes to n3."""
+    assert make.evicted(make.decide(three_nodes(), low(40, 50))) == []
+    assert moves(steered(three_nodes())) == [("big", "n3")]
+
+
+def test_a_hot_node_carries_two_taints_and_a_middling_one_that_would_win_one():
+    (wave,) = waves(steered(three_nodes()))
+
+    assert wave.avoid == {"n1": HOT, "n2": MIDDLING}
+
+
+def test_a_node_that_would_not_win_anyway_carries_no_taint():
+    nodes = [node("n1"), node("n2"), node("n3")]
+    pods = [pod("big"), pod("rest"), pod("b", "n2", cpu="6"), pod("c", "n3")]
+    on = cluster(nodes, pods, {"big": 25, "rest": 45, "b": 20, "c": 10})
+
+    assert [wave.avoid for wave in waves(steered(on))] == [{"n1": HOT}]
+
+
+def test_a_node_with_the_soft_taint_of_another_is_no_destination():
+    assert moves(steered(three_nodes(taints=["autoscaler/candidate:PreferNoSchedule"]))) == []
+
+
+def test_a_pod_that_tolerates_the_taints_stays_where_they_do_not_steer_it():
+    on = cluster(
+        [node("n1"), node("n2"), node("n3")],
+        [pod("big", tolerations=["*"]), pod("rest"), pod("b", "n2"), pod("c", "n3", cpu="3")],
+        {"big": 25, "rest": 45, "b": 45, "c": 10},
+    )
+
+    assert ("big", "n3") not in moves(steered(on))
+
+
+def test_the_destination_keeps_a_quarter_more_room_than_the_wave_takes():
+    """n3 has room for 36 points within its target: 28.8 for the pods of the wave."""
+    nodes = [node("n1"), node("n2")]
+    sizes = {f"p{size}": size for size in (10, 11, 12, 13, 14)}
+    pods = [*(pod(name) for name in sizes), pod("rest", prefer_no_eviction=True), pod("c", "n2")]
+    on = cluster(nodes, pods, {**sizes, "rest": 30, "c": 14})
+
+    for wave in waves(steered(on)):
+        assert 1.25 * sum(sizes[move.pod.name] for move in wave.moves) <= 36
+
+
+def test_zones_are_not_spread_worse():
+    """All five pods of `web` stand two in zone a and three in zone b: one more in b would make it one and four."""
+    nodes = [node("n1", labels={ZONE: "a"}), node("n2", labels={ZONE: "b"}), node("n3", labels={ZONE: "b"})]
+    web = {"owners": "web"}
+    pods = [pod("w1", **web), pod("w2", **web), *(pod(f"w{i}", "n2", **web) for i in (3, 4)), pod("w5", "n3", **web)]
+    on = cluster(nodes, [*pods, pod("other")], {"w1": 25, "w2": 25, "w3": 5, "w4": 5, "w5": 5, "other": 25})
+
+    assert [name for name, _ in moves(steered(on))] == ["other"]
+
+
+def test_pods_of_lower_priority_go_first_among_those_that_bring_as_much():
+    nodes = [node("n1"), node("n2")]
+    pods = [pod("dear", priority=9, age=9000), pod("cheap", priority=1), pod("c", "n2")]
+    on = cluster(nodes, pods, {"dear": 21, "cheap": 20, "c": 5}, {"n1": 28})
+
+    assert moves(steered(on)) == [("cheap", "n2")]
+
+
+def test_without_the_usage_of_a_pod_it_stays():
+    on = cluster(
+        [node("n1"), node("n2")], [pod("a"), pod("b"), pod("c", "n2")], {"a": None, "b": 30, "c": 5}, {"n1": 40}
+    )
+
+    assert [name for name, _ in moves(steered(on))] == ["b"]
+
+
+def test_a_scheduler_that_nobody_knows_is_not_steered():
+    strategy = low(40, 50, metricsUtilization={**RELIEF, "scheduler": "unknown"})
+
+    assert waves(steered(three_nodes(), strategy)) == []
+
+
+class Elsewhere(DrySteer):
+    """Every replacement lands on n2, whatever was foreseen."""
+
+    def __init__(self):
+        super().__init__(1.5, KEYS)
+        self.ended = 0
+
+    def settle(self, wave, moved):
+        return tuple(Landing(move, "n2", "new", 1.0) for move, _ in moved)
+
+    def end(self):
+        self.ended += 1
+
+
+def crowded():
+    """n1 uses 95 of its 50 in pods of 5 points."""
+    pods = [pod(f"p{i:02}") for i in range(19)]
+    others = [pod(f"q{i}", f"n{i}", cpu="1") for i in (2, 3, 4, 5)]
+    usage = {each.name: 5 for each in pods} | {each.name: 34 for each in others}
+    return cluster([node(f"n{i}") for i in range(1, 6)], [*pods, *others], usage)
+
+
+def test_two_waves_in_a_row_that_land_elsewhere_end_the_steering():
+    steer = Elsewhere()
+    ledger = steered(crowded(), steer=steer)
+
+    assert [wave.landings[0].node for wave in ledger.runs[0].waves][-2:] == ["n2", "n2"]
+    assert [notice.cause.code for notice in ledger.warnings if notice.cause.code is Code.LANDED_ELSEWHERE]
+    assert steer.ended == 1
+
+
+def test_the_next_wave_goes_by_where_pods_landed():
+    """What lands on n2 takes its room: no later wave counts on it."""
+    ledger = steered(crowded(), steer=Elsewhere())
+
+    first, second = [
+        each.wave.moves[0].expected for each in ledger.runs[0].waves if each.wave.moves[0].expected != "n2"
+    ][:2]
+    assert first == second
+
+
+class Broken(DrySteer):
+    """The second wave cannot begin."""
+
+    ended = 0
+    begun = 0
+
+    def begin(self, wave):
+        self.begun += 1
+        if self.begun == 2:
+            raise RuntimeError("no")
+
+    def end(self):
+        self.ended += 1
+
+
+def test_nothing_is_left_behind_after_an_error():
+    steer = Broken(1.5, KEYS)
+    ledger = steered(crowded(), steer=steer)
+
+    assert (ledger.runs[0].error, steer.ended) == ("RuntimeError: no", 1)
+
+
+@pytest.mark.parametrize(("ready", "evicted"), [(1.0, 2), (None, 1)])
+def test_an_owner_can_spare_the_next_pod_once_the_replacement_is_ready(ready, evicted):
+    """Four pods of one owner without a PDB: one at a time."""
+
+    class Slow(DrySteer):
+        def settle(self, wave, moved):
+            return tuple(Landing(move, move.expected, "new", ready) for move, _ in moved)
+
+    pods = [*(pod(f"w{i}", owners="web") for i in range(4)), *(pod(f"c{i}", f"n{i}") for i in (2, 3, 4))]
+    on = cluster(
+        [node(f"n{i}") for i in range(1, 5)], pods, {f"w{i}": 22 for i in range(4)} | {f"c{i}": 5 for i in (2, 3, 4)}
+    )
+
+    assert steered(on, steer=Slow(1.5, KEYS)).runs[0].evicted == evicted

@@ -1,0 +1,175 @@
+"""Signs of life: what a run is at, while it lasts, and nothing of it afterwards."""
+
+import re
+import time
+from dataclasses import replace
+
+import pyte
+import pytest
+
+from rebalancer.commandline.progress import Watch
+from rebalancer.report.standing import Standing
+from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import finish
+from tests.functional.terminal import Terminal
+
+#: More than a page of 500.
+PODS = 600
+LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=3)
+#: A page takes so long that there is something to show.
+SLOW_SECONDS = 1.5
+
+
+@pytest.fixture
+def crowded(server):  # noqa: F811
+    """A cluster whose pods do not fit on a page."""
+    for each in two_nodes_with(*old_pods(*(f"p{number:03}" for number in range(PODS)))):
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def at_home(crowded, rebalancer):  # noqa: F811
+    """The program where KUBECONFIG says which cluster is meant, on a terminal that can move its cursor."""
+    surroundings = {"KUBECONFIG": str(crowded.kubeconfig(rebalancer.folder)), "TERM": "xterm-256color"}
+    return replace(rebalancer, environment=surroundings)
+
+
+def second_pages(request):
+    return "continue" in request.query
+
+
+def live(program, *options):
+    return ("run", "--no-lease", "--policy", program.policy(LIMITED), *options)
+
+
+def slowly(_):
+    time.sleep(SLOW_SECONDS)
+
+
+def on_screen(written):
+    """What of this stands on a screen in the end."""
+    screen = pyte.Screen(200, 200)
+    pyte.Stream(screen).feed(written.replace("\n", "\r\n"))
+    return [line.rstrip() for line in screen.display if line.strip()]
+
+
+def test_reading_and_evicting_are_shown_on_a_terminal(crowded, at_home):
+    """Objects of how many, evictions of as many as were agreed to, and the rest of the deadline."""
+    reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
+    allowed = crowded.stall("POST", "*/eviction", when=lambda _: len(crowded.evicted) == 1)
+
+    with Terminal(at_home, *live(at_home)) as terminal:
+        shown = terminal.read_until("reading pods: 500 of 600")
+        reading.set()
+        shown += terminal.read_until("[y/N]: ")
+        terminal.type("y\n")
+        shown += terminal.read_until("evicting: PodLifeTime, pods: 1 of 3; 4:")
+        allowed.set()
+        outcome = terminal.finish()
+
+    assert outcome.exit_code == 0
+    assert "3 pods evicted" in outcome.stdout
+    left = on_screen(shown + outcome.stderr)
+    assert left[0] == "pods:       3 of 600 would be evicted"
+    assert re.fullmatch(r"Evict pods from context fake \(.*\)\? \[y/N\]: y", left[-1])
+
+
+def test_without_a_plan_that_was_shown_the_limit_is(crowded, at_home):
+    """`--yes`: nobody knows yet how many it will be."""
+    allowed = crowded.stall("POST", "*/eviction", when=lambda _: len(crowded.evicted) == 1)
+
+    with Terminal(at_home, *live(at_home, "--yes")) as terminal:
+        terminal.read_until("evicting: PodLifeTime, pods: 1, at most 3; 4:")
+        allowed.set()
+        assert terminal.finish().exit_code == 0
+
+
+def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
+    """Whole, and nothing of that line is left between them."""
+    crowded.on("GET", "/api/v1/*", slowly)
+
+    with Terminal(at_home, *live(at_home, "--dry-run", "-v")) as terminal:
+        outcome = terminal.finish()
+
+    assert "reading the cluster" in outcome.stderr
+    lines = on_screen(outcome.stderr)
+    assert [re.sub(r"^\S+Z INFO rebalancer\.app\.\w+: ", "", each) for each in lines] == [
+        "read 2 objects of kind Node",
+        "read 600 objects of kind Pod",
+        "read 0 objects of kind PodDisruptionBudget",
+    ]
+
+
+def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home):
+    """A log file is no place for a line that moves; -v 1 asks for lines."""
+    reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
+
+    process = at_home.start(*live(at_home, "--dry-run", "-v", "1"))
+    words = "INFO rebalancer.commandline.progress: reading pods: 500 of 600"
+    assert next(line for line in process.stderr if words in line).endswith(f"{words}\n")
+    reading.set()
+
+    assert finish(process).exit_code == 0
+
+
+@pytest.mark.parametrize("options", [("-o", "json"), ("-o", "yaml"), ("--log-format", "json"), ("-o", "json", "-v")])
+def test_programs_see_nothing_of_it(crowded, at_home, options):
+    """Neither on standard output nor beside it, on a terminal too."""
+    crowded.on("GET", "/api/v1/pods", slowly)
+
+    with Terminal(at_home, *live(at_home, "--dry-run", *options)) as terminal:
+        outcome = terminal.finish()
+
+    assert outcome.exit_code == 0
+    assert "reading" not in outcome.stderr
+    assert "\x1b" not in outcome.stderr
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}], ids=["dumb", "NO_COLOR"])
+def test_a_terminal_is_not_asked_for_more_than_it_has(crowded, at_home, variables):
+    """No movement on a dumb one, and no colours where nobody wants them."""
+    crowded.on("GET", "/api/v1/pods", slowly)
+    program = replace(at_home, environment={**at_home.environment, **variables})
+
+    with Terminal(program, *live(program, "--dry-run")) as terminal:
+        outcome = terminal.finish()
+
+    assert not re.search(r"\x1b\[[0-9;]+m", outcome.stderr)
+    assert ("reading pods" in outcome.stderr) == (variables["TERM"] != "dumb")
+
+
+def test_a_snapshot_shows_what_it_reads(crowded, at_home):
+    """The same line for the other command that reads a cluster."""
+    reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
+
+    with Terminal(at_home, "snapshot", "-o", at_home.folder / "file.json") as terminal:
+        terminal.read_until("reading pods: 500 of 600")
+        reading.set()
+        assert terminal.finish().exit_code == 0
+
+
+class Recorder:
+    """Shows nothing for a minute."""
+
+    first = every = 60.0
+
+    def __init__(self):
+        self.calls = []
+
+    def show(self, standing):
+        self.calls.append(standing)
+
+    def close(self):
+        self.calls.append("closed")
+
+
+def test_a_short_run_shows_nothing():
+    """The display is looked for after a while, and a run that is over by then does not wait for it."""
+    display = Recorder()
+    watch = Watch(display)
+    with watch.shown():
+        watch.tell(Standing("reading pods"))
+
+    assert display.calls == ["closed"]

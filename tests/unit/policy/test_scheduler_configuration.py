@@ -1,0 +1,179 @@
+"""The scheduler's configuration: what is understood, and what is said of what is not."""
+
+import json
+
+import pytest
+
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import SchedulerConfigurationError
+from rebalancer.policy import load_scheduler_configuration
+from rebalancer.scheduling.simulator.configuration import DEFAULT_PLUGINS, OTHER_PLUGINS, read_configuration
+from rebalancer.scheduling.simulator.profile import profiles
+from rebalancer.scheduling.simulator.state import State
+from tests import make
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+UNKNOWN = "where pods of default-scheduler go is unknown"
+FULL = (
+    HEAD
+    + """
+parallelism: 16
+leaderElection: {leaderElect: true}
+clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
+percentageOfNodesToScore: 50
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint:
+        enabled: [{name: NodeResourcesFit, weight: 5}]
+      score:
+        disabled: [{name: ImageLocality}]
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}
+  - schedulerName: packing
+"""
+)
+
+
+def load(text: str):
+    return load_scheduler_configuration(text, source="scheduler.yaml")
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong, line by line."""
+    with pytest.raises(SchedulerConfigurationError) as caught:
+        load(text)
+    first, *rest = str(caught.value).splitlines()
+    assert first == "scheduler configuration scheduler.yaml cannot be used:"
+    return [each.strip() for each in rest]
+
+
+@pytest.mark.parametrize("text", [FULL, json.dumps(load(FULL).document)], ids=["YAML", "JSON"])
+def test_a_configuration_as_the_scheduler_has_it_is_read(text: str) -> None:
+    """With what has nothing to do with where pods go, and without a warning."""
+    loaded = load(text)
+
+    read = read_configuration(loaded.document)
+    assert loaded.warnings == ()
+    assert [each.scheduler_name for each in read.profiles] == ["default-scheduler", "packing"]
+    assert read.percentage_of_nodes_to_score == 50
+
+
+def test_one_inside_a_config_map_is_understood() -> None:
+    """As kubectl prints it; a problem has the line of the ConfigMap."""
+    text = "kind: ConfigMap\napiVersion: v1\ndata:\n  other.yaml: 'a: b'\n  config.yaml: |\n"
+    inside = "".join(f"    {line}\n" for line in (HEAD + "percentageOfNodesToScore: -1").splitlines())
+
+    assert problems(text + inside) == [
+        "line 8, percentageOfNodesToScore: must be a whole number from 0 to 100; 0 leaves it to the scheduler"
+    ]
+
+
+def test_a_config_map_without_one_says_what_it_has() -> None:
+    """Its keys, so that the right one can be found."""
+    text = "kind: ConfigMap\napiVersion: v1\ndata: {a: 'b: c', d: 'e: f'}"
+
+    assert problems(text) == [
+        "line 3, data: no text in the `data` of this ConfigMap is a scheduler configuration; its keys are a, d"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: this is not a KubeSchedulerConfiguration, which begins with `apiVersion: kubescheduler"),
+        ("[]", "line 1: this is not a KubeSchedulerConfiguration"),
+        ("a: [b", "this is neither YAML nor JSON"),
+        ("kind: KubeSchedulerConfiguration", "line 1: apiVersion is missing: write `apiVersion: kubescheduler.config"),
+        (HEAD.replace("v1", "v1beta3"), "line 1, apiVersion: 'kubescheduler.config.k8s.io/v1beta3' is not understood"),
+        (HEAD.replace("KubeS", "S"), "line 2, kind: 'SchedulerConfiguration' is not understood here: write KubeSched"),
+        (HEAD + "profiles: {}", "line 3, profiles: must be a list"),
+        (HEAD + "profiles: [a]", "line 3, profiles[0]: a profile is a map of keys"),
+        (
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: 1}]}}}]",
+            "line 3, profiles[0].plugins.score.enabled[0].name: ",
+        ),
+        (
+            HEAD + "profiles: [{pluginConfig: [{args: {}}]}]",
+            "profiles[0].pluginConfig[0]: the name of the plugin is miss",
+        ),
+        (HEAD + "extenders: [{filterVerb: 1}]", "line 3, extenders[0].filterVerb: expected `str`, got `int`"),
+        (HEAD + "percentageOfNodesToScore: true", "line 3, percentageOfNodesToScore: must be a whole number"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_place_and_cure(text: str, problem: str) -> None:
+    """In the author's own lines."""
+    (found,) = problems(text)
+
+    assert problem in found
+
+
+def test_all_is_said_at_once() -> None:
+    """Each profile and each plugin's arguments by itself, keys that mean nothing among them."""
+    text = (
+        HEAD
+        + """
+profilles: []
+profiles:
+  - plugins:
+      scoer: {}
+      score: {enabled: [{name: NodeAffinity, weight: many}]}
+  - schedulerName: a
+    pluginConfig:
+      - {name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}
+      - {name: InterPodAffinity, args: {hardPodAffinityWeight: many}}
+      - {name: TargetLoadPacking, args: {defaultRequestsMultiplier: lots}}
+      - {name: InterPodAffinity}
+  - schedulerName: a
+"""
+    )
+
+    assert [each.split(": ")[0] for each in problems(text)] == [
+        "line 4, profilles",
+        "line 7, profiles[0].plugins.scoer",
+        "line 8, profiles[0].plugins.score.enabled[0].weight",
+        "line 11, profiles[1].pluginConfig[0].args",
+        "line 12, profiles[1].pluginConfig[1].args.hardPodAffinityWeight",
+        "line 13, profiles[1].pluginConfig[2].args",
+        "line 14, profiles[1].pluginConfig[3]",
+        "line 15, profiles[2].schedulerName",
+    ]
+
+
+def test_empty_keys_are_as_good_as_none() -> None:
+    """As in Go: `plugins:` with nothing behind it."""
+    loaded = load(HEAD + "profiles:\n  - plugins:\n    pluginConfig: [{name: NodeAffinity, args: }]\nextenders:\n")
+
+    assert loaded.document["profiles"] == [{"pluginConfig": [{"name": "NodeAffinity"}]}]
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            "profiles: [{plugins: {score: {enabled: [{name: Coscheduling}]}}}]",
+            "line 3, profiles[0].plugins.score.enabled[0]: nothing is known of the plugin Coscheduling: " + UNKNOWN,
+        ),
+        (
+            "extenders: [{urlPrefix: 'https://x', filterVerb: filter}]",
+            "line 3, extenders[0]: nothing is known of what an extender says: where pods go is unknown",
+        ),
+        ("profilles: []", "line 3, profilles: 'profilles' has no meaning here; did you mean 'profiles'?"),
+    ],
+)
+def test_what_nothing_is_known_of_is_a_warning(text: str, warning: str) -> None:
+    """The pods that it concerns are left to the rules for an unknown scheduler."""
+    assert [str(each) for each in load(HEAD + text).warnings] == [warning]
+
+
+def test_every_plugin_that_passes_without_a_warning_is_simulated() -> None:
+    """The reader knows the same plugins as the simulator."""
+    everything = [{"name": each} for each in (*DEFAULT_PLUGINS, *OTHER_PLUGINS)]
+    document = {"plugins": {"multiPoint": {"enabled": everything}}}
+    loaded = load(HEAD + f"profiles: [{json.dumps(document)}]")
+
+    state = State(Snapshot(now=make.NOW, nodes=(make.node("n1"),), pods=()))
+    (profile,) = profiles(state, read_configuration(loaded.document)).values()
+    assert (loaded.warnings, profile.unknown) == ((), "")
