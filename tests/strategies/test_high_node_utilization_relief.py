@@ -249,7 +249,9 @@ PACKS = {
     ("configuration", "requested", "verdict"),
     [
         pytest.param(None, "3", "would likely choose idle, where it is", id="the default one spreads"),
-        pytest.param(PACKS, "3", "idle at cpu 8 % <= 20 %, memory 0 % <= 20 %; goes to busy", id="a packing one fills"),
+        pytest.param(
+            PACKS, "3", "idle at cpu 8 % <= 20 %, memory 0 % <= 20 %; likely lands on busy", id="a packing one fills"
+        ),
         pytest.param(PACKS, "100m", "would likely choose idle, where it is", id="to be asked less of is no use"),
     ],
 )
