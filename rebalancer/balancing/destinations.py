@@ -164,6 +164,8 @@ class Destinations:
     def _harm(self, pod: Pod, node: Node, usage: Resources) -> Cause | None:
         if node.name == pod.node:
             return cause(Code.OWN_NODE)
+        if node.unschedulable:  # it will be drained, and yet a pod that tolerates everything may land there
+            return cause(Code.CORDONED)
         if node.name in self._emptied:
             return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)

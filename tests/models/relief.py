@@ -272,7 +272,8 @@ class LowRelief:
             return sorted(allowed, key=lambda each: (-self.unrequested(each), each.name))[:1]
         expected = likely(self.world, pod, self.left, self.services)
         harmless = all(
-            node.name != pod.node and node in self.nodes and self.does_no_harm(pod, node) for node in expected
+            node.name != pod.node and not node.unschedulable and node in self.nodes and self.does_no_harm(pod, node)
+            for node in expected
         )
         return expected if harmless else []
 

@@ -159,6 +159,15 @@ def test_a_pod_that_the_scheduler_could_not_place_stays():
     )
 
 
+def test_a_pod_that_would_land_on_a_cordoned_node_stays():
+    """It tolerates everything, and n3 requests nothing."""
+    pods = [pod("a", tolerations=["*"]), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    nodes = [*NODES[:2], node("n3", unschedulable=True)]
+    ledger = decide(cluster(nodes, pods, {"a": 30, "rest": 45, "b": 5}), low())
+
+    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, cordoned"
+
+
 def test_where_nobody_knows_room_is_enough():
     """Another scheduler places `a`; n3 requests nothing, but has no room for its usage.  Told once."""
     placement = Placement(scheduler="other")
