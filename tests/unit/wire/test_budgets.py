@@ -28,12 +28,28 @@ def expression(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": None}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": "AlwaysAllow"}, "AlwaysAllow"),
+    ],
+)
+def test_unhealthy_pods_are_guarded_unless_the_budget_says_otherwise(given: dict[str, Any], policy: str) -> None:
+    """The default of the API, which is the careful one."""
+    (found,) = read("PodDisruptionBudget", spec(**given)).budgets or ()
+
+    assert (found.unhealthy_policy, found.problem) == (policy, "")
+
+
+@pytest.mark.parametrize(
     "item",
     [
         pytest.param(pdb(status={**STATUS, "disruptionsAllowed": None}), id="disruptionsAllowed that is null"),
         pytest.param(pdb(status={**STATUS, "disruptionsAllowed": "5"}), id="a number as text"),
         pytest.param(pdb(status={**STATUS, "disruptionsAllowed": True}), id="a number that is true"),
-        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": 1 << 40}), id="a number that does not fit"),
+        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": 1 << 31}), id="a number that does not fit"),
+        pytest.param(pdb(status={**STATUS, "currentHealthy": -(1 << 31) - 1}), id="a number below all that fit"),
         pytest.param(pdb(status={**STATUS, "observedGeneration": None}), id="no word on the generation"),
         pytest.param(pdb(status={**STATUS, "currentHealthy": []}), id="a count that is a list"),
         pytest.param(pdb(status={**STATUS, "disruptedPods": ["a"]}), id="disruptedPods that are a list"),

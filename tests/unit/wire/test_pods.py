@@ -210,6 +210,20 @@ def test_requests_of_containers_sidecars_pod_and_overhead_come_together() -> Non
     assert read_pod(spec=spec).spec.requested == {"cpu"}
 
 
+def test_what_a_spread_constraint_says_is_taken() -> None:
+    """Each of its words, where they are not the defaults."""
+    said = {"nodeTaintsPolicy": "Honor", "nodeAffinityPolicy": "Ignore", "minDomains": 3, "matchLabelKeys": ["hash"]}
+    base = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    spec = {"topologySpreadConstraints": [{**base, **selector, **said}]}
+
+    (found,) = read_pod(spec=spec, labels={"app": "web", "hash": "1"}).spec.spread
+
+    assert (found.max_skew, found.topology_key, found.when_unsatisfiable) == (2, "zone", "DoNotSchedule")
+    assert (found.node_taints_policy, found.node_affinity_policy, found.min_domains) == ("Honor", "Ignore", 3)
+    assert found.match_label_keys == ("hash",)
+
+
 def test_constraints_on_nodes_and_neighbours() -> None:
     """Each part of the spec arrives where decisions look for it."""
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

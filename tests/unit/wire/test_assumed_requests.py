@@ -1,0 +1,29 @@
+"""What kube-scheduler assumes of pods that request nothing, as it is read from the API server's JSON."""
+
+from tests.unit.wire.documents import read_pod
+
+MIB = 1 << 20
+
+
+def placement(container=None, **pod):
+    spec = {"containers": [{"image": "web", "resources": container or {}}], **pod}
+    return read_pod(spec=spec).spec.placement
+
+
+def test_a_container_without_requests_counts_a_little():
+    """A tenth of a core and 200 MiB, of whatever it does not name."""
+    assert placement().assumed == {"cpu": 100, "memory": 200 * MIB}
+    assert placement({"requests": {"cpu": "1"}}).assumed == {"cpu": 1000, "memory": 200 * MIB}
+
+
+def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
+    """Of what it names; the figures of its containers alone are kept beside."""
+    found = placement(resources={"requests": {"cpu": "2"}})
+
+    assert found.assumed == {"cpu": 2000, "memory": 200 * MIB}
+    assert found.assumed_of_containers == {"cpu": 100, "memory": 200 * MIB}
+
+
+def test_a_pod_that_requests_nothing_as_a_whole_has_one_figure():
+    """There is no other to keep."""
+    assert placement({"requests": {"cpu": "1"}}).assumed_of_containers is None
