@@ -220,9 +220,76 @@ def claim(index: int) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": metadata("PersistentVolumeClaim", name, "shop"),
-        "spec": {"storageClassName": "fast"},
+        "metadata": metadata(
+            "PersistentVolumeClaim", name, "shop", annotations={"pv.kubernetes.io/bind-completed": "yes"}
+        ),
+        "spec": {
+            "storageClassName": "fast",
+            "volumeName": f"volume-{index}",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "100Gi"}},
+        },
     }
+
+
+def volume(index: int) -> Object:
+    """The volume of a claim, in the zone of the node that its pod runs on."""
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [ZONES[(1 + index) % 3]]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": metadata("PersistentVolume", f"volume-{index}"),
+        "spec": {
+            "storageClassName": "fast",
+            "capacity": {"storage": "100Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "claimRef": {"namespace": "shop", "name": f"data-orders-db-{index}"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+
+
+def owners(pods: list[Object]) -> dict[tuple[str, str], Object]:
+    """What looks after the pods, by kind and uid, each with the template that they were made from."""
+    found: dict[tuple[str, str], Object] = {}
+    for pod in pods:
+        (reference,) = pod["metadata"]["ownerReferences"]
+        key = (reference["kind"], reference["uid"])
+        owner = found.setdefault(key, _owner(pod, reference))
+        for group, count in (("spec", "replicas"), ("status", "replicas")):
+            if reference["kind"] in ("ReplicaSet", "StatefulSet"):
+                owner[group][count] = owner[group].get(count, 0) + 1
+    return found
+
+
+def _owner(pod: Object, reference: Object) -> Object:
+    kind, labels = reference["kind"], pod["metadata"]["labels"]
+    left_out = ("nodeName", "priority", "volumes") if kind == "StatefulSet" else ("nodeName", "priority")
+    spec = {key: value for key, value in pod["spec"].items() if key not in left_out}
+    place = metadata(kind, reference["name"], pod["metadata"]["namespace"], generation=1)
+    ended = {"conditions": [{"type": "Failed", "status": "True"}]}
+    return {
+        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "kind": kind,
+        "metadata": {**place, "uid": reference["uid"]},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
+        "status": ended if kind == "Job" else {"observedGeneration": 1},
+    }
+
+
+def empty_lists() -> list[Object]:
+    """Kinds of which there is nothing, which is not the same as kinds that were not read."""
+    kinds = {
+        "v1": ("Service", "ReplicationController"),
+        "apps/v1": ("Deployment",),
+        "storage.k8s.io/v1": ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
+    }
+    return [
+        {"apiVersion": version, "kind": f"{kind}List", "items": []}
+        for version, names in kinds.items()
+        for kind in names
+    ]
 
 
 def main() -> None:
@@ -236,6 +303,10 @@ def main() -> None:
         *({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata("Namespace", name)} for name in namespaces),
         *(budget(service, allowed, healthy) for service, allowed, healthy in (("web", 4, 24), ("search", 2, 12))),
         *(claim(index) for index in range(3)),
+        *(volume(index) for index in range(3)),
+        {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata("StorageClass", "fast")},
+        *(owner for (kind, _), owner in owners(work.pods).items() if kind != "DaemonSet"),
+        *empty_lists(),
         *work.node_metrics(),
         *work.metrics,
     ]

@@ -26,6 +26,9 @@
 {{- define "rebalancer.args" -}}
 - run
 - --policy-config-file=/policy-dir/policy.yaml
+{{- with include "rebalancer.schedulerConfig" . }}
+- --scheduler-config={{ . }}
+{{- end }}
 {{- if eq .Values.kind "Deployment" }}
 - --descheduling-interval={{ required "deschedulingInterval is needed with kind Deployment" .Values.deschedulingInterval }}
 {{- with .Values.leaderElection }}
@@ -103,7 +106,7 @@
 {{- $several := and (eq .Values.kind "Deployment") (gt (int .Values.replicas) 1) -}}
 metadata:
   annotations:
-    checksum/config: {{ include "rebalancer.policyText" . | sha256sum }}
+    checksum/config: {{ print (include "rebalancer.policyText" .) .Values.schedulerConfig.text | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -230,6 +233,11 @@ spec:
         - name: policy-volume
           mountPath: /policy-dir
           readOnly: true
+        {{- if .Values.schedulerConfig.configMapName }}
+        - name: scheduler-volume
+          mountPath: /scheduler-dir
+          readOnly: true
+        {{- end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -242,6 +250,11 @@ spec:
     - name: policy-volume
       configMap:
         name: {{ include "rebalancer.fullname" . }}
+    {{- with .Values.schedulerConfig.configMapName }}
+    - name: scheduler-volume
+      configMap:
+        name: {{ . }}
+    {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

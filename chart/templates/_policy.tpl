@@ -89,6 +89,9 @@ with its tokens.
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- $steer := get $.Values.cmdOptions "steer" -}}
+{{- $steered := and (hasKey $.Values.cmdOptions "steer") (ne (toString $steer) "false") -}}
+{{- if or $steered (has "--steer" $.Values.extraArgs) (not (kindIs "invalid" $policy.steering)) -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
 {{- range $name, $strategy := $policy.strategies -}}
   {{- if $strategy.enabled -}}
     {{- if eq $name $apart -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
@@ -107,6 +110,20 @@ with its tokens.
   {{- $_ := set $needs "metrics" true -}}
 {{- end -}}
 {{- toYaml $needs -}}
+{{- end -}}
+
+{{- /* Where the container finds the scheduler's configuration; empty where none is given. */ -}}
+{{- define "rebalancer.schedulerConfig" -}}
+{{- with .Values.schedulerConfig -}}
+{{- if and .text .configMapName -}}
+{{- fail "schedulerConfig.text and schedulerConfig.configMapName are two configurations: give one of them" -}}
+{{- end -}}
+{{- if .text -}}
+/policy-dir/scheduler.yaml
+{{- else if .configMapName -}}
+/scheduler-dir/{{ required "schedulerConfig.key is needed with schedulerConfig.configMapName" .key }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Whether nothing is evicted: "true", or empty. */ -}}

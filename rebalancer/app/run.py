@@ -1,6 +1,8 @@
 """One run from options to report, on a file or on a live cluster."""
 
 import logging
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,11 +12,11 @@ from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_maker
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.report.document import Circumstances
 from rebalancer.snapshot_file import read_snapshot_file
+from rebalancer.wire.companions import SCHEDULER_KINDS
 
 if TYPE_CHECKING:
     from rebalancer.app.consent import Person
@@ -105,13 +107,20 @@ def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Fini
         file = read_snapshot_file(path)
         snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock(options.now, file.recorded, snapshot)
-    warnings = work.warnings
-    if snapshot.budgets is None:
-        warnings += ("the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised",)
-    cluster = Cluster(work.seen(snapshot.at(now)), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
+    warnings = (*work.warnings, *_gaps(file.collection.seen, work))
+    cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
     with signs.stage("plan"):
         ledger = plan(cluster, work, around=signs.around)
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+
+
+def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
+    """Yield a warning about each thing that a file does not tell and that matters."""
+    if "PodDisruptionBudget" not in seen:
+        yield "the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised"
+    if work.asks_scheduler and (unread := ", ".join(sorted(SCHEDULER_KINDS - seen))):
+        problem = f"the snapshot holds no {unread}; `rebalancer snapshot` writes all kinds"
+        yield f"where the scheduler puts pods is unknown in part: {problem}"
 
 
 def _clock(given: str | None, recorded: datetime | None, snapshot: Snapshot) -> tuple[datetime, str]:

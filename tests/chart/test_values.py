@@ -30,6 +30,7 @@ SCENES: tuple[Object, ...] = (
     },
     {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {"deschedulerPolicy": {"profiles": [{}]}},
+    {"schedulerConfig": {"configMapName": "scheduler"}},
     {"steering": {"enabled": True}},
 )
 

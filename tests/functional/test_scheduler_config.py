@@ -49,6 +49,14 @@ def test_pods_of_a_scheduler_that_nobody_described_are_one_warning(plan):
     ]
 
 
+def test_a_file_without_what_the_scheduler_goes_by_is_one_warning(plan):
+    """It names the kinds, and says where a file with all of them comes from."""
+    (warning,) = (each for each in plan(by_usage(), PACKING).report["warnings"] if "holds no CSI" in each)
+
+    assert warning.startswith("where the scheduler puts pods is unknown in part: the snapshot holds no CSIDriver, CSI")
+    assert warning.endswith("StorageClass, VolumeAttachment; `rebalancer snapshot` writes all kinds")
+
+
 def test_a_configuration_that_describes_it_says_nothing(plan):
     """Profiles go by their schedulerName."""
     assert told(plan(by_usage(), PACKING)) == []

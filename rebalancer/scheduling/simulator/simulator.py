@@ -14,7 +14,7 @@ from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import nodes_to_score, window_winners
+from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
 from rebalancer.scheduling.simulator.state import State
 
 
@@ -66,13 +66,18 @@ class Simulator:
         weighted = self._weighted(pod, profile, nodes)
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(weighted, len(nodes))
+        totals = _totals(weighted, len(nodes))
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(totals)
         return Answer(
-            nodes=tuple([self._state.names[nodes[each]] for each in winners]),
+            nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
+            favourites=self._named(nodes, favourites(totals, enough)) if sampled else (),
             scores=lambda name: self._scores(weighted, nodes, name),
         )
+
+    def _named(self, nodes: Sequence[int], places: Sequence[int]) -> tuple[str, ...]:
+        return tuple([self._state.names[nodes[place]] for place in places])
 
     def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]
@@ -129,9 +134,13 @@ def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Re
     return nodes, refused
 
 
-def _best(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
+def _totals(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
     totals = [0] * count
     for scores in weighted.values():
         totals = list(map(add, totals, scores))
+    return totals
+
+
+def _best(totals: Sequence[int]) -> list[int]:
     most = max(totals)
     return [place for place, total in enumerate(totals) if total == most]

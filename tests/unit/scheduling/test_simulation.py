@@ -1,5 +1,7 @@
 """Where replacements would go, asked of the cluster as it is."""
 
+import pytest
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.placement import HostPort, Placement
@@ -79,16 +81,19 @@ def test_the_replacement_is_made_from_the_template_that_was_read() -> None:
     assert Simulation(make.cluster(nodes, [pod], companions=read)).notices == []
 
 
-def test_what_stands_in_for_what_was_not_read_is_told() -> None:
-    """Of a file of nodes and pods: neither templates nor selectors."""
-    cluster = make.cluster([make.node("n1")], [])
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        pytest.param(Companions(), "neither controllers nor Services were read", id="a file of nodes and pods"),
+        pytest.param(Companions(services={}), "owners' templates were not read", id="one with Services"),
+        pytest.param(Companions(templates={}), "neither Services nor controllers were read", id="one with templates"),
+    ],
+)
+def test_what_stands_in_for_what_was_not_read_is_told(read, told) -> None:
+    """In one line."""
+    (notice,) = Simulation(make.cluster([make.node("n1")], [], companions=read)).notices
 
-    notices = cluster.index(Simulation).notices
-
-    assert [each.split(":")[0] for each in notices] == [
-        "owners' templates were not read",
-        "neither Services nor controllers were read",
-    ]
+    assert notice.split(":")[0] == told
 
 
 def test_a_file_of_nodes_and_pods_spreads_by_owner() -> None:

@@ -1,0 +1,66 @@
+"""The scheduler's configuration in the chart: as text, or in a ConfigMap that is there already."""
+
+import pytest
+
+from rebalancer.policy import load_scheduler_configuration
+from tests.chart.helm import container, needed, one, pod_spec, pod_template, policy_text, refusal, template
+
+pytestmark = needed
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def options(found: list) -> list[str]:
+    """What the program is told of it."""
+    return [each for each in container(found)["args"] if each.startswith("--scheduler-config")]
+
+
+def test_without_one_nothing_is_said() -> None:
+    """The scheduler's defaults count."""
+    found = template()
+
+    assert options(found) == []
+    assert set(one(found, "ConfigMap")["data"]) == {"policy.yaml"}
+    assert [each["name"] for each in pod_spec(found)["volumes"]] == ["policy-volume"]
+
+
+def test_a_text_stands_beside_the_policy() -> None:
+    """Where the program looks for it; the program takes it, and still finds the policy in the ConfigMap."""
+    found = template({"schedulerConfig": {"text": HEAD + "percentageOfNodesToScore: 30\n"}})
+
+    assert options(found) == ["--scheduler-config=/policy-dir/scheduler.yaml"]
+    text = one(found, "ConfigMap")["data"]["scheduler.yaml"]
+    assert load_scheduler_configuration(text, source="chart").document["percentageOfNodesToScore"] == 30
+    assert policy_text(found)
+
+
+def test_another_text_starts_pods_anew() -> None:
+    """A Deployment reads it at its start."""
+    first, second = (
+        pod_template(template({"schedulerConfig": {"text": HEAD + f"percentageOfNodesToScore: {each}\n"}}))
+        for each in (30, 40)
+    )
+
+    assert first["metadata"]["annotations"] != second["metadata"]["annotations"]
+
+
+def test_a_config_map_that_is_there_is_mounted() -> None:
+    """By its name and its key."""
+    found = template({"schedulerConfig": {"configMapName": "scheduler", "key": "config.yaml"}})
+
+    assert options(found) == ["--scheduler-config=/scheduler-dir/config.yaml"]
+    assert {"name": "scheduler-volume", "configMap": {"name": "scheduler"}} in pod_spec(found)["volumes"]
+    mounts = {each["name"]: each["mountPath"] for each in container(found)["volumeMounts"]}
+    assert mounts["scheduler-volume"] == "/scheduler-dir"
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ("{text: a, configMapName: b}", "schedulerConfig.text and schedulerConfig.configMapName are two"),
+        ("{configMapName: b, key: ''}", "schedulerConfig.key is needed with schedulerConfig.configMapName"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(values: str, problem: str) -> None:
+    """With what to do."""
+    assert problem in refusal(f"schedulerConfig: {values}")
