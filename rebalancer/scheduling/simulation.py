@@ -14,7 +14,7 @@ import msgspec
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
@@ -57,6 +57,7 @@ class Simulation:
         document = snapshot.scheduler_configuration
         self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
+        self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
         self._taints: Mapping[str, Sequence[Taint]] = {}
@@ -104,8 +105,17 @@ class Simulation:
         """Return what the controller of a pod would make in its place; the very same each time it is asked."""
         known = self._replacements.get(pod)
         if known is None:
-            known = self._replacements[pod] = replacement(pod, self._templates)
+            known = self._replacements[pod] = self._ranked(replacement(pod, self._templates), pod.spec.priority)
         return known
+
+    def _ranked(self, made: Replacement, priority: int | None) -> Replacement:
+        """Return a replacement with its priority as a number, which a template names by its class only."""
+        if made.pod is None or priority is None or made.pod.spec.priority is not None:
+            return made
+        spec = made.pod.spec
+        key = (id(spec), priority)  # the value keeps the spec alive; replicas go on sharing theirs
+        _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
+        return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moment)
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:

@@ -116,6 +116,37 @@ def test_one_kind_that_was_not_read_makes_the_answer_unknown() -> None:
     assert found.unknown == "default spreading goes by ReplicaSets, which were not read"
 
 
+@pytest.mark.parametrize(
+    ("fields", "resident", "known"),
+    [
+        pytest.param({"priority": 10}, {}, False, id="others may have to make room"),
+        pytest.param({"priority": 10}, {"priority": 10}, True, id="none is of a lower priority"),
+        pytest.param({"priority": 10, "placement": Placement(preempts=False)}, {}, True, id="it waits for room"),
+        pytest.param({"priority": 10, "node_selector": {"disk": "ssd"}}, {}, True, id="no node suits it anyway"),
+    ],
+)
+def test_preemption_is_not_foreseen(fields, resident, known) -> None:
+    """Of a pod that finds no room: whether it is told so, or nobody knows."""
+    pods = [make.pod("a", cpu="3", **fields), make.pod("b", node="n2", cpu="3", **resident)]
+    nodes = [make.node("n1", unschedulable=True), make.node("n2")]
+
+    found = answer(make.cluster(nodes, pods), pods[0])
+
+    assert (found.known, bool(found.reason)) == (known, known)
+
+
+def test_a_replacement_has_the_priority_of_its_pod() -> None:
+    """The template has the name of a class only."""
+    template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 3000}, priority_class="high"))
+    empty = {"services": {}, "replica_sets": {}, "replication_controllers": {}, "stateful_sets": {}}
+    read = Companions(**empty, templates={("ReplicaSet", "ReplicaSet-web"): template})
+    pods = [make.pod("a", priority=10, labels=WEB), make.pod("b", node="n2", cpu="3")]
+
+    found = answer(make.cluster([make.node("n2")], pods, companions=read), pods[0])
+
+    assert "lower priority" in found.unknown
+
+
 def test_soft_taints_can_be_supposed() -> None:
     """The emptier node is avoided while it carries one, unless the pod tolerates it; hard ones are not looked at."""
     nodes = [make.node("n1"), make.node("n2", cpu="8")]
