@@ -64,7 +64,7 @@ def by_preset(rebalancer, cluster, url, *, without=""):
     return rebalancer("run", "--yes", "--policy", file, "--kubeconfig", kubeconfig, "--output", "json")
 
 
-def test_the_preset_moves_what_cures(cluster, rebalancer):
+def test_the_preset_moves_what_brings_a_node_within_target(cluster, rebalancer):
     """Nodes by load-watcher, pods by metrics-server: `b` alone uses what the node has above its target."""
     for each in (node_usage("n1", "1"), node_usage("n2", "1")):  # not what the policy goes by
         cluster.add(each)
@@ -75,7 +75,9 @@ def test_the_preset_moves_what_cures(cluster, rebalancer):
 
     assert outcome.exit_code == 0, outcome.stderr
     assert cluster.evicted == ["default/b"]
-    assert outcome.report["evictions"][0]["reason"].startswith("n1 at cpu 90 % > 65 %: 25 points over; takes 25 of")
+    assert outcome.report["evictions"][0]["reason"].startswith(
+        "n1 at cpu 90 % > 65 %: 25 points over; relieves 25 points"
+    )
     assert [each.path for each in source.requests] == ["/watcher"]
 
 
