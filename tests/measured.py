@@ -69,7 +69,8 @@ def low_anywhere(thresholds: float | dict[str, float] = 20, targets: float | dic
 
 
 def high(thresholds: float | dict[str, float] = 20, **args: Any) -> Any:
-    given = {"thresholds": _both(thresholds), "metricsUtilization": RELIEF, **args}
+    """Of a scheduler that nobody knows, unless told otherwise: a destination with room is enough."""
+    given = {"thresholds": _both(thresholds), "metricsUtilization": {**RELIEF, "scheduler": "unknown"}, **args}
     return HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))
 
 

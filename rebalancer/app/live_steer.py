@@ -103,7 +103,8 @@ class LiveSteer:
         if reason := self._halt.reason:
             raise CycleStopped(reason)
         if self._halt.deadline.left() < self._settle_seconds:
-            raise CycleStopped("the deadline comes before another wave would have settled")
+            seconds = self._settle_seconds
+            raise CycleStopped(f"--deadline comes before another wave would have settled ({seconds:g} s)")
 
     def _demand_ready(self, wave: Wave) -> None:
         """Let an owner lose its next pod only when the replacement of the last one has become Ready."""

@@ -30,7 +30,7 @@ class Look:
 
     def cluster(self, work: Work) -> Cluster:
         """Return the cluster as the cycle begins."""
-        return Cluster(self.snapshot, work.policy.node_selector, self.measure)
+        return work.cluster(self.snapshot, self.measure)
 
 
 def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> Look:

@@ -12,7 +12,6 @@ from rebalancer.app.options import ClientOptions, Deliver, Options, Outcome
 from rebalancer.app.signs import Progress, Signs
 from rebalancer.app.usage import usage_beside_file
 from rebalancer.app.work import Finished, Work, plan, publish, work_maker
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.report.document import Circumstances
@@ -109,7 +108,7 @@ def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Fini
         snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock(options.now, file.recorded, snapshot)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
-    cluster = Cluster(work.seen(snapshot.at(now)), work.policy.node_selector, usage_beside_file(work.policy, snapshot))
+    cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
     with signs.stage("plan"):
         ledger = plan(cluster, work, around=signs.around)
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))

@@ -2,14 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
 from rebalancer.app.scheduler import DEFAULT, Scheduler, beside, read_scheduler
-from rebalancer.args.steering import Steering, avoid_keys
-from rebalancer.cluster.cluster import Cluster
+from rebalancer.args.steering import AVOID_KEY, Steering, avoid_keys
+from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
@@ -47,6 +47,15 @@ class Work:
         """Return a snapshot with what is known of the scheduler, if that matters."""
         return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
+    @property
+    def avoid_keys(self) -> tuple[str, str]:
+        """Keys of our own soft taints, also where this policy sets none."""
+        return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
+
+    def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
+        """Return the cluster as the cycle begins; our own taints are for the scheduler, and decide nothing here."""
+        return Cluster(snapshot.without_soft_taints(self.avoid_keys), self.policy.node_selector, measure)
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -80,10 +89,20 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
         steering = loaded.policy.steering or (Steering() if options.steer else None)
         policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
-        warnings = tuple(str(problem) for problem in loaded.warnings)
+        warnings = (*(str(problem) for problem in loaded.warnings), *_of_steering(policy))
         return Work(policy, policies.plans(policy), warnings, scheduler)
 
     return work_of
+
+
+def _of_steering(policy: Policy) -> Iterator[str]:
+    """Yield a warning for each profile that evicts by soft taints, where the policy steers."""
+    for profile in policy.profiles if policy.steering else ():
+        if any(getattr(args, "include_prefer_no_schedule", False) for args in profile.args.values()):
+            yield (
+                f"profile {profile.name} counts PreferNoSchedule taints (includePreferNoSchedule), and the policy "
+                "steers: our own taints are left out, others may still evict what was steered"
+            )
 
 
 def plan(

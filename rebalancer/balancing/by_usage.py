@@ -12,7 +12,7 @@ from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.moves import Moves
 from rebalancer.balancing.relief import Relief, furthest_first
-from rebalancer.balancing.sources import forecast_by, measured_usage_by
+from rebalancer.balancing.sources import landings_by, measured_usage_by
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
@@ -80,7 +80,11 @@ class ByUsage:
         with self._told(Weighing(sources, self._usage.of_pod, low, high), counts, obstacles):
             if few:
                 return
-            if self._evict.steer is not None and self._usage.pods_known and forecast_by(self._args, self._cluster):
+            if (
+                self._evict.steer is not None
+                and self._usage.pods_known
+                and landings_by(self._args, self._cluster, self._evict)
+            ):
                 self._steer(self._evict.steer, band, limit, deviation=bounds.deviation)
             elif under:
                 destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
@@ -136,7 +140,15 @@ class ByUsage:
             if few or not others:
                 return
             peaks = map(self._usage.destination, others)
-            destinations = Destinations(self._cluster, peaks, {**_PACKED, **ceilings}, self._usage.of_pod, packed=True)
+            destinations = Destinations(
+                self._cluster,
+                peaks,
+                {**_PACKED, **ceilings},
+                self._usage.of_pod,
+                packed=True,
+                landings=landings_by(self._args, self._cluster, self._evict),
+                emptied=idle,
+            )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
 
     def _told(
@@ -154,7 +166,7 @@ class ByUsage:
             band.above(FIRST_CEILING) if deviation else band.high,
             self._usage.of_pod,
             others=[peak for peak in peaks if peak not in under],
-            forecast=forecast_by(self._args, self._cluster),
+            landings=landings_by(self._args, self._cluster, self._evict),
             floors=band.low if deviation else None,
         )
 

@@ -3,11 +3,11 @@
 A destination takes a pod if the pod fits (see `rebalancer.scheduling.eligibility`) and its usage stays within the
 destination's ceilings.  Without one no pod goes.
 
-With a forecast the pod is expected where the scheduler would likely put it, which need not be a destination.  A pod
-that would likely come back to its own node, or land on one that it lifts above its ceilings, has no destination: it
-would have to be moved again.  But a node with floors, below which it uses too little, may pass a ceiling where the pod
-fills it more in another resource: a node full of one and low in another, which the scheduler prefers to all others,
-would let no pod move for ever.  Where the forecast is not exact, half of the likely nodes must do.  Without a forecast
+Where it is known on which nodes the scheduler would put the replacement (see `rebalancer.scheduling.simulation`), each
+of them must do, and none need be a destination.  A pod that may come back to its own node, or land on one that it lifts
+above its ceilings, has no destination: it would have to be moved again.  But a node with floors, below which it uses
+too little, may pass a ceiling where the pod fills it more in another resource: a node full of one and low in another,
+which the scheduler prefers to all others, would let no pod move for ever.  Where nobody knows what the scheduler does,
 the pod is expected on the destination that is the most free by requests, or the least free where pods are packed; ties
 by name.
 """
@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from rebalancer.balancing.figures import arrival
+from rebalancer.balancing.landings import Landings
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -26,7 +27,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
-from rebalancer.scheduling.forecast import Forecast
+from rebalancer.scheduling.simulator.answer import Answer
 
 _DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
 
@@ -41,8 +42,9 @@ class Destinations:
         of_pod: tells what a pod uses.
         packed: whether pods go to the fullest that takes them, not the emptiest.
         others: the nodes of known usage that are not destinations.
-        forecast: tells where pods land; None if nobody knows.
+        landings: tells where replacements land; None if nobody knows.
         floors: by resource, the percentage that nodes are short of when they use less.
+        emptied: names of nodes that are to lose all their pods.
     """
 
     def __init__(
@@ -54,19 +56,21 @@ class Destinations:
         *,
         packed: bool = False,
         others: Iterable[NodeUtilization] = (),
-        forecast: Forecast | None = None,
+        landings: Landings | None = None,
         floors: Percentages | None = None,
+        emptied: Collection[str] = (),
     ) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
         self._of_pod = of_pod
         self._ceilings = ceilings
         self._floors = floors or {}
+        self._emptied = emptied
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
-        self.forecast = forecast
+        self._landings = landings
         self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
         self._order = sorted(self._ranks.values())
         cluster.follow(self)
@@ -81,27 +85,28 @@ class Destinations:
         return self._known[node.name]
 
     def likely(self, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
-        """Return where the pod would land, on one of these as likely as on another, or why it had better stay.
+        """Return the nodes where the replacement may land, or why the pod had better stay.
 
         For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, up to 50 %.  n2 has room
-        for it, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it would choose n3,
-        the pod lifts that to 55 %: it stays.  If it would choose n1, the pod would come back: it stays.
+        for it, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it may choose n3,
+        the pod lifts that to 55 %: it stays.  If it may choose n1, the pod would come back: it stays.
         """
         # Is there any node that could take it?
         first = self._first(pod, usage)
         if first is None:
             return self._refuse(pod, usage)
-        if self.forecast is None:
-            return (first,)
         # Where would the scheduler put it, and which of these nodes would that harm?
-        likely = self.forecast.likely(pod)
-        harms = {node.name: self._harm(pod, node, usage) for node in likely}
-        harmful = [(name, harm) for name, harm in harms.items() if harm]
-        # All must do, or, where nobody knows which of many it takes, half of them.
-        if harmful and (self.forecast.exact or 2 * len(harmful) > len(likely)):
-            name, harm = harmful[0]
-            return refused(Code.NO_DESTINATION, likely=name, harm=harm.as_figures())
-        return [node for node in likely if not harms[node.name]] or (first,)
+        answer = self._landings.of(pod) if self._landings else None
+        return (first,) if answer is None else self._judge(answer, pod, usage)
+
+    def _judge(self, answer: Answer, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
+        if answer.reason:
+            return refused(Code.NO_DESTINATION, unschedulable=answer.reason)
+        nodes = [node for name in answer.likely if (node := self._cluster.node(name))]
+        for node in nodes:
+            if harm := self._harm(pod, node, usage):
+                return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
+        return nodes
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
@@ -159,6 +164,10 @@ class Destinations:
     def _harm(self, pod: Pod, node: Node, usage: Resources) -> Cause | None:
         if node.name == pod.node:
             return cause(Code.OWN_NODE)
+        if node.unschedulable:  # it will be drained, and yet a pod that tolerates everything may land there
+            return cause(Code.CORDONED)
+        if node.name in self._emptied:
+            return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)
         if utilization is None:
             return cause(Code.UNKNOWN_USAGE)

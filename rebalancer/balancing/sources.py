@@ -1,12 +1,15 @@
 """Where the figures of utilization strategies come from, by their arguments."""
 
 from rebalancer.args.utilization import UtilizationArgs
+from rebalancer.balancing.landings import Landings
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.usage import Usage, measured, requested
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
+from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
-from rebalancer.scheduling.forecast import Forecast
+from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.configuration import ConfigurationError
 
 
 def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
@@ -31,10 +34,18 @@ def measured_usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> 
     return MeasuredUsage(cluster, _measured(args, cluster, evict), args.thresholds)
 
 
-def forecast_by(args: UtilizationArgs, cluster: Cluster) -> Forecast | None:
-    """Return where the scheduler would put pods; None if the arguments say that nobody knows."""
-    known = args.metrics_utilization is None or args.metrics_utilization.scheduler == "default"
-    return Forecast(cluster) if known else None
+def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landings | None:
+    """Return what tells where replacements land; None if the arguments say that nobody knows.
+
+    Raises:
+        StrategyError: the scheduler's configuration cannot be read.
+    """
+    if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
+        return None
+    try:
+        return Landings(cluster.index(Simulation), evict)
+    except ConfigurationError as error:
+        raise StrategyError(str(error)) from None
 
 
 def _measured(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:

@@ -1,11 +1,12 @@
 """All objects of a cluster as they were read at one time; immutable."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from statistics import median_low
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
@@ -13,6 +14,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
 
 #: A kubelet reports every five minutes at least: nothing in a snapshot is much later than the median report.
 _HEARTBEAT_LAG = timedelta(minutes=10)
@@ -45,7 +47,19 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def at(self, now: datetime) -> "Snapshot":
         """Return this snapshot with another clock."""
-        return msgspec.structs.replace(self, now=now)
+        return replace(self, now=now)
+
+    def without_soft_taints(self, keys: Collection[str]) -> "Snapshot":
+        """Return this snapshot without the soft taints of these keys."""
+
+        def is_kept(taint: Taint) -> bool:
+            return taint.key not in keys or taint.effect != PREFER_NO_SCHEDULE
+
+        nodes = tuple(
+            node if all(map(is_kept, node.taints)) else replace(node, taints=tuple(filter(is_kept, node.taints)))
+            for node in self.nodes
+        )
+        return replace(self, nodes=nodes)
 
     def newest(self) -> datetime | None:
         """Return the nearest thing to the time of the snapshot that its objects tell; None if they tell nothing.

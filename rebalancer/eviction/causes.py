@@ -75,6 +75,7 @@ class Code(StrEnum):
     ABOVE_CEILING = "AboveCeiling"
     ANTI_AFFINITY = "AntiAffinity"
     CORDONED = "Cordoned"
+    IDLE_NODE = "IdleNode"
     INSUFFICIENT = "Insufficient"
     NO_POD_SLOT = "NoPodSlot"
     NODE_AFFINITY = "NodeAffinity"

@@ -1,4 +1,4 @@
-"""Which nodes could take a pod: the one answer for strategies, nodeFit, relief and the forecast.
+"""Which nodes could take a pod: the one answer for strategies, nodeFit and relief.
 
 What a pod demands of a node whatever runs there is asked once for each group of equal constraints.  Anti-affinity and
 room are asked of the cluster as it is, with the pods that went and those that are expected.

@@ -1,7 +1,9 @@
 """Where the replacements of pods would go, in the one picture of the future: the simulator on top of the cluster.
 
-It follows the cluster: pods that went are gone, and where a pod is expected its replacement runs.  Ask the cluster for
-the one there is: `cluster.index(Simulation)`.
+It follows the cluster: where a pod is expected its replacement runs, and pods that went end or have ended.  Nobody
+knows how long they take, so the scheduler is asked twice: soon, while all of them end and those replacements have not
+come that wait for it, and later, when all are gone.  An answer holds for both.  Ask the cluster for the one there is:
+`cluster.index(Simulation)`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +14,10 @@ import msgspec
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
+from rebalancer.scheduling.phase import Phase, either
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
@@ -26,8 +29,8 @@ from rebalancer.scheduling.stand_ins import completed
 
 
 @dataclass(frozen=True, slots=True)
-class _Present:
-    """A cluster as it is at one moment, without the pods that went."""
+class _Start:
+    """The cluster as it was read."""
 
     nodes: Sequence[Node]
     pods: Sequence[Pod]
@@ -50,75 +53,120 @@ class Simulation:
         snapshot = cluster.snapshot
         self._cluster = cluster
         self._templates = snapshot.companions.templates
-        companions, self.notices = completed(snapshot.companions, snapshot.pods)
-        present = [pod for pod in snapshot.pods if cluster.contains(pod)]
-        self._state = State(_Present(snapshot.nodes, present, snapshot.namespaces), companions)
+        self._companions, self.notices = completed(snapshot.companions, snapshot.pods)
         document = snapshot.scheduler_configuration
-        configuration = None if document is None else read_configuration(document)
-        minor = newest_minor(snapshot.nodes)
-        self._simulator = Simulator(self._state, profiles(self._state, configuration, minor))
+        self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
-        for node in snapshot.nodes:
-            for pod in cluster.expected_on(node):
+        self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
+        self._ending: dict[Pod, Pod] = {}
+        self._answers: dict[Pod, Answer] = {}
+        self._taints: Mapping[str, Sequence[Taint]] = {}
+        self._soon = self._phase()
+        self._later: Phase | None = None  # until something changes both are the same
+        self._catch_up()
+
+    def _phase(self) -> Phase:
+        snapshot = self._cluster.snapshot
+        state = State(_Start(snapshot.nodes, snapshot.pods, snapshot.namespaces), self._companions)
+        phase = Phase(state, Simulator(state, profiles(state, self._configuration, newest_minor(snapshot.nodes))))
+        phase.suppose(self._taints)
+        return phase
+
+    def _catch_up(self) -> None:
+        """Take in what has changed in the cluster since it was read."""
+        for pod in self._cluster.snapshot.pods:
+            if not self._cluster.contains(pod):
+                self.left(pod, 1)
+        for node in self._cluster.snapshot.nodes:
+            for pod in self._cluster.expected_on(node):
                 self.came(pod, node, 1)
 
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted.
 
         A replacement that is made at once meets the old pod, which still has its room, its ports and its affinity;
-        only spreading does not count it any more.
+        only spreading does not count it any more.  Asked again before anything has changed, it costs nothing.
         """
+        known = self._answers.get(pod)
+        if known is None:
+            known = self._answers[pod] = self._ask(pod)
+        return known
+
+    def _ask(self, pod: Pod) -> Answer:
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
-        with self._leaving(pod, coming.moment):
-            return self._simulator.ask(coming.pod)
+        present = pod if self._cluster.contains(pod) and pod.active else None
+        meanwhile = self._ending_of(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
+        soon = self._soon.ask(coming.pod, pod.node, present or self._ending.get(pod), meanwhile)
+        return either(soon, self._later.ask(coming.pod, pod.node, present, meanwhile)) if self._later else soon
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; the very same each time it is asked."""
         known = self._replacements.get(pod)
         if known is None:
-            known = self._replacements[pod] = replacement(pod, self._templates)
+            known = self._replacements[pod] = self._ranked(replacement(pod, self._templates), pod.spec.priority)
         return known
+
+    def _ranked(self, made: Replacement, priority: int | None) -> Replacement:
+        """Return a replacement with its priority as a number, which a template names by its class only."""
+        if made.pod is None or priority is None or made.pod.spec.priority is not None:
+            return made
+        spec = made.pod.spec
+        key = (id(spec), priority)  # the value keeps the spec alive; replicas go on sharing theirs
+        _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
+        return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moment)
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:
-        """Answer meanwhile as if nodes had these taints too, by name of the node.
+        """Answer meanwhile as if nodes had these taints too, by name of the node, instead of those of an outer block.
 
-        Only soft ones (PreferNoSchedule) are looked at.  To ask under the same taints again is cheap.
+        Only soft ones (PreferNoSchedule) are looked at.  It is cheap to ask for many pods within one block.
         """
-        before, index = self._state.soft_taints, self._state.index
-        self._state.soft_taints = {index[name]: each for name, each in taints.items() if name in index}
+        before = self._taints
+        self._suppose(taints)
         try:
             yield
         finally:
-            self._state.soft_taints = before
+            self._suppose(before)
+
+    def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
+        self._answers.clear()
+        self._taints = taints
+        for phase in self._phases():
+            phase.suppose(taints)
 
     def left(self, pod: Pod, sign: int) -> None:
-        """Let a pod be gone, or back."""
-        if pod.active and pod.node in self._state.index:
-            step = self._state.remove if sign > 0 else self._state.place
-            step(pod, pod.node)
+        """Let a pod end, and be gone later; or be back."""
+        if not pod.active or not pod.node:
+            return
+        self._change()
+        ending = self._ending_of(pod)
+        if sign > 0:
+            self._ending[pod] = ending
+            self._soon.exchange(pod.node, pod, ending)
+            self._phases()[-1].exchange(pod.node, pod, None)
+        else:
+            del self._ending[pod]
+            self._soon.exchange(pod.node, ending, pod)
+            self._phases()[-1].exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Let the replacement of a pod run on a node, or not any more; the pod itself where nobody knows what comes."""
-        step = self._state.place if sign > 0 else self._state.remove
-        step(self.replacement(pod).pod or pod, node.name)
+        self._change()
+        made = self.replacement(pod)
+        coming = made.pod or pod
+        phases = self._phases() if made.moment is Moment.AT_ONCE else self._phases()[-1:]
+        for phase in phases:
+            phase.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
 
-    @contextmanager
-    def _leaving(self, pod: Pod, moment: Moment) -> Iterator[None]:
-        """Let a pod be on its way while its replacement is made, or gone by then."""
-        there = pod.active and pod.node in self._state.index
-        present = there and self._cluster.contains(pod)
-        ending = msgspec.structs.replace(pod, terminating=True) if there and moment is Moment.AT_ONCE else None
-        self._exchange(pod.node, pod if present else None, ending)
-        try:
-            yield
-        finally:
-            self._exchange(pod.node, ending, pod if present else None)
+    def _change(self) -> None:
+        self._answers.clear()
+        if self._later is None:
+            self._later = self._phase()
 
-    def _exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
-        if goes:
-            self._state.remove(goes, node)
-        if comes:
-            self._state.place(comes, node)
+    def _phases(self) -> tuple[Phase, ...]:
+        return (self._soon, self._later) if self._later else (self._soon,)
+
+    def _ending_of(self, pod: Pod) -> Pod:
+        return self._ending.get(pod) or msgspec.structs.replace(pod, terminating=True)

@@ -14,10 +14,12 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.scheduling.simulator.replacement import unbound
 
-NO_SELECTORS = (
-    "neither Services nor controllers were read: the scheduler is taken to spread pods among those of their owner"
-)
 NO_TEMPLATES = "owners' templates were not read: a replacement is taken to be like the pod that goes"
+NO_SELECTORS = "neither Services nor controllers were read: pods are taken to be spread among those of their owner"
+NEITHER = (
+    "neither controllers nor Services were read: a replacement is taken to be like the pod that goes, "
+    "and to be spread among its owner's pods"
+)
 
 _KINDS = {
     "ReplicaSet": "replica_sets",
@@ -28,14 +30,14 @@ _KINDS = {
 
 def completed(companions: Companions, pods: Iterable[Pod]) -> tuple[Companions, list[str]]:
     """Return what was read with what stands in for the rest, and what a person should know of that."""
-    notices = [] if companions.templates is not None else [NO_TEMPLATES]
+    templates = companions.templates is not None
     kinds = ("services", *_KINDS.values())
     if any(getattr(companions, kind) is not None for kind in kinds):
-        return companions, notices
+        return companions, [] if templates else [NO_TEMPLATES]
     standing_in: dict[str, dict[Key, LabelSelector]] = {kind: {} for kind in kinds}
     for (kind, key), labels in _shared_labels(pods).items():
         standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels)
-    return msgspec.structs.replace(companions, **standing_in), [*notices, NO_SELECTORS]
+    return msgspec.structs.replace(companions, **standing_in), [NO_SELECTORS if templates else NEITHER]
 
 
 def _shared_labels(pods: Iterable[Pod]) -> dict[tuple[str, Key], Labels]:

@@ -9,7 +9,7 @@ import pytest
 from tests.attack.random_clusters import cluster
 from tests.attack.random_policies import policy
 from tests.attack.seeds import seeds
-from tests.fake_api_server import _covers
+from tests.fake_budgets import covers
 
 
 @pytest.mark.parametrize("seed", seeds(100))
@@ -51,7 +51,7 @@ def exceeded(objects, rules, evicted):
             yield namespace
     healthy = [pod for pod in gone if pod["status"]["containerStatuses"][0]["ready"]]
     for pdb in of_kind(objects, "PodDisruptionBudget"):
-        if sum(_covers(pdb, pod) for pod in healthy) > pdb["status"]["disruptionsAllowed"]:
+        if sum(covers(pdb, pod) for pod in healthy) > pdb["status"]["disruptionsAllowed"]:
             yield pdb["metadata"]["name"]
 
 

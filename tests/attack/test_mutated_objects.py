@@ -51,9 +51,9 @@ def live(objects: dict[str, list[Any]]) -> Cluster:
     """Read the objects as pages of an API server."""
     collection = Collection()
     for kind, items in objects.items():
-        folder = collection.folder(kind)
-        assert folder.fold(page(items, kind)) == ""
-        collection.take(kind, folder)
+        collector = collection.collector(kind)
+        assert collector.add_page(page(items, kind)) == ""
+        collection.replace(kind, collector)
     return Cluster(collection.snapshot(NOW))
 
 

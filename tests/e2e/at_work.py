@@ -31,7 +31,7 @@ class AtWork:
 
     def stop(self) -> Ended:
         """End a loop after a cycle, as a kubelet does."""
-        wait_for(lambda: "rebalancer_cycles_total" in self.container.metrics(), "the first cycle's end")
+        wait_for(lambda: "rebalancer_cycles_total{" in self.container.metrics(), "the first cycle's end")
         self.process.terminate()
         return ended(self.process)
 

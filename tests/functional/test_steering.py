@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.functional.objects import OLD, node, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, node, old_pods, pod, policy, two_nodes_with
 from tests.functional.test_unmark import KEYS, NOW, SPOT, marked
 
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
@@ -33,6 +33,16 @@ def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb):
     assert "verbs: [get, patch]" in outcome.stderr
     assert cluster.evicted == []
     assert {request.path.rpartition("/")[2] for request in cluster.requests} == {"selfsubjectaccessreviews"}
+
+
+def test_a_loop_does_not_begin_without_the_permission(cluster, rebalancer):
+    """It does not come by itself."""
+    cluster.forbid("patch", "nodes")
+
+    outcome = rebalancer.run(cluster, STEERED, "--descheduling-interval", "1h")
+
+    assert outcome.exit_code == 3
+    assert cluster.evicted == []
 
 
 def test_the_option_asks_for_it_too(cluster, rebalancer):
@@ -105,3 +115,21 @@ def test_nodes_without_a_trace_are_not_listed_again(cluster, rebalancer):
     rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
 
     assert len(cluster.sent("GET", "/api/v1/nodes")) == 1
+
+
+@pytest.mark.parametrize("steering", [None, {}, {"key": "example.com/steer"}])
+def test_our_own_taints_evict_nobody(server, rebalancer, steering):
+    """A policy that counts soft taints takes no account of ours, and is warned of where it steers."""
+    key = (steering or {}).get("key", "kube-rebalancer/avoid")
+    mine = [{"key": each, "value": "run-1", "effect": "PreferNoSchedule"} for each in (key, f"{key}-more")]
+    server.add(node("n1", taints=mine))
+    server.add(node("n2"))
+    server.add(node("n3", taints=[SPOT]))
+    server.add(pod("a", "n1"))
+    server.add(pod("b", "n3"))
+    rule = ("RemovePodsViolatingNodeTaints", {"includePreferNoSchedule": True})
+
+    outcome = rebalancer.run(server, policy(rule, **({} if steering is None else {"steering": steering})), "--dry-run")
+
+    assert outcome.evicted() == ["default/b"]
+    assert any("includePreferNoSchedule" in each for each in outcome.report["warnings"]) is (steering is not None)

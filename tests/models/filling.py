@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from tests.models.scheduler import requested, requested_by
 
 if TYPE_CHECKING:
     from tests.models.relief import LowRelief
@@ -85,35 +84,12 @@ class Filling:
         after = self.relief.lack(
             node, self.kept, {name: amounts[name] - self.relief.of_pod(pod, name) for name in self.kept}
         )
-        lifted = sum((self.lifted(pod, destination) for destination in destinations), Fraction(0))
-        return round(lifted / len(destinations) - (after - before), 9)
+        gains = [round(self.lifted(pod, each) - (after - before), 9) for each in destinations]
+        return sum(gains, Fraction(0)) / len(gains) if min(gains) > 0 else Fraction(0)
 
     def lifted(self, pod: Pod, destination: Node) -> Fraction:
-        """What a node lacks less, and a fifth of the points of requests by which other nodes catch up with low ones."""
+        """What a node lacks less."""
         amounts = {name: self.relief.at_peak(destination, name) for name in self.relief.mean}
         more = {name: amounts[name] + self.relief.of_pod(pod, name) for name in self.relief.mean}
-        filled = self.relief.lack(destination, self.relief.mean, amounts) - self.relief.lack(
-            destination, self.relief.mean, more
-        )
-        return filled + Fraction(1, 5) * self.requests_caught_up(pod, destination)
-
-    def requests_caught_up(self, pod: Pod, destination: Node) -> Fraction:
-        if not self.relief.scheduler_known:
-            return Fraction(0)
-        nodes = [node for node in self.relief.world.nodes if not node.unschedulable]
-        before = {node.name: requested(self.relief.world, node) for node in nodes}
-        after = {**before, destination.name: before[destination.name] + requested_by(pod, destination)}
-        total = Fraction(0)
-        for node in self.relief.low_nodes(self.relief.low):
-            amounts = {
-                name: self.relief.at_peak(node, name) + self.relief.of_pod(pod, name) for name in self.relief.low
-            }
-            satisfied = node is destination and not self.relief.lack(node, self.relief.low, amounts)
-            left = Fraction(0) if satisfied else self.behind(node, after)
-            total += min(self.behind(node, before), Fraction(20)) - min(left, Fraction(20))
-        return total
-
-    def behind(self, node: Node, requested: Percents) -> Fraction:
-        """How many points of requests the others must gain for the scheduler to choose this one."""
-        own = requested[node.name]
-        return sum((own - points for points in requested.values() if points < own), Fraction(0))
+        before = self.relief.lack(destination, self.relief.mean, amounts)
+        return before - self.relief.lack(destination, self.relief.mean, more)

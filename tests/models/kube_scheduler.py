@@ -44,7 +44,7 @@ class Kube:
     def winners(self, pod: Pod) -> set[str]:
         nodes = self.feasible(pod)
         totals = {node.name: sum(scores[node.name] for scores in self.scores(pod).values()) for node in nodes}
-        return {name for name, total in totals.items() if total == max(totals.values())}
+        return {name for name, total in totals.items() if total == max(totals.values())}  # none if none is feasible
 
     def feasible(self, pod: Pod) -> list[Node]:
         return [node for node in self.nodes if all(check(pod, node) for check in self._checks())]

@@ -11,6 +11,7 @@ import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import LabelSelector
 from tests.models.filling import Filling
 from tests.models.placement import World
 from tests.models.scheduler import likely
@@ -44,11 +45,13 @@ class LowRelief:
     number_of_nodes: int = 0
     limit: int | None = None
     scheduler_known: bool = True
+    services: list[tuple[str, LabelSelector]] = field(default_factory=list)
     moves: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.nodes = [node for node in self.world.nodes if node.name in self.figures]
         self.started = list(self.world.pods)
+        self.left: list[Pod] = []
         self.lost: Counter[object] = Counter()
         self.firsts: dict[str, Fraction] = {}
         self.drained: Counter[str] = Counter()
@@ -249,6 +252,7 @@ class LowRelief:
         self.lost[pod.namespace, pod.owners] += 1
         self.moves.append((str(pod), destination.name))
         self.world.pods.remove(pod)
+        self.left.append(pod)
         self.world.pods.append(msgspec.structs.replace(pod, name=f"+{pod.name}", node=destination.name))
         charge = Counter({**self.takes(pod), "pods": 1})
         self.charges[destination.name].update(charge)
@@ -266,9 +270,10 @@ class LowRelief:
         allowed = [each for each in self.under if each.name != pod.node and self.has_room(pod, each)]
         if not allowed or not self.scheduler_known:
             return sorted(allowed, key=lambda each: (-self.unrequested(each), each.name))[:1]
-        expected = likely(self.world, pod)
+        expected = likely(self.world, pod, self.left, self.services)
         harmless = all(
-            node.name != pod.node and node in self.nodes and self.does_no_harm(pod, node) for node in expected
+            node.name != pod.node and not node.unschedulable and node in self.nodes and self.does_no_harm(pod, node)
+            for node in expected
         )
         return expected if harmless else []
 

@@ -1,7 +1,8 @@
 """The outcome's cycles with a scheduler of a few lines instead of a real one: a second each, the same every time.
 
 The scheduler scores as kube-scheduler does by default, and takes one of the best by a seed's chance.  What pods use is
-known exactly, a PDB lets a quarter of an owner's pods go, and replacements run at once.
+known exactly, a PDB lets a quarter of an owner's pods go, and replacements run at once, while all pods that were
+evicted in the cycle still end: their requests count, and spreading does not count them.
 """
 
 import math
@@ -57,6 +58,7 @@ class Simulation:
     clock: float = 0.0
     pods: dict[str, Running] = field(default_factory=dict)
     created: int = 0
+    ending: set[str] = field(default_factory=set)
     avoid: Mapping[str, int] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
 
@@ -66,6 +68,12 @@ class Simulation:
         self.created += 1
         self.pods[pod.name] = pod
         return pod
+
+    def end(self) -> None:
+        """Let the pods that end be gone."""
+        for name in self.ending:
+            del self.pods[name]
+        self.ending.clear()
 
     def shares(self) -> Shares:
         """Return what each node uses, in percent."""
@@ -125,7 +133,9 @@ class Simulation:
         for pod in self.pods.values():
             if pod.node in residents:
                 residents[pod.node].append(pod.workload)
-        raw = {name: round(residents[name].count(workload) * math.log(len(nodes) + 2) + 2) for name in nodes}
+        siblings = Counter(pod.node for pod in self.pods.values() if pod.workload is workload)
+        siblings.subtract(self.pods[name].node for name in self.ending if self.pods[name].workload is workload)
+        raw = {name: round(siblings[name] * math.log(len(nodes) + 2) + 2) for name in nodes}
         most, least = max(raw.values()), min(raw.values())
         scores = {
             name: _score(residents[name], workload)
@@ -278,7 +288,9 @@ def play(
         assert not any(run.error for run in ledger.runs), ledger.runs
         evicted = [entry.pod.name for entry in ledger.evictions]
         for name in evicted if steer is None else ():
-            simulation.create(simulation.pods.pop(name).workload, NAMES)
+            simulation.ending.add(name)
+            simulation.create(simulation.pods[name].workload, NAMES)
+        simulation.end()
         moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
         steers += [] if steer is None else [steer]
         simulation.clock += interval

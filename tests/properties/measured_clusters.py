@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
@@ -19,6 +20,10 @@ from tests.models.relief import LowRelief
 from tests.properties import clusters
 
 MEBIBYTE = 1 << 20
+
+#: What pods are spread by default by.
+SERVICES = {(namespace, "x"): make.selector(app="x") for namespace in clusters.NAMESPACES}
+READ = Companions(services=SERVICES, replica_sets={}, replication_controllers={}, stateful_sets={})
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +39,7 @@ class Scene:
         return f"Scene({len(self.nodes)} nodes, {len(self.pods)} pods, {self.measured.nodes}, {self.args})"
 
     def cluster(self) -> Cluster:
-        return Cluster(make.snapshot(self.nodes, self.pods), measure=lambda *_: self.measured)
+        return Cluster(make.snapshot(self.nodes, self.pods, companions=READ), measure=lambda *_: self.measured)
 
     def model(self) -> LowRelief:
         gone: dict[str, dict[str, int]] = {}
@@ -59,6 +64,7 @@ class Scene:
             self.args.get("numberOfNodes", 0),
             limits.get("node"),
             self.args["metricsUtilization"].get("scheduler") != "unknown",
+            [(namespace, selector) for (namespace, _), selector in SERVICES.items()],
         )
 
 

@@ -13,8 +13,6 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.forecast import Forecast
-from rebalancer.scheduling.requests import RequestIndex
 from tests import make
 from tests.properties.crowds import NODES, pods
 
@@ -32,7 +30,6 @@ class Future:
         self.nodes, self.crowd = nodes, crowd
         self.cluster = make.cluster(nodes, crowd)
         self.others = self.cluster.index(EligibleNodes).among(nodes)
-        self.cluster.index(RequestIndex)
         self.sources = requested(self.cluster, ["cpu"]).sources(self.cluster)
         self.present = list(crowd)
         self.gone: list[Pod] = []
@@ -86,7 +83,7 @@ class Future:
 
 def picture(cluster: Cluster, nodes: Iterable[Node], crowd: Iterable[Pod]) -> dict[str, Any]:
     """All that can be asked of a cluster."""
-    eligible, requests, forecast = cluster.index(EligibleNodes), cluster.index(RequestIndex), Forecast(cluster)
+    eligible = cluster.index(EligibleNodes)
     return {
         "pods": {node.name: cluster.pods_on(node) for node in nodes},
         "residents": {node.name: cluster.residents(node) for node in nodes},
@@ -94,14 +91,6 @@ def picture(cluster: Cluster, nodes: Iterable[Node], crowd: Iterable[Pod]) -> di
         "siblings": {owner.uid: cluster.siblings(owner.uid) for pod in crowd for owner in pod.owners},
         "fits": {(str(pod), node.name): eligible.why_not(pod, node) for pod in crowd for node in nodes},
         "others": {str(pod): eligible.among(list(nodes)).any_for(pod) for pod in crowd},
-        "shares": requests.by_share,
-        "spread": {
-            (pod.controller.uid, node.name): requests.siblings(pod.controller.uid).get(node.name, 0)
-            for pod in crowd
-            for node in nodes
-            if pod.controller
-        },
-        "likely": {str(pod): [each.name for each in forecast.likely(pod)] for pod in crowd if cluster.contains(pod)},
     }
 
 

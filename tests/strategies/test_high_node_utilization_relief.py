@@ -234,3 +234,55 @@ def test_bad_arguments_are_told(args, message):
     """A ceiling without relief means nothing, and one below the thresholds can take nothing."""
     with pytest.raises(ValueError, match=message):
         HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})
+
+
+PACKS = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("configuration", "requested", "verdict"),
+    [
+        pytest.param(None, "3", "would likely choose idle, where it is", id="the default one spreads"),
+        pytest.param(
+            PACKS, "3", "idle at cpu 8 % <= 20 %, memory 0 % <= 20 %; likely lands on busy", id="a packing one fills"
+        ),
+        pytest.param(PACKS, "100m", "would likely choose idle, where it is", id="to be asked less of is no use"),
+    ],
+)
+def test_a_node_is_emptied_only_if_the_scheduler_packs(configuration, requested, verdict):
+    """Of `busy` as much is requested as told, of `idle` 10 points and of `full` too much for the pod."""
+    usage = {"a": 8, "b": None, "c": None}
+    fields = {"a": {"cpu": "1"}, "b": {"on": "busy", "cpu": requested}, "c": {"on": "full", "cpu": "9500m"}}
+    on = scene(usage, fields, snapshot={"scheduler_configuration": configuration})
+    ledger = decide(on, high(metricsUtilization=RELIEF))
+
+    told = [text(each.because) for each in ledger.evictions] + list(reasons(ledger).values())
+    assert verdict in told[0]
+
+
+def test_pods_do_not_go_to_a_node_that_is_to_be_emptied_too():
+    """Of idle2 more is requested than of `busy`, so that a scheduler that packs would fill it."""
+    fields = {"a": {"cpu": "1"}, "b": {"on": "idle2", "cpu": "5"}, "c": {"on": "full", "cpu": "9500m"}}
+    nodes = (*NODES, node("idle2"))
+    on = scene({"a": 8, "b": 5, "c": None}, fields, nodes=nodes, snapshot={"scheduler_configuration": PACKS})
+    ledger = decide(on, high(metricsUtilization=RELIEF))
+
+    assert reasons(ledger)["a"].startswith(
+        "no destination: the scheduler would likely choose idle2, which is to be emptied, too; it keeps idle"
+    )
+
+
+def test_a_configuration_that_cannot_be_read_fails_the_strategy():
+    """With the reason, and nothing is evicted."""
+    ledger = decide(
+        scene({"a": 8}, snapshot={"scheduler_configuration": {"kind": "Pod"}}), high(metricsUtilization=RELIEF)
+    )
+
+    assert "expected kind KubeSchedulerConfiguration" in str(ledger.runs[0].error)
+    assert evicted(ledger) == []

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rebalancer.report.words import text
+from rebalancer.cluster.placement import HostPort, Placement
+from rebalancer.report.words import notice_text, text
 from tests.make import decide, evicted, pdb, refused
 from tests.measured import cluster, low, low_anywhere, node, points
 from tests.measured import pod as small_pod
@@ -61,9 +62,9 @@ def test_a_node_that_is_no_destination_does_no_harm_within_its_target():
 def test_it_is_spread_over_hosts():
     """n2 requests less, and runs two siblings of `a`: n3 it is, and not n2."""
     pods = [
-        *(pod(name, owners="web", cpu="100m") for name in ("a", "a2")),
+        *(pod(name, owners="web", cpu="100m", labels={"app": "web"}) for name in ("a", "a2")),
         pod("rest", cpu="3"),
-        *(pod(name, on="n2", owners="web", cpu="100m") for name in ("s1", "s2")),
+        *(pod(name, on="n2", owners="web", cpu="100m", labels={"app": "web"}) for name in ("s1", "s2")),
         pod("b", on="n3", cpu="500m"),
     ]
     ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "a2": 1}), low())
@@ -132,17 +133,56 @@ def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, coun
     assert len(decide(cluster(NODES, pods, usage), decider).evictions) == min(count, 2)
 
 
-@pytest.mark.parametrize(("full", "goes"), [(16, ["a"]), (17, [])])
-def test_in_a_large_cluster_half_of_the_likely_nodes_must_do(full, goes):
-    """Of a hundred nodes and more the scheduler scores some, so any of the 32 with the least requests is likely."""
-    nodes = [node("n1"), *(node(f"x{number:03}") for number in range(100))]
+@pytest.mark.parametrize(("full", "goes"), [("x006", []), ("x007", ["a"])])
+def test_in_a_large_cluster_all_favourites_must_do(full, goes):
+    """Of 200 nodes the scheduler scores half: of the 7 best one is among them, 99 times of 100."""
+    nodes = [node("n1"), *(node(f"x{number:03}") for number in range(199))]
     pods = [pod("a"), pod("rest", cpu="3")]
-    pods += [pod(f"q{number}", on=f"x{number:03}") for number in range(32, 100)]
-    ledger = decide(
-        cluster(nodes, pods, {"a": 30, "rest": 45}, rest={f"x{number:03}": 40 for number in range(full)}), low()
-    )
+    pods += [pod(f"q{number}", on=f"x{number:03}", cpu=f"{min(number, 20)}00m") for number in range(1, 199)]
+    ledger = decide(cluster(nodes, pods, {"a": 30, "rest": 45}, rest={full: 40}), low())
 
     assert evicted(ledger) == goes
-    assert [entry.destination.nodes[0] for entry in ledger.evictions] == ["x016"] * len(goes)
-    assert [len(entry.destination.nodes) for entry in ledger.evictions] == [16] * len(goes)
-    assert goes or ledger.refusals[0].verdict.cause.figures["likely"] == "x000"
+    favourites = tuple(f"x{number:03}" for number in range(7))
+    assert [entry.destination.nodes for entry in ledger.evictions] == [favourites] * len(goes)
+    assert goes or ledger.refusals[0].verdict.cause.figures["likely"] == full
+
+
+def test_a_pod_that_the_scheduler_could_not_place_stays():
+    """By requests n2 has room, but its host port is taken there; and on n1 as long as the pod ends."""
+    placement = Placement(host_ports=(HostPort(80),))
+    pods = [pod("a", placement=placement), pod("rest"), pod("b", on="n2", placement=placement)]
+    ledger = decide(cluster(NODES[:2], pods, {"a": 30, "rest": 45, "b": 5}), low())
+
+    assert why(ledger)["a"] == (
+        "no destination: the scheduler would find none, 0/2 nodes are available: "
+        "2 node(s) didn't have free ports for the requested pod ports."
+    )
+
+
+def test_a_pod_that_would_land_on_a_cordoned_node_stays():
+    """It tolerates everything, and n3 requests nothing."""
+    pods = [pod("a", tolerations=["*"]), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    nodes = [*NODES[:2], node("n3", unschedulable=True)]
+    ledger = decide(cluster(nodes, pods, {"a": 30, "rest": 45, "b": 5}), low())
+
+    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, cordoned"
+
+
+def test_where_nobody_knows_room_is_enough():
+    """Another scheduler places `a`; n3 requests nothing, but has no room for its usage.  Told once."""
+    placement = Placement(scheduler="other")
+    pods = [pod(name, placement=placement) for name in ("a", "a2")] + [pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
+    ledger = decide(cluster(NODES, pods, {"a": 15, "a2": 14, "rest": 45}, rest={"n3": 45}), low())
+
+    assert place(ledger) == {"a": "n2", "a2": "n2"}
+    told = [notice_text(each) for each in ledger.warnings]
+    assert sum("nothing is known of the scheduler 'other'" in each for each in told) == 1
+
+
+def test_a_file_without_templates_is_told_of_once():
+    """As soon as the scheduler is asked, and not before."""
+    pods = [pod(f"a{number}") for number in range(3)]
+    calm, hot = (decide(cluster(NODES, pods, dict.fromkeys(("a0", "a1", "a2"), points)), low()) for points in (5, 25))
+
+    assert not calm.warnings
+    assert sum("neither controllers nor Services were read" in notice_text(each) for each in hot.warnings) == 1

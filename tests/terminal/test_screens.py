@@ -94,7 +94,7 @@ def test_nodes_are_shown_before_and_after(columns: int) -> None:
     shown = on_screen(*DEMO, columns=columns)
 
     assert "8 ->    6 over target" in shown.text
-    assert "standard deviation 37.4 -> 21.4 points" in " ".join(shown.text.split())
+    assert "standard deviation 37.4 -> 21.6 points" in " ".join(shown.text.split())
     bars = [line for line in shown.lines if "█" in line]
     assert len(bars) == 12
     assert "94 % -> " in bars[0]

@@ -65,6 +65,8 @@ def _no_destination(figures: Figures) -> str:
     if "likely" in figures:
         harm = figures["harm"]
         return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
+    if "unschedulable" in figures:
+        return f"no destination: the scheduler would find none, {figures['unschedulable']}"
     return f"no destination: of {figures['nodes']} nodes {obstacles_text(figures['obstacles'])}"
 
 

@@ -5,6 +5,7 @@ a share, 50 % less one for every 125 nodes but at least 5 %, unless it is set, a
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil, log
 from operator import add
 
 _ALL = 100
@@ -12,6 +13,7 @@ _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
+_RARE = 0.01
 
 #: Plugins whose score of a node goes by that node alone; the others compare it with the nodes scored.
 _ABSOLUTE = frozenset(("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "PodCapacityOfNode"))
@@ -48,3 +50,15 @@ def window_winners(weighted: Mapping[str, Sequence[int]], count: int, enough: in
             slack += max(scores)
     bar = sorted(certain, reverse=True)[left_out] - slack
     return [place for place, score in enumerate(certain) if score >= bar]
+
+
+def favourites(totals: Sequence[int], enough: int) -> list[int]:
+    """Return the places of the best nodes, of which one is almost surely among those that are scored.
+
+    If so many of all nodes are scored, and any of them as likely as another, k nodes are all left out in one of
+    (1 - share) ** -k cases; k is taken so that this happens once in a hundred.  Equals of the last one are among them.
+    """
+    share = enough / len(totals)
+    number = min(ceil(log(_RARE) / log(1 - share)), len(totals))
+    bar = sorted(totals, reverse=True)[number - 1]
+    return [place for place, total in enumerate(totals) if total >= bar]

@@ -14,8 +14,10 @@ from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import nodes_to_score, window_winners
+from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
 from rebalancer.scheduling.simulator.state import State
+
+PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
 
 class Simulator:
@@ -62,17 +64,32 @@ class Simulator:
     def _decide(self, pod: Pod, profile: Profile) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
-            return Answer(reason=self._reason(refused))
+            rival = self._lower(pod, profile)
+            return Answer(unknown=PREEMPTS) if rival else Answer(reason=self._reason(refused))
         weighted = self._weighted(pod, profile, nodes)
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(weighted, len(nodes))
+        totals = _totals(weighted, len(nodes))
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(totals)
         return Answer(
-            nodes=tuple([self._state.names[nodes[each]] for each in winners]),
+            nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
+            favourites=self._named(nodes, favourites(totals, enough)) if sampled else (),
             scores=lambda name: self._scores(weighted, nodes, name),
         )
+
+    def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
+        """Return a pod that might have to make room for this one: of a lower priority, on a node that suits it."""
+        priority, state = pod.spec.priority or 0, self._state
+        if not pod.spec.placement.preempts or priority <= min(state.priorities, default=priority):
+            return None
+        nodes, _ = self._suited(pod, profile)
+        residents = (each for index in nodes for each in state.residents[index])
+        return next((each for each in residents if (each.spec.priority or 0) < priority), None)
+
+    def _named(self, nodes: Sequence[int], places: Sequence[int]) -> tuple[str, ...]:
+        return tuple([self._state.names[nodes[place]] for place in places])
 
     def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]
@@ -90,11 +107,15 @@ class Simulator:
         return found
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
+        return _filtered(pod, profile.moving, *self._suited(pod, profile))
+
+    def _suited(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
+        """Return the nodes that suit a pod whatever runs there, and why the others do not."""
         key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
         known = self._still.get(key)
         if known is None:
             known = self._still[key] = (pod.spec, *_filtered(pod, profile.still, *self._narrowed(pod)))
-        return _filtered(pod, profile.moving, known[1], known[2])
+        return known[1], known[2]
 
     def _narrowed(self, pod: Pod) -> tuple[list[int], dict[int, tuple[str, ...]]]:
         names = named_nodes(pod.spec)
@@ -129,9 +150,13 @@ def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Re
     return nodes, refused
 
 
-def _best(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
+def _totals(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
     totals = [0] * count
     for scores in weighted.values():
         totals = list(map(add, totals, scores))
+    return totals
+
+
+def _best(totals: Sequence[int]) -> list[int]:
     most = max(totals)
     return [place for place, total in enumerate(totals) if total == most]

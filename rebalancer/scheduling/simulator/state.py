@@ -5,7 +5,7 @@ Pods come and go; whatever hangs on them is kept true at once, or brought up to 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.node import Node
@@ -19,6 +19,8 @@ from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.tally import Tallies
 
 HOSTNAME = "kubernetes.io/hostname"
+
+T = TypeVar("T")
 
 
 class ClusterView(Protocol):
@@ -52,6 +54,7 @@ class State:
         taken: by resource, what the pods of each node request; their number as `pods`.
         assumed: the same of cpu and memory with what is assumed of pods that do not say.
         residents: by index, the pods that take room.
+        priorities: how many pods of each priority take room; 0 where a pod has none.
         changes: the nodes that pods came to or left, in order; caches read on from where they were.
         namespaces: labels by namespace, None where they were not read.
         companions: what else was read.
@@ -77,6 +80,7 @@ class State:
         self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
         self.assumed: dict[str, list[int]] = {name: self._zeros() for name in ASSUMED}
         self.residents: list[set[Pod]] = [set() for _ in self.nodes]
+        self.priorities: Counter[int] = Counter()
         self.changes: list[int] = []
         self.nominated: list[Pod] = []
         self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
@@ -128,12 +132,13 @@ class State:
         self.tallies.count(group, node, sign, leaving=pod.terminating)
         self.rules.count(pod, node, sign)
         self.changes.append(node)
+        _tell(self.priorities, pod.spec.priority or 0, sign)
         for name in names(pod):
             _tell(self.claims_on[node], (pod.namespace, name), sign)
             _tell(self.claimants, (pod.namespace, name), sign)
 
 
-def _tell(counter: Counter[tuple[str, str]], key: tuple[str, str], change: int) -> None:
+def _tell(counter: Counter[T], key: T, change: int) -> None:
     counter[key] += change
     if not counter[key]:
         del counter[key]

@@ -207,7 +207,7 @@ def test_no_wave_begins_that_would_not_settle_before_the_deadline(steer, server,
     """A minute before it, nothing is marked any more."""
     time.sleep(241)
 
-    with pytest.raises(CycleStopped, match="the deadline comes before another wave would have settled"):
+    with pytest.raises(CycleStopped, match=r"--deadline comes before another wave would have settled \(60 s\)"):
         steer.begin(wave(move("a")))
     assert server.sent("PATCH", "*") == []
 

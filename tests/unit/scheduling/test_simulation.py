@@ -1,5 +1,7 @@
 """Where replacements would go, asked of the cluster as it is."""
 
+import pytest
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.placement import HostPort, Placement
@@ -79,16 +81,19 @@ def test_the_replacement_is_made_from_the_template_that_was_read() -> None:
     assert Simulation(make.cluster(nodes, [pod], companions=read)).notices == []
 
 
-def test_what_stands_in_for_what_was_not_read_is_told() -> None:
-    """Of a file of nodes and pods: neither templates nor selectors."""
-    cluster = make.cluster([make.node("n1")], [])
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        pytest.param(Companions(), "neither controllers nor Services were read", id="a file of nodes and pods"),
+        pytest.param(Companions(services={}), "owners' templates were not read", id="one with Services"),
+        pytest.param(Companions(templates={}), "neither Services nor controllers were read", id="one with templates"),
+    ],
+)
+def test_what_stands_in_for_what_was_not_read_is_told(read, told) -> None:
+    """In one line."""
+    (notice,) = Simulation(make.cluster([make.node("n1")], [], companions=read)).notices
 
-    notices = cluster.index(Simulation).notices
-
-    assert [each.split(":")[0] for each in notices] == [
-        "owners' templates were not read",
-        "neither Services nor controllers were read",
-    ]
+    assert notice.split(":")[0] == told
 
 
 def test_a_file_of_nodes_and_pods_spreads_by_owner() -> None:
@@ -109,6 +114,37 @@ def test_one_kind_that_was_not_read_makes_the_answer_unknown() -> None:
     found = answer(make.cluster([make.node("n1")], [pod], companions=read), pod)
 
     assert found.unknown == "default spreading goes by ReplicaSets, which were not read"
+
+
+@pytest.mark.parametrize(
+    ("fields", "resident", "known"),
+    [
+        pytest.param({"priority": 10}, {}, False, id="others may have to make room"),
+        pytest.param({"priority": 10}, {"priority": 10}, True, id="none is of a lower priority"),
+        pytest.param({"priority": 10, "placement": Placement(preempts=False)}, {}, True, id="it waits for room"),
+        pytest.param({"priority": 10, "node_selector": {"disk": "ssd"}}, {}, True, id="no node suits it anyway"),
+    ],
+)
+def test_preemption_is_not_foreseen(fields, resident, known) -> None:
+    """Of a pod that finds no room: whether it is told so, or nobody knows."""
+    pods = [make.pod("a", cpu="3", **fields), make.pod("b", node="n2", cpu="3", **resident)]
+    nodes = [make.node("n1", unschedulable=True), make.node("n2")]
+
+    found = answer(make.cluster(nodes, pods), pods[0])
+
+    assert (found.known, bool(found.reason)) == (known, known)
+
+
+def test_a_replacement_has_the_priority_of_its_pod() -> None:
+    """The template has the name of a class only."""
+    template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 3000}, priority_class="high"))
+    empty = {"services": {}, "replica_sets": {}, "replication_controllers": {}, "stateful_sets": {}}
+    read = Companions(**empty, templates={("ReplicaSet", "ReplicaSet-web"): template})
+    pods = [make.pod("a", priority=10, labels=WEB), make.pod("b", node="n2", cpu="3")]
+
+    found = answer(make.cluster([make.node("n2")], pods, companions=read), pods[0])
+
+    assert "lower priority" in found.unknown
 
 
 def test_soft_taints_can_be_supposed() -> None:

@@ -7,12 +7,11 @@ Storage Capacity.
 from collections.abc import Iterable, Sequence
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import any_term_matches
 from rebalancer.cluster.storage import Claim, StorageCapacity, StorageClass, Volume
-from rebalancer.scheduling.simulator.claims import Claims, PodClaims, names, read
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.claims import PodClaims, read
+from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.plugins.by_claims import ByClaims
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
@@ -21,20 +20,13 @@ NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-class VolumeBinding:
+class VolumeBinding(ByClaims):
     """Refuses nodes that a pod's volumes cannot be used from."""
 
     name = "VolumeBinding"
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._claims = Claims(state.companions)
-
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals:
         """Return the nodes that some volume is out of reach of, or cannot be had on."""
-        if not names(pod):
-            return NO_REFUSALS
-        claims = self._claims.of(pod)
         reasons = ((index, self._reasons(claims, self._state.nodes[index])) for index in nodes)
         return {index: reason for index, reason in reasons if reason}
 

@@ -7,11 +7,10 @@ without any such label takes all; several zones of one volume are joined by two 
 from collections.abc import Sequence
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.storage import Volume
-from rebalancer.scheduling.simulator.claims import Claims, names
+from rebalancer.scheduling.simulator.claims import PodClaims
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.plugins.by_claims import ByClaims
 
 REASON = ("node(s) had no available volume zone",)
 _NEWER = {
@@ -21,20 +20,14 @@ _NEWER = {
 _LABELS = (*_NEWER, *_NEWER.values())
 
 
-class VolumeZone:
+class VolumeZone(ByClaims):
     """Refuses nodes in other zones than the pod's volumes."""
 
     name = "VolumeZone"
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._claims = Claims(state.companions)
-
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals:
         """Return the nodes in other zones or regions."""
-        if not names(pod):
-            return NO_REFUSALS
-        asked = [label for _, volume in self._claims.of(pod).bound if volume for label in _zones(volume)]
+        asked = [label for _, volume in claims.bound if volume for label in _zones(volume)]
         if not asked:
             return NO_REFUSALS
         return {index: REASON for index in nodes if not _is_in(self._state.nodes[index], asked)}
