@@ -75,7 +75,7 @@ def test_the_preset_moves_what_cures(cluster, rebalancer):
 
     assert outcome.exit_code == 0, outcome.stderr
     assert cluster.evicted == ["default/b"]
-    assert outcome.report["evictions"][0]["reason"].startswith("n1 at cpu 90 % > 65 %: 25 points over; takes 25 of")
+    assert outcome.report["evictions"][0]["reason"].startswith("n1 at cpu 90 % > 65 %: 25 points over; relieves 25")
     assert [each.path for each in source.requests] == ["/watcher"]
 
 
