@@ -56,6 +56,6 @@ def either(one: Answer, other: Answer) -> Answer:
         nodes=tuple(sorted({*one.nodes, *other.nodes})),
         feasible=max(one.feasible, other.feasible),
         sampled=one.sampled or other.sampled,
-        favourites=tuple(sorted({*one.likely, *other.likely})) if one.sampled or other.sampled else (),
+        favourites=lambda: tuple(sorted({*one.likely, *other.likely})),
         scores=one.scores,
     )

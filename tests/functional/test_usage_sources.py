@@ -64,7 +64,7 @@ def by_preset(rebalancer, cluster, url, *, without=""):
     return rebalancer("run", "--yes", "--policy", file, "--kubeconfig", kubeconfig, "--output", "json")
 
 
-def test_the_preset_moves_what_cures(cluster, rebalancer):
+def test_the_preset_moves_what_brings_a_node_within_target(cluster, rebalancer):
     """Nodes by load-watcher, pods by metrics-server: `b` alone uses what the node has above its target."""
     for each in (node_usage("n1", "1"), node_usage("n2", "1")):  # not what the policy goes by
         cluster.add(each)

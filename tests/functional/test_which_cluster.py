@@ -82,7 +82,7 @@ def test_a_context_that_is_not_there(two, rebalancer):
     assert two.requests == []
 
 
-@pytest.mark.parametrize(("text", "words"), [(None, "does not exist"), ("{", "is not YAML"), ("7", "no mapping")])
+@pytest.mark.parametrize(("text", "words"), [(None, "does not exist"), ("{", "is not YAML"), ("7", "not a mapping")])
 def test_a_kubeconfig_that_cannot_be_used(rebalancer, text, words):
     """Its path and what is wrong with it."""
     path = rebalancer.folder / "my-kubeconfig"

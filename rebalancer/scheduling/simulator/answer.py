@@ -21,7 +21,7 @@ class Answer:
         unknown: why nobody knows; empty if it is known.
         feasible: how many nodes the pod could go to.
         sampled: whether the scheduler scores a part of them only; then the set is wider.
-        favourites: where it does, the best of them: one wins in 99 of 100 parts, if any part is as likely as another.
+        favourites: tells, where it does, the best of them: one wins in 99 of 100 parts, if any is as likely as another.
         scores: the score of any feasible node, plugin by plugin; empty for others.
     """
 
@@ -30,13 +30,13 @@ class Answer:
     unknown: str = ""
     feasible: int = 0
     sampled: bool = False
-    favourites: tuple[str, ...] = ()
+    favourites: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
 
     @property
     def likely(self) -> tuple[str, ...]:
         """The nodes to reckon with: all that may win, or, where a part is scored, the favourites."""
-        return self.favourites or self.nodes
+        return self.favourites() if self.sampled else self.nodes
 
     @property
     def known(self) -> bool:

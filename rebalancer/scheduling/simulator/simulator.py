@@ -69,13 +69,12 @@ class Simulator:
         weighted = self._weighted(pod, profile, nodes)
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        totals = _totals(weighted, len(nodes))
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(totals)
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(_totals(weighted, len(nodes)))
         return Answer(
             nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
-            favourites=self._named(nodes, favourites(totals, enough)) if sampled else (),
+            favourites=lambda: self._named(nodes, favourites(_totals(weighted, len(nodes)), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
         )
 
