@@ -96,8 +96,15 @@ class Destinations:
         if first is None:
             return self._refuse(pod, usage)
         # Where would the scheduler put it, and which of these nodes would that harm?
-        answer = self._landings.of(pod) if self._landings else None
-        return (first,) if answer is None else self._judge(answer, pod, usage)
+        found: dict[str, Node] = {}
+        for answer in self._landings.of(pod) if self._landings else ():
+            nodes = self._judge(answer, pod, usage) if answer.known else ()
+            if isinstance(nodes, Refused):
+                return nodes  # and nobody asks what comes later
+            if not nodes:
+                return (first,)
+            found.update((node.name, node) for node in nodes)
+        return [found[name] for name in sorted(found)] or (first,)
 
     def _judge(self, answer: Answer, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
         if answer.reason:

@@ -1,9 +1,13 @@
 """Where replacements land, as far as it is known."""
 
+from collections.abc import Iterator
+
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
+
+ROOM_DECIDES = "where that decides, a node that has room for a pod is enough to move it"
 
 
 class Landings:
@@ -18,12 +22,14 @@ class Landings:
         self._simulation = simulation
         self._evict = evict
 
-    def of(self, pod: Pod) -> Answer | None:
-        """Return where the replacement of a pod would land; None if nobody knows."""
+    def of(self, pod: Pod) -> Iterator[Answer]:
+        """Yield where the replacement of a pod would land: soon, and once pods that go are gone; each of them counts.
+
+        The last one is unknown if nobody knows.
+        """
         for notice in self._simulation.notices:
             self._evict.warn(notice)
-        answer = self._simulation.ask(pod)
-        if answer.known:
-            return answer
-        self._evict.warn(f"{answer.unknown}; where that decides, a node that has room for a pod is enough to move it")
-        return None
+        for answer in self._simulation.in_turn(pod):
+            if not answer.known:
+                self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
+            yield answer

@@ -9,6 +9,7 @@ come that wait for it, and later, when all are gone.  An answer holds for both. 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 
 import msgspec
 
@@ -59,7 +60,7 @@ class Simulation:
         self._replacements: dict[Pod, Replacement] = {}
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
-        self._answers: dict[Pod, Answer] = {}
+        self._answers: dict[Pod, list[Answer]] = {}
         self._taints: Mapping[str, Sequence[Taint]] = {}
         self._soon = self._phase()
         self._later: Phase | None = None  # until something changes both are the same
@@ -87,19 +88,25 @@ class Simulation:
         A replacement that is made at once meets the old pod, which still has its room, its ports and its affinity;
         only spreading does not count it any more.  Asked again before anything has changed, it costs nothing.
         """
-        known = self._answers.get(pod)
-        if known is None:
-            known = self._answers[pod] = self._ask(pod)
-        return known
+        return reduce(either, self.in_turn(pod))
 
-    def _ask(self, pod: Pod) -> Answer:
+    def in_turn(self, pod: Pod) -> Iterator[Answer]:
+        """Yield the answer for soon, and for later where that may be another; who has heard enough asks no more."""
+        known = self._answers.setdefault(pod, [])
+        for number, phase in enumerate(self._phases()):
+            if number == len(known):
+                known.append(self._ask(pod, phase))
+            yield known[number]
+
+    def _ask(self, pod: Pod, phase: Phase) -> Answer:
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
         present = pod if self._cluster.contains(pod) and pod.active else None
+        if present is None and phase is self._soon:
+            present = self._ending.get(pod)
         meanwhile = self._ending_of(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
-        soon = self._soon.ask(coming.pod, pod.node, present or self._ending.get(pod), meanwhile)
-        return either(soon, self._later.ask(coming.pod, pod.node, present, meanwhile)) if self._later else soon
+        return phase.ask(coming.pod, pod.node, present, meanwhile)
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; the very same each time it is asked."""
