@@ -47,6 +47,25 @@ class _Pile(NamedTuple):
     hosts: Mapping[int, int]
 
 
+class _Scene:
+    """Nodes that are scored, and what hangs on them alone.
+
+    Attributes:
+        scored: the nodes, by index.
+        kinds: of which kind each is.
+        examples: by kind, one of them.
+    """
+
+    def __init__(self, scored: Sequence[int], kinds: Sequence[int]) -> None:
+        self.scored = list(scored)
+        self.kinds = [kinds[index] for index in scored]
+        self.examples = dict(zip(self.kinds, scored, strict=True))
+
+    def domains(self, values: Sequence[str | None]) -> set[str]:
+        """Return the values of a label, empty where it is missing; nodes of one kind have the same."""
+        return {values[index] or "" for index in self.examples.values()}
+
+
 class PodTopologySpread:
     """Refuses and scores nodes by how evenly pods are spread.
 
@@ -62,6 +81,7 @@ class PodTopologySpread:
         self._by_system = defaults is None
         self._constraints = Constraints(state, SYSTEM_DEFAULTS if defaults is None else defaults)
         self._admission = Admission(state)
+        self._last: _Scene | None = None
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
@@ -124,22 +144,28 @@ class PodTopologySpread:
         """Return the weighted counts; nodes of one kind and with as many pods on them score alike."""
         piles = [self._pile(pod, each, scored, all_labels=all_labels) for each in constraints]
         crowded = set().union(*(pile.hosts for pile in piles))
-        kinds = [self._state.kinds[index] for index in scored]
+        scene = self._scene(scored)
         empty = [pile._replace(hosts={}) for pile in piles]
-        by_kind = {kind: _weighed(empty, index) for kind, index in dict(zip(kinds, scored, strict=True)).items()}
-        found = [by_kind[kind] for kind in kinds]
+        by_kind = {kind: _weighed(empty, index) for kind, index in scene.examples.items()}
+        found = [by_kind[kind] for kind in scene.kinds]
         for index in crowded:
             place = bisect_left(scored, index)
             if place < len(scored) and scored[place] == index:
                 found[place] = _weighed(piles, index)
         return found
 
+    def _scene(self, scored: Sequence[int]) -> _Scene:
+        """Return what is known of these nodes; as a rule they are those of the question before."""
+        if self._last is None or self._last.scored != scored:
+            self._last = _Scene(scored, self._state.kinds)
+        return self._last
+
     def _pile(self, pod: Pod, constraint: Constraint, scored: Sequence[int], *, all_labels: bool) -> _Pile:
         values = self._state.values(constraint.topology_key)
         if constraint.topology_key == HOSTNAME:
             hosts = self._state.tallies.tally(constraint.matcher).nodes
             return _Pile(constraint.max_skew - 1, log(len(scored) + 2), values, {}, hosts)
-        domains = {values[index] or "" for index in scored}
+        domains = self._scene(scored).domains(values)
         everywhere = range(len(self._state.nodes))
         among = self._labelled(self._constraints.of(pod, PREFERRED), everywhere) if all_labels else everywhere
         counts = self._tallied(pod, constraint, among)
