@@ -98,10 +98,10 @@ class Destinations:
         # Where would the scheduler put it, and which of these nodes would that harm?
         found: dict[str, Node] = {}
         for answer in self._landings.of(pod) if self._landings else ():
-            nodes = self._judge(answer, pod, usage) if answer.known else ()
+            nodes = self._judge(answer, pod, usage)
             if isinstance(nodes, Refused):
                 return nodes  # and nobody asks what comes later
-            if not nodes:
+            if not nodes:  # nobody knows
                 return (first,)
             found.update((node.name, node) for node in nodes)
         return [found[name] for name in sorted(found)] or (first,)

@@ -25,11 +25,12 @@ class Landings:
     def of(self, pod: Pod) -> Iterator[Answer]:
         """Yield where the replacement of a pod would land: soon, and once pods that go are gone; each of them counts.
 
-        The last one is unknown if nobody knows.
+        The last one is unknown if nobody knows.  A pod that could come in only where others are preempted has nowhere
+        to go, whatever the scheduler would do.
         """
         for notice in self._simulation.notices:
             self._evict.warn(notice)
         for answer in self._simulation.in_turn(pod):
-            if not answer.known:
+            if answer.unknown and not answer.reason:
                 self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
             yield answer

@@ -18,7 +18,7 @@ class Answer:
     Attributes:
         nodes: the nodes that may win, by name; all of them, since nothing is known of which of equals is taken.
         reason: where there is none, why, in the scheduler's words.
-        unknown: why nobody knows; empty if it is known.
+        unknown: why nobody knows; empty if it is known.  With a reason, too, there is no node but for preemption.
         feasible: how many nodes the pod could go to.
         sampled: whether the scheduler scores a part of them only; then the set is wider.
         favourites: tells, where it does, the best of them: one wins in 99 of 100 parts, if any is as likely as another.

@@ -65,7 +65,7 @@ class Simulator:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
-            return Answer(unknown=PREEMPTS) if rival else Answer(reason=self._reason(refused))
+            return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else "")
         weighted = self._weighted(pod, profile, nodes)
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
