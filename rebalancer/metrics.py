@@ -19,7 +19,7 @@ from rebalancer import __version__
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.verdict import Refused, Unknown
 
-#: Series of one metric whose labels come from the cluster; what is beyond is counted under `OTHER`.
+#: The most series of one metric whose labels come from the cluster; further ones are counted under `OTHER`.
 MOST_SERIES = 5000
 OTHER = "other"
 
@@ -35,7 +35,7 @@ _LIMITS = {
     "NodeLimit": "maximum number of evicted pods per node reached",
     "NamespaceLimit": "maximum number of evicted pods per namespace reached",
 }
-#: Refusals of the server's, which the descheduler counts as errors.
+#: Refusals by the API server, which the descheduler counts as errors.
 _ERRORS = frozenset({"PDB", "Webhook", "Gone"})
 
 
@@ -212,7 +212,7 @@ class Metrics:
 
 
 class _WithoutSuffix(Collector):
-    """The same counter under its name of old, without `_total`, for dashboards that have it so."""
+    """The same counter under its old name, without `_total`, for dashboards that use that name."""
 
     def __init__(self, counter: prometheus.Counter) -> None:
         self._counter = counter
