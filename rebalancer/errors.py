@@ -61,7 +61,7 @@ class PolicyError(UsageError):
     Args:
         source: where the policy is from.
         problems: in the order of the file.
-        only_strict: whether only strict reading refuses it: nothing is wrong but keys that have no effect.
+        only_strict: whether there are no errors, only parts without effect, which strict reading refuses.
     """
 
     what = "policy"

@@ -1,6 +1,6 @@
 """What is counted, for Prometheus: the descheduler's metrics under their names and labels, and our own.
 
-docs/running.md has the table of all of them; a test holds it against what is served.  Labels take their values from
+docs/running.md has the table of all of them; a test compares it with what is served.  Labels take their values from
 the policy (profile, strategy), from closed lists (result, by, stage, verb, code, state) and, in the descheduler's own
 metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
 """
@@ -109,7 +109,7 @@ class Metrics:
                 histogram.labels(run.strategy, run.profile).observe(run.seconds)
 
     def report_made(self, report: Mapping[str, Any]) -> None:
-        """Record how the strategies that weigh nodes saw them."""
+        """Record states and utilization of nodes, as the strategies that weigh nodes saw them."""
         self._nodes.clear()
         for run in report["strategies"]:
             nodes = run.get("nodes") or ()

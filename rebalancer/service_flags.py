@@ -22,7 +22,7 @@ class Seconds(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the seconds."""
-        from rebalancer.args.arguments import parse_duration  # noqa: PLC0415  `--help` does not pay for it
+        from rebalancer.args.arguments import parse_duration  # noqa: PLC0415  not needed for `--help`
 
         if isinstance(value, int | float):
             return float(value)

@@ -8,7 +8,7 @@ Both sides measure on their own clock, which also runs while a laptop sleeps, an
 processes never hold it at once.  Example, a loop (duration 137 s, deadline 107 s, retry 26 s): A renews at 0 s and then
 loses the API server.  A stops evicting at 107 s; B, which saw that renewal, takes the Lease at 137 s or later.
 
-A Lease that ended long ago by the wall clock (more than 60 s) is watched for one retry period only, here 26 s.  Only
+A Lease whose duration ended more than 60 s ago by the wall clock is watched for one retry period only, here 26 s.  Only
 this shortcut compares wall clocks: those of the two machines must not differ by more than 60 s.
 """
 
@@ -87,7 +87,7 @@ class Leadership:
         """Wait for the Lease, for so many seconds at most, and renew it from then on; return whether it is held.
 
         Raises:
-            ClusterError: the API server is out of reach, or does not permit it.
+            ClusterError: the API server cannot be reached, or the permission is missing.
         """
         until = self._clock() + seconds
         while not self.take():
@@ -101,7 +101,7 @@ class Leadership:
         """Take the Lease if it is free, and renew it from then on; return whether it is held.
 
         Raises:
-            ClusterError: the API server is out of reach, or does not permit it.
+            ClusterError: the API server cannot be reached, or the permission is missing.
         """
         self._end_renewing()
         found = self._leases.read()

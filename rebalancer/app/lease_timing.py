@@ -1,6 +1,6 @@
 """The durations of a Lease, the clock that measures them, and the name of this process.
 
-Between them holds: 1.2 x retry < deadline < duration.  Example (the descheduler's 26 s, 107 s and 137 s):
+The rule is 1.2 x retry < deadline < duration.  Example (the descheduler's 26 s, 107 s and 137 s):
 
 1. The holder tries to renew every 26 s, so four times within 107 s; a single lost request does no harm.
 2. 107 s after its last renewal the holder stops evicting.

@@ -26,7 +26,7 @@ class Leftovers:
     Attributes:
         over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
         in_use: nodes whose marks a run may still need; the marks stay.
-        problems: what kept a mark from being taken off, by the node's name.
+        problems: why a mark could not be taken off, by the node's name.
     """
 
     over: tuple[MarkedNode, ...] = ()

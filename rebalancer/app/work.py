@@ -96,7 +96,7 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
 
 
 def _of_steering(policy: Policy) -> Iterator[str]:
-    """Yield a warning for each profile that evicts by soft taints, where the policy steers."""
+    """If the policy steers, yield a warning for each profile that evicts because of soft taints."""
     for profile in policy.profiles if policy.steering else ():
         if any(getattr(args, "include_prefer_no_schedule", False) for args in profile.args.values()):
             yield (

@@ -16,7 +16,7 @@ class Wanted:
         kind: the document's `kind`.
         group: the group of its apiVersion, with the slash.
         noun: what messages call it.
-        plural: the same, for several.
+        plural: the plural of that noun.
     """
 
     kind: str

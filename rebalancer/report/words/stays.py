@@ -1,4 +1,4 @@
-"""Why pods stay, in words: protections, filters, limits, PDBs, rest, and the rules of balancing."""
+"""Why pods stay, in words: protections, filters, limits, PDBs, rest after a move, and the rules of balancing."""
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.nodes import obstacle_text, obstacles_text
