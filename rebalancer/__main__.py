@@ -4,8 +4,8 @@ import gc
 
 from rebalancer import cli
 
-#: New objects between two garbage collections; Python's own 700 has a tenth of a run go into looking at a cluster that
-#: is all in use.
+#: New objects between two garbage collections.  With Python's default of 700, a tenth of a run goes into collections
+#: that free nothing, since the whole cluster is in use.
 _COLLECT_EVERY = 100_000
 
 

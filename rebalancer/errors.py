@@ -3,17 +3,17 @@
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
     │   ├── PolicyError       the policy cannot be used as it is    exit 2
-    │   │   └── SchedulerConfigurationError   the same of the scheduler's configuration
+    │   │   └── SchedulerConfigurationError   the scheduler's configuration cannot be used
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   ├── Forbidden         names the verb and the resource that is missing
-    │   └── MarksLeft         soft taints of ours stay on nodes  exit 4
+    │   └── MarksLeft         our own soft taints stay on nodes     exit 4
     └── StrategyError         one strategy cannot run; the others do
         └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
-    CycleOver                 (BaseException) the total limit ends a strategy; no error
+    CycleOver                 (BaseException) the total limit ends a strategy; not an error
     CycleStopped              (BaseException) a signal or the deadline ends the cycle
 
 Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
@@ -61,7 +61,7 @@ class PolicyError(UsageError):
     Args:
         source: where the policy is from.
         problems: in the order of the file.
-        only_strict: whether it could be used if what has no effect in it were let pass.
+        only_strict: whether there are no errors, only parts without effect, which strict reading refuses.
     """
 
     what = "policy"
@@ -101,8 +101,8 @@ class Forbidden(ClusterError):  # noqa: N818  the field's word
     """The credentials lack a permission; the message names verb and resource."""
 
 
-class MarksLeft(ClusterError):  # noqa: N818  said of nodes
-    """Soft taints of ours stay on nodes, since these could not be changed; the next run takes them off."""
+class MarksLeft(ClusterError):  # noqa: N818  it names what stays on nodes
+    """Our own soft taints stay on nodes that could not be changed; the next run takes them off."""
 
     exit_code = 4
 
@@ -121,7 +121,7 @@ class Interrupted(BaseException):
     Derives from BaseException so that no strategy takes it for an error of its own.
 
     Attributes:
-        exit_code: 128 and the number of the signal, as shells have it.
+        exit_code: 128 plus the number of the signal, as shells have it.
     """
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -132,7 +132,7 @@ class Interrupted(BaseException):
 class CycleOver(BaseException):
     """The limit for the whole cycle is used up: the running strategy ends.
 
-    Derives from BaseException because it is technically not an error.
+    Derives from BaseException because it is not an error.
     """
 
 

@@ -12,7 +12,7 @@ _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 class JsonLines(logging.Formatter):
-    """One object a line, with keys that stay: ts, level, logger, msg, and error where there is a traceback."""
+    """One object a line, always with the same keys: ts, level, logger, msg, and error where there is a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""

@@ -1,6 +1,6 @@
 """What is counted, for Prometheus: the descheduler's metrics under their names and labels, and our own.
 
-docs/running.md has the table of all of them; a test holds it against what is served.  Labels take their values from
+docs/running.md has the table of all of them; a test compares it with what is served.  Labels take their values from
 the policy (profile, strategy), from closed lists (result, by, stage, verb, code, state) and, in the descheduler's own
 metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
 """
@@ -19,7 +19,7 @@ from rebalancer import __version__
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.verdict import Refused, Unknown
 
-#: Series of one metric whose labels come from the cluster; what is beyond is counted under `OTHER`.
+#: The most series of one metric whose labels come from the cluster; further ones are counted under `OTHER`.
 MOST_SERIES = 5000
 OTHER = "other"
 
@@ -35,7 +35,7 @@ _LIMITS = {
     "NodeLimit": "maximum number of evicted pods per node reached",
     "NamespaceLimit": "maximum number of evicted pods per namespace reached",
 }
-#: Refusals of the server's, which the descheduler counts as errors.
+#: Refusals by the API server, which the descheduler counts as errors.
 _ERRORS = frozenset({"PDB", "Webhook", "Gone"})
 
 
@@ -109,7 +109,7 @@ class Metrics:
                 histogram.labels(run.strategy, run.profile).observe(run.seconds)
 
     def report_made(self, report: Mapping[str, Any]) -> None:
-        """Record how the strategies that weigh nodes saw them."""
+        """Record states and utilization of nodes, as the strategies that weigh nodes saw them."""
         self._nodes.clear()
         for run in report["strategies"]:
             nodes = run.get("nodes") or ()
@@ -212,7 +212,7 @@ class Metrics:
 
 
 class _WithoutSuffix(Collector):
-    """The same counter under its name of old, without `_total`, for dashboards that have it so."""
+    """The same counter under its old name, without `_total`, for dashboards that use that name."""
 
     def __init__(self, counter: prometheus.Counter) -> None:
         self._counter = counter

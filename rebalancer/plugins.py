@@ -13,15 +13,14 @@ from rebalancer.strategy import Strategy
 #: The group of entry points in which a package offers strategies.
 GROUP = "rebalancer.strategies"
 
-#: A wheel carries the built-in strategies inside this package, a checkout beside it.  Whichever it is, there is one
-#: of them.
+#: A wheel has the built-in strategies inside this package, a checkout has them beside it.  Only one of the two exists.
 _HOMES = ("rebalancer.strategies", "strategies")
 
 StrategyType = type[Strategy[Any]]
 
 
 def builtin() -> tuple[StrategyType, ...]:
-    """Return the built-in strategies in their order."""
+    """Return the built-in strategies, in the order in which they are listed."""
     home = import_module(next(name for name in _HOMES if find_spec(name)))
     return tuple(home.BUILTIN)
 
@@ -30,7 +29,7 @@ def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, Stra
     """Return all strategies by name, the built-in ones first.
 
     Args:
-        offered: entry points of other packages; those that are installed unless given.
+        offered: entry points of other packages; None for all that are installed.
 
     Raises:
         UsageError: two packages claim one name, or one cannot be loaded.
@@ -50,7 +49,7 @@ def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, Stra
 def _load(entry: EntryPoint) -> StrategyType:
     try:
         loaded = entry.load()
-    except Exception as error:  # foreign code runs as it is imported
+    except Exception as error:  # importing it runs foreign code, which may raise anything
         raise UsageError(f"strategy {entry.name} of {entry.value} cannot be loaded: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
         raise UsageError(f"strategy {entry.name} of {entry.value} is not a rebalancer.api.Strategy")

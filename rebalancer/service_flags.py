@@ -1,6 +1,6 @@
 """The flags of a run that serves, loops or takes turns: the descheduler's names and spellings, and our own.
 
-Packed into the option classes of `rebalancer.app.options`, so that the command line hands them on as they are.
+They are packed into the option classes of `rebalancer.app.options`; the command line passes these on unchanged.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Seconds(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the seconds."""
-        from rebalancer.args.arguments import parse_duration  # noqa: PLC0415  `--help` does not pay for it
+        from rebalancer.args.arguments import parse_duration  # noqa: PLC0415  not needed for `--help`
 
         if isinstance(value, int | float):
             return float(value)
@@ -34,7 +34,7 @@ class Seconds(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """A flag and the field that it sets; the default is the field's."""
+    """A flag and the field that it sets; the field has the default."""
 
     field: str
     name: str
@@ -156,7 +156,7 @@ def service_flags(command: Command) -> Command:
 
 def _option(flag: _Flag) -> Callable[[Command], Command]:
     if flag.type is bool:
-        # `--flag` and `--flag=true`, as Go's programs take it
+        # `--flag` and `--flag=true`, as programs in Go accept it
         return click.option(
             flag.name,
             flag.field,

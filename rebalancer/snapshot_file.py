@@ -50,11 +50,11 @@ class _Header(msgspec.Struct):
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML whose scalars are what JSON would have: times stay text, and so do numbers that JSON cannot write."""
+    """YAML with the scalars of JSON: times stay text, and so do numbers that JSON cannot write."""
 
 
 def _finite(loader: _Loader, node: yaml.ScalarNode) -> float | str:
-    """Return a number that JSON can write, else its text: as null it would pass for absent."""
+    """Return a number that JSON can write, else its text: a null would look like an absent field."""
     value = loader.construct_yaml_float(node)
     return value if math.isfinite(value) else node.value
 
@@ -133,7 +133,7 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
 
 
 def _number(text: str) -> float | str:
-    """Return a number, or its text where it is too large for one."""
+    """Return a number, or its text where it is too large for a float."""
     value = float(text)
     return value if math.isfinite(value) else text
 

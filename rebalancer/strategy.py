@@ -19,7 +19,7 @@ class Strategy(ABC, Generic[A]):
         name: as policies spell it.
         Args: the model of its arguments.
         point: the extension point at which a policy may enable it.
-        needs: kinds it looks at beside nodes and pods, as `kind` spells them, like `Namespace`.
+        needs: kinds it reads besides nodes and pods, as `kind` spells them, like `Namespace`.
         example: arguments for a first try, as a policy has them; its manual shows them.
     """
 
@@ -48,6 +48,6 @@ class Deschedule(Strategy[A]):
 
 
 class Balance(Strategy[A]):
-    """A strategy that evens pods out over nodes; runs after all of the other kind."""
+    """A strategy that evens pods out over nodes; runs after all `Deschedule` strategies."""
 
     point = "balance"

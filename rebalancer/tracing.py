@@ -12,17 +12,17 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from rebalancer import __version__
 
 _TRACER = "sigs.k8s.io/descheduler"
-#: For what is not delivered when the program ends (the descheduler's).
+#: For delivering what is still waiting when the program ends (the descheduler's value).
 _FLUSH_MILLISECONDS = 3000
 _SECONDS = 5
 
 
 class OpenTelemetry:
-    """Sends spans to a collector, in batches and beside the run.
+    """Sends spans to a collector, in batches, from a thread of its own.
 
     Args:
-        endpoint: host:port of an OTLP collector that takes gRPC; empty for what the variables say.
-        ca_file: a PEM file with the authorities that the collector's certificate may be from; empty for no TLS.
+        endpoint: host:port of an OTLP collector that takes gRPC; empty to use OpenTelemetry's environment variables.
+        ca_file: a PEM file with the authorities that may have signed the collector's certificate; empty for no TLS.
         service: the name of the service.
         namespace: of the service; may be empty.
         sample_rate: the share of cycles that are traced.
@@ -45,11 +45,11 @@ class OpenTelemetry:
         self._tracer = self._provider.get_tracer(_TRACER)
 
     def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
-        """Return a span; it begins as it is entered, inside of the one that is open."""
+        """Return a span; it begins when it is entered, as a child of the open one."""
         return self._tracer.start_as_current_span(name, attributes=attributes)
 
     def close(self) -> None:
-        """Deliver what waits, for three seconds at most."""
+        """Deliver the spans that wait, for three seconds at most."""
         self._provider.force_flush(_FLUSH_MILLISECONDS)
         self._provider.shutdown()
 

@@ -1,4 +1,4 @@
-"""The arguments of a plugin in words: name, type, default and meaning, each key with those below it."""
+"""The arguments of a plugin in words: name, type, default and meaning of each key, nested keys indented."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ def _default(field: Schema, *, required: bool) -> str:
 
 
 def _model(models: Schema, field: Schema) -> Schema | None:
-    """Return the model that a value of this field is made of, itself or its items; None for plain values."""
+    """Return the model of this field's value, or of its items; None for plain values."""
     for each in _choices(field):
         target = each
         if each.get("type") == "array" and each.get("items"):

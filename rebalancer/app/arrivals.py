@@ -1,7 +1,7 @@
 """Replacements of the pods of a wave, followed from the eviction until they are bound and Ready.
 
-A replacement is a pod of the same controller that was not there before the wave.  A controller that waits for the old
-pod to be gone (a StatefulSet) gets the pod's grace period on top; it shows in the old pod, which is still there.
+A replacement is a pod of the same controller that was not there before the wave.  Some controllers (StatefulSets) wait
+until the old pod is gone.  The old pod is seen meanwhile, and the wait lasts at least its grace period and 10 s.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from rebalancer.app.seen_pods import SeenPod
 from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Unknown, Verdict
 
-#: For a replacement to be made and bound once the old pod is gone.
+#: Time for a replacement to be created and bound once the old pod is gone.
 _AFTER_GRACE_SECONDS = 10.0
 
 
@@ -22,7 +22,7 @@ class _Arrival:
     Attributes:
         is_in_doubt: whether the pod may not have gone at all.
         is_expected: whether a replacement can come: the pod has a controller, and has gone.
-        until: when it is waited for no longer, in seconds after the evictions.
+        until: when the wait for it ends, in seconds after the evictions.
         ready_seconds: when it was first seen Ready.
     """
 
@@ -38,7 +38,7 @@ class _Arrival:
         return not self.is_expected or self.ready_seconds is not None
 
     def old(self, pod: SeenPod) -> None:
-        """Take in that the old pod is still there."""
+        """Record that the old pod is still there."""
         if pod.leaving:
             if self.seen is None:
                 self.until = max(self.until, pod.grace_seconds + _AFTER_GRACE_SECONDS)
@@ -46,7 +46,7 @@ class _Arrival:
             self.is_expected = False
 
     def replacement(self, pod: SeenPod, seconds: float) -> None:
-        """Take in what is seen of the replacement."""
+        """Record the replacement as it is seen now."""
         self.seen = pod
         if pod.ready and self.ready_seconds is None:
             self.ready_seconds = seconds
@@ -55,7 +55,7 @@ class _Arrival:
         """Return what became of the replacement.
 
         Args:
-            is_over: whether it was waited for to the end; else one without a node may still be about to get one.
+            is_over: whether the wait was completed; if not, a replacement without a node may still get one.
         """
         node = self.seen.node if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
@@ -66,9 +66,9 @@ class Arrivals:
     """The replacements of one wave.
 
     Args:
-        moved: the moves whose pods go, with what was answered.
+        moved: the moves whose pods go, with the answers to their evictions.
         known: UIDs of the pods that were there before the first eviction.
-        settle_seconds: how long each is waited for, at least.
+        settle_seconds: the shortest wait for each replacement that does not become Ready.
     """
 
     def __init__(self, moved: Sequence[tuple[Move, Verdict]], known: frozenset[str], settle_seconds: float) -> None:
@@ -79,7 +79,7 @@ class Arrivals:
         ]
 
     def look(self, pods: Sequence[SeenPod], seconds: float) -> None:
-        """Take in what is there now.
+        """Record which pods are there now.
 
         Args:
             pods: of all namespaces of the wave.
@@ -99,13 +99,13 @@ class Arrivals:
                 each.replacement(found, seconds)
 
     def _drop_those_that_went(self, by_uid: dict[str, SeenPod]) -> None:
-        """Wait for the next one where a replacement went before it had a node."""
+        """Forget replacements that went before they had a node: the next one is waited for."""
         for each in self._arrivals:
             if each.seen and each.seen.node is None and each.seen.uid not in by_uid:
                 each.seen = None
 
     def is_over(self, seconds: float) -> bool:
-        """Return whether nothing is waited for any more: all are Ready, or their time is up."""
+        """Return whether the wait is over: each replacement is Ready, or its time is up."""
         return all(each.is_complete or seconds >= each.until for each in self._arrivals)
 
     def landings(self, *, is_over: bool) -> tuple[Landing, ...]:
@@ -114,7 +114,7 @@ class Arrivals:
 
 
 def _first(move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | None:
-    """Return the pod that takes this one's place: of its name where there is one, else the oldest of its controller."""
+    """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller."""
     mine = [pod for pod in new if pod.owner == owner_uid(move) and pod.uid not in taken]
     return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
 

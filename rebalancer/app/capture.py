@@ -26,12 +26,12 @@ from rebalancer.kube.lists import read_list
 from rebalancer.report.document import timestamp
 from rebalancer.wire.pages import Page, items_of
 
-#: Longer than this is not waited for what is not needed.
+#: The longest wait for usage, which a snapshot can do without.
 _METRICS_SECONDS = 10.0
 
 
 class _RawCollector:
-    """Collects objects as they are, less what should not leave the cluster."""
+    """Collects objects as they are, without the fields that should not leave the cluster."""
 
     def __init__(self, kind: str, fields: Tree) -> None:
         self.more: int | None = None
@@ -55,7 +55,7 @@ def _encoded(item: Any) -> msgspec.Raw:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads a kind of objects, telling of each page."""
+    """Reads all objects of a kind, and reports each page."""
 
     live: LiveCluster
     signs: Signs
@@ -79,15 +79,16 @@ def capture(
     asking: ClientOptions | None = None,
     progress: Progress | None = None,
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
-    """Write nodes, pods and what else policies may need to a file (`-` is standard output), gzipped if named `.gz`.
+    """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
-    Usage is among it if there is a metrics-server.  Only what a decision may look at is kept (`rebalancer.app.kept`).
+    Usage is included if there is a metrics-server.  Only fields that a decision may need are kept
+    (`rebalancer.app.kept`).
 
     Returns:
-        The number of objects by kind, and warnings about kinds that may not be read.
+        The number of objects by kind, and warnings about kinds for which the permission is missing.
 
     Raises:
-        ClusterError: the cluster cannot be reached, or nodes or pods may not be read.
+        ClusterError: the cluster cannot be reached, or the permission to read nodes or pods is missing.
         UsageError: the file cannot be written.
     """
     live = open_cluster(kubeconfig, context, asking=asking)
@@ -100,7 +101,7 @@ def capture(
 
 
 def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
-    """Return the objects by kind, and a warning for each kind that may not be read."""
+    """Return the objects by kind, and warnings about what could not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     unread: dict[str, ClusterError] = {}
@@ -142,7 +143,7 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
 
 
 def _version(kind: str) -> str:
-    """Return the apiVersion of a kind from where it is listed: `v1`, `policy/v1`."""
+    """Return the apiVersion of a kind, taken from the path of its list: `v1`, `policy/v1`."""
     return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 

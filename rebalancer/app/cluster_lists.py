@@ -1,4 +1,4 @@
-"""What is read of a live cluster: which lists, and what it means that one cannot be read."""
+"""The lists that are read from a live cluster, and the error or warning when one cannot be read."""
 
 import logging
 from collections import defaultdict
@@ -50,15 +50,15 @@ _CORE = '""'
 def read_cluster(
     live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: Iterable[str] = (), tell: Tell = tell_nobody
 ) -> Snapshot:
-    """Read nodes, pods and these kinds anew; `now` is the time before the first request.
+    """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
     Args:
         live: the API server.
-        kinds: what is needed beside nodes and pods.
+        kinds: what is needed besides nodes and pods.
         halt: its deadline bounds all lists together.
-        helpful: kinds that a run can do without: the snapshot warns of those that may not be read.  They are read
-            after the pods, so that what pods refer to is there.
-        tell: told of every page.
+        helpful: kinds that a run can do without; if the permission is missing, the snapshot has a warning.  They are
+            read after the pods, so that the objects that pods refer to are there.
+        tell: called with every page.
 
     Raises:
         ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
@@ -104,7 +104,7 @@ def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell
 
 
 def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
-    """Return what it means that an answer cannot be read as a list."""
+    """Return the error for an answer that cannot be read as a list."""
     return ClusterError(
         f"{live.connection.server} does not answer like an API server: "
         f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
@@ -112,7 +112,7 @@ def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
 
 
 def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
-    """Return what keeps kinds from being read, and the rules that a role lacks; empty where nothing does."""
+    """Return why kinds could not be read, and the rules that the role lacks; empty if all were read."""
     forbidden = [kind for kind, error in unread.items() if isinstance(error, Forbidden)]
     told = [str(error) for error in unread.values() if not isinstance(error, Forbidden)]
     if forbidden:
@@ -128,7 +128,7 @@ def _resource(kind: str) -> str:
 
 
 def _rules(kinds: Iterable[str]) -> str:
-    """Return rules that allow to list these kinds, as they stand in YAML."""
+    """Return the rules of a role that allow listing these kinds, as YAML."""
     plurals: defaultdict[str, list[str]] = defaultdict(list)
     for group, plural in map(_group_and_plural, kinds):
         plurals[group or _CORE].append(plural)
@@ -138,5 +138,5 @@ def _rules(kinds: Iterable[str]) -> str:
 
 
 def _group_and_plural(kind: str) -> tuple[str, str]:
-    """Return API group and plural of a kind, as roles have them; the core group's name is empty."""
+    """Return API group and plural of a kind, as roles spell them; the core group's name is empty."""
     return GROUPS[kind], PATHS[kind].rpartition("/")[2]

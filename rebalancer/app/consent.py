@@ -1,4 +1,4 @@
-"""The consent to a live run: what would go is read, planned and shown, then asked about."""
+"""The consent to a live run: read the cluster, plan, show which pods would go, and ask."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from rebalancer.report.question import new_pods
 
 Report = Mapping[str, Any]
 
-#: An older look at the cluster is not acted upon: it is read again.
+#: A look at the cluster that is older than this is not used: the cluster is read again.
 FRESH_SECONDS = 60.0
 
 
@@ -24,19 +24,19 @@ class Person(Protocol):
     """The person who is asked before a live run."""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Return whether there is a question; nothing has been read yet.
+        """Return whether the person has to be asked; nothing has been read yet.
 
         Raises:
-            UsageError: there is a question, and nobody to answer it.
+            UsageError: a person has to be asked, and nobody is there to answer.
         """
         ...
 
     def agree(self, report: Report, unseen: Sequence[str]) -> None:
-        """Show a plan, and ask.
+        """Show a plan, and ask whether to carry it out.
 
         Args:
             report: of the plan, with its `overview`.
-            unseen: the pods in it that were not shown before, where the question is asked again.
+            unseen: when the question is asked again, the pods of the plan that were not shown before.
 
         Raises:
             UsageError: the answer is no.
@@ -45,11 +45,11 @@ class Person(Protocol):
 
 
 class Unseen(Exception):  # noqa: N818  named like the rest of the tree
-    """The plan on a fresh look holds a pod that nobody was shown: ask again."""
+    """The plan of a fresh look has a pod that was not shown before: ask again."""
 
 
 class Consent:
-    """The looks that were taken, and what was shown of them.
+    """The latest look at the cluster, its plan, and the pods that were shown.
 
     Args:
         person: who is asked.
@@ -73,7 +73,7 @@ class Consent:
         self._has_waited = False
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """Look, plan, show and ask; without a pod to evict there is no question, unless it is for later cycles too.
+        """Look, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
 
         Raises:
             UsageError: the answer is no.
@@ -86,7 +86,7 @@ class Consent:
         self._shown |= {each["uid"] for each in report["evictions"]}
 
     def nothing_to_do(self) -> Finished | None:
-        """Return the plan as the end of the run if it evicts nothing; a pod that nobody was shown is not looked for."""
+        """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
         if self._plan is None or self._plan.ledger.evictions:
             return None
         warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
@@ -95,10 +95,10 @@ class Consent:
         )
 
     def fresh_look(self) -> Look:
-        """Return the look that was agreed to, or a new one where that is too old or other runs had their turn.
+        """Return the look that was agreed to, or a new one if it is too old or another run may have evicted since.
 
         Raises:
-            Unseen: the plan of the new one holds a pod that was not shown.
+            Unseen: the plan of the new look has a pod that was not shown.
             ClusterError: the cluster cannot be read.
         """
         if self._look is not None and self._is_fresh(self._look):
@@ -112,7 +112,7 @@ class Consent:
         return self._look
 
     def sleep(self, seconds: float) -> None:
-        """Wait for another run's turn to end: the cluster is another one afterwards."""
+        """Wait for another run to end; its evictions change the cluster, so the look at hand is out of date."""
         self._has_waited = True
         time.sleep(seconds)
 
@@ -121,7 +121,7 @@ class Consent:
         return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
 
     def _planned(self) -> Finished:
-        """Return the plan of the look at hand, or of a new one where there is none or only an old one."""
+        """Return the plan of the look at hand; take a new look first if there is none or it is too old."""
         if self._look is None or not self._is_fresh(self._look):
             self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
         left = self._look.cluster(self._work)

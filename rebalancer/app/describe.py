@@ -48,7 +48,7 @@ def describe_strategy(name: str) -> Iterator[str]:
 
 
 def example(name: str) -> str:
-    """Return a policy with this strategy, or with the evictor and a strategy, that can be run as it is."""
+    """Return a policy that can be run as it is: with this strategy, or with the evictor and a strategy."""
     strategy = strategies().get(name)
     chosen = strategy or strategies()["RemoveDuplicates"]
     configured: list[dict[str, Any]] = [{"name": chosen.name, "args": _plain(chosen.example)}]

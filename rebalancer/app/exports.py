@@ -1,4 +1,4 @@
-"""Metrics of runs that are over before anybody scrapes: to a file for node-exporter, to a Pushgateway."""
+"""Metrics of runs that end before Prometheus scrapes them: to a file for node-exporter, to a Pushgateway."""
 
 import logging
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ _SECONDS = 10.0
 
 
 def export(options: ExportOptions, metrics: Metrics, cluster: dict[str, str | None]) -> None:
-    """Hand the metrics to where the options say; what cannot be delivered is a warning and fails nothing."""
+    """Send the metrics where the options say; a failure is logged as a warning and does not fail the run."""
     if options.metrics_textfile:
         try:
             write_to_textfile(options.metrics_textfile, metrics.registry)
@@ -30,5 +30,5 @@ def export(options: ExportOptions, metrics: Metrics, cluster: dict[str, str | No
 
 
 def cluster_name(cluster: dict[str, str | None]) -> str:
-    """Return what tells a cluster from others: its context, in a pod the API server's host."""
+    """Return a name for the cluster: its context, or in a pod the API server's host."""
     return cluster.get("context") or urlsplit(cluster.get("server") or "").hostname or "unknown"

@@ -1,4 +1,4 @@
-"""What probes get to know: whether the program is alive, and whether it does its work.
+"""What probes are told: whether the program is alive, and whether it does its work.
 
 Written by the cycles' thread and read by the server's; each field is replaced as a whole, so no lock is needed.
 """
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from rebalancer.app.lease_timing import boottime
 from rebalancer.serving.checks import Checks
 
-#: What a cycle may take beyond its deadline: the last request, its tries again, Events.
+#: How long a cycle may take beyond its deadline: the last request, its retries, Events.
 _SLACK_SECONDS = 120.0
-#: A leader whose last cycle is older than its present pause and so many intervals is not ready.
+#: A leader is not ready if its last cycle ended longer ago than the present pause plus so many intervals.
 _INTERVALS = 3
 
 
@@ -18,7 +18,7 @@ class Health:
     """The state of a process.
 
     Args:
-        deadline: seconds that a cycle may take.
+        deadline: seconds after which a cycle evicts nothing more.
         interval: seconds from start to start of cycles; 0 for a single one.
         clock: seconds, like `boottime`.
     """
@@ -39,7 +39,7 @@ class Health:
         self._cycle_began = self._clock()
 
     def cycle_ended(self, pause: float) -> None:
-        """Record that a cycle is over, however it went, and the seconds until the next one starts at the latest."""
+        """Record that a cycle is over, good or failed, and the longest time until the next one starts, in seconds."""
         self._pause = pause
         self._cycle_ended = self._clock()
         self._cycle_began = None
@@ -59,11 +59,11 @@ class Health:
         self._policy_problem = problem
 
     def api_asked(self, problem: str) -> None:
-        """Take down why the API server cannot be reached; empty when it was."""
+        """Record why the API server cannot be reached; empty if it was reached."""
         self._api_problem = problem
 
     def alive(self) -> Checks:
-        """Return the checks of `/healthz`: a restart repairs what they find."""
+        """Return the checks of `/healthz`: they fail only where a restart helps."""
         began = self._cycle_began
         seconds = self._clock() - began if began is not None else 0.0
         stuck = seconds > self._longest_cycle

@@ -1,4 +1,4 @@
-"""SIGTERM, SIGINT and SIGHUP: they end the program at once, until there is something to finish first."""
+"""SIGTERM, SIGINT and SIGHUP: they end the program at once, unless something has to be finished first."""
 
 import signal
 from collections.abc import Callable
@@ -15,16 +15,16 @@ _BY_SIGNAL = 128
 
 
 class Interruption:
-    """Catches the signals while it is entered; a container's first process would otherwise not notice SIGTERM.
+    """Catches the signals while it is entered; without it SIGTERM would have no effect in a container (process 1).
 
-    SIGHUP counts as SIGTERM.  Where it was ignored as the program began, as under `nohup`, it stays ignored.
+    SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.
 
     Attributes:
         signal: the name of the last signal that came; empty for none.
-        exit_code: what a shell makes of it; 0 for none.
+        exit_code: the exit code that shells give to this signal; 0 for none.
 
     Raises:
-        Interrupted: a signal came, and nothing was said about what to do then.
+        Interrupted: a signal came, and `then` was not called before.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Interruption:
             signal.signal(number, before)
 
     def then(self, act: Callable[[str], None]) -> None:
-        """From now on, let a signal do nothing but call `act` with its name."""
+        """From now on, a signal only calls `act` with its name."""
         self._act = act
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:

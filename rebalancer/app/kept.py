@@ -1,8 +1,8 @@
-"""What a snapshot file keeps of an object: an allow-list of fields, so that what is new or unknown stays behind.
+"""What a snapshot file keeps of an object: an allow-list of fields, so that new or unknown fields are left out.
 
-A path names a field; lists on the way are gone through.  At its end only a number, a truth value or a text is kept, and
-of anything else no more than that it is there: `hostPath: {}`.  A path that ends in `*` keeps all that lies below:
-labels, selectors, quantities, and rules of placement, which are made of labels.
+A path names a field; it goes into the items of lists.  At its end a number, a boolean or a text is kept; a map or a
+list becomes empty and only shows that it is there: `hostPath: {}`.  A path that ends in `*` keeps all that is below it:
+labels, selectors, quantities, and placement rules, which are made of labels.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ _POD = """
     status.conditions.type  status.conditions.status  status.conditions.reason
     status.conditions.lastTransitionTime
 """
-#: Of a pod's spec and of a template's.
+#: Fields of a pod's spec and of a pod template's spec.
 _SPEC = """
     nodeName  priority  priorityClassName  schedulerName  hostNetwork
     terminationGracePeriodSeconds  nodeSelector.*  affinity.*  tolerations.*
@@ -94,7 +94,7 @@ _KINDS = {
     "NodeMetrics": "timestamp window usage.*",
     "PodMetrics": "timestamp window containers.name containers.usage.*",
 }
-#: The annotations that mean something.
+#: The annotations that are kept.
 _ANNOTATIONS = {
     "PersistentVolumeClaim": storage.ANNOTATIONS,
     "StorageClass": (storage_drivers.DEFAULT_CLASS,),
@@ -103,7 +103,7 @@ _ANNOTATIONS = {
 
 
 def kept_fields() -> Mapping[str, Tree]:
-    """Return for each kind what is kept of its objects."""
+    """Return for each kind the fields that are kept of its objects."""
     trees = {kind: _tree(f"{_METADATA} {paths}".split()) for kind, paths in _KINDS.items()}
     for kind in _MADE_FROM_TEMPLATES:
         trees[kind]["spec"]["template"] = {"metadata": {"labels": {_ALL: {}}}, "spec": _pod_spec()}
@@ -139,9 +139,9 @@ def _tree(paths: Iterable[str]) -> Tree:
 
 
 def kept(value: Any, fields: Tree) -> Any:
-    """Return what may leave the cluster of a value, itself left as it is.
+    """Return the part of a value that may leave the cluster; the value itself is not changed.
 
-    What has another shape than its field should have becomes empty: it stays malformed, and shows nothing.
+    A text where a map should be becomes empty: it is still malformed, but shows nothing.
     """
     if _ALL in fields:
         return value

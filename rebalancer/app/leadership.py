@@ -1,7 +1,15 @@
-"""Turns: who holds the Lease may evict, and nobody else.
+"""Turns: only the process that holds the Lease may evict.
 
-A holder goes by its own clock and gives up first; whoever waits counts from when it saw the last renewal, and longer.
-So two never hold at once, however their clocks differ.  The clock goes on while a laptop sleeps.
+1. `take` reads the Lease.  It is free if nobody holds it, or if it did not change for its duration while we watched it.
+2. The holder renews it in a thread, once in each retry period.  After the renew deadline without a renewal it stops.
+3. `release` gives it back, so that the next process need not wait.
+
+Both sides measure on their own clock, which also runs while a laptop sleeps, and the holder gives up first.  So two
+processes never hold it at once.  Example, a loop (duration 137 s, deadline 107 s, retry 26 s): A renews at 0 s and then
+loses the API server.  A stops evicting at 107 s; B, which saw that renewal, takes the Lease at 137 s or later.
+
+A Lease whose duration ended more than 60 s ago by the wall clock is watched for one retry period only, here 26 s.  Only
+this shortcut compares wall clocks: those of the two machines must not differ by more than 60 s.
 """
 
 import logging
@@ -23,12 +31,12 @@ _CLOCKS_DIFFER_BY = 60.0
 
 
 class Leadership:
-    """One process's part in taking turns.
+    """The part of one process in taking turns.
 
     Args:
         leases: the Lease.
         timing: its durations.
-        identity: of this process, and of no other.
+        identity: a name that only this process has.
         clock: seconds, like `boottime`.
         wall: the time of day.
 
@@ -68,7 +76,7 @@ class Leadership:
         return self._timing.retry
 
     def permit(self) -> str:
-        """Return why nothing more may be asked for; empty while the Lease is held."""
+        """Return why no further write is allowed; empty while the Lease is held."""
         return "" if self.is_held() else f"the lease {self.name} is not held any more"
 
     def is_held(self) -> bool:
@@ -76,10 +84,10 @@ class Leadership:
         return self._clock() < self._until
 
     def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-        """Wait for the Lease, for so many seconds at most, and renew it from then on; say whether it is held.
+        """Wait for the Lease, for so many seconds at most, and renew it from then on; return whether it is held.
 
         Raises:
-            ClusterError: the API server is out of reach, or does not permit it.
+            ClusterError: the API server cannot be reached, or the permission is missing.
         """
         until = self._clock() + seconds
         while not self.take():
@@ -90,10 +98,10 @@ class Leadership:
         return True
 
     def take(self) -> bool:
-        """Take the Lease if it is free, and renew it from then on; say whether it is held.
+        """Take the Lease if it is free, and renew it from then on; return whether it is held.
 
         Raises:
-            ClusterError: the API server is out of reach, or does not permit it.
+            ClusterError: the API server cannot be reached, or the permission is missing.
         """
         self._end_renewing()
         found = self._leases.read()
@@ -110,7 +118,7 @@ class Leadership:
         return True
 
     def release(self) -> None:
-        """Give the Lease back, if it is held, so that nobody has to wait; never raises an error of the cluster."""
+        """Give the Lease back, if it is held, so that nobody has to wait; never raises a ClusterError."""
         held = self.is_held()
         self._end_renewing()
         self._until = 0.0
@@ -124,7 +132,7 @@ class Leadership:
     def _is_free(self, found: Lease) -> bool:
         """Return whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
 
-        For that long it is watched; less if by the wall clock it has been over for long.
+        We watch it for its duration; only for one retry period if by the wall clock it ended long ago.
         """
         if found.holder in ("", self._identity):
             return True
@@ -165,7 +173,7 @@ class Leadership:
                 return
 
     def _renew(self) -> bool:
-        """Renew once; say whether to go on."""
+        """Renew once; return whether to go on."""
         if not self.is_held():
             return self._lost("it could not be renewed in time")
         try:
@@ -182,7 +190,7 @@ class Leadership:
         assert self._mine is not None
         started = self._clock()
         renewed = self._leases.update(replace(self._mine, renewed=self._wall()))
-        if renewed is None:  # somebody wrote it: another holder, or ourselves in a request whose answer was lost
+        if renewed is None:  # it was changed: by another holder, or by our own request whose answer was lost
             newest = self._leases.read()
             if newest is None or newest.holder != self._identity:
                 return self._lost(f"{newest.holder if newest else 'nobody'} holds it")

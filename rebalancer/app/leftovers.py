@@ -1,4 +1,4 @@
-"""Marks on nodes that nobody has use for any more: of runs that were killed, or lost the API server at their end."""
+"""Marks that no run needs any more, left on nodes by runs that were killed or lost the API server at their end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class Leftovers:
     """What was found on nodes.
 
     Attributes:
-        over: nodes whose marks nobody has use for, and that were taken off, but for those with problems.
-        in_use: nodes whose marks a run may still rely on; they stay.
-        problems: what kept a mark from being taken off, by the node's name.
+        over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
+        in_use: nodes whose marks a run may still need; the marks stay.
+        problems: why a mark could not be taken off, by the node's name.
     """
 
     over: tuple[MarkedNode, ...] = ()
@@ -35,12 +35,12 @@ class Leftovers:
 
 
 def expired(mark: Mark) -> bool:
-    """Return whether, by what the mark itself says, no run relies on it any more."""
+    """Return whether a mark has expired, so that no run needs it any more."""
     return mark.expires <= datetime.now(UTC)
 
 
 def any_mark(_: Mark) -> bool:
-    """Take every mark for one of a run that is over: there is no other run while we hold the Lease."""
+    """Return True for every mark: while we hold the Lease no other run is at work."""
     return True
 
 
@@ -51,10 +51,10 @@ def clear_leftovers(
 
     Args:
         client: the API server.
-        keys: of the taints; keys of before are known by the annotations that name them.
-        is_over: tells whether a mark is of no use any more.
-        gate: called before every write; raises to keep it back.
-        dry_run: whether they are only looked for.
+        keys: of the taints; taints with earlier keys are found through the marks' annotations, which name them.
+        is_over: returns whether no run needs a mark any more.
+        gate: called before every write; raises to prevent it.
+        dry_run: whether to find them only, without a write.
 
     Raises:
         ClusterError: nodes cannot be listed.

@@ -1,4 +1,4 @@
-"""A live cluster: the way to it, and how evictions and Events reach it."""
+"""A live cluster: the connection to it, and how evictions and Events reach it."""
 
 import logging
 import sys
@@ -23,11 +23,12 @@ from rebalancer.report.words import text
 
 _LOG = logging.getLogger(__name__)
 
-#: For Events at the end: after a signal or the deadline; else, and still less than a pod has to end after SIGTERM.
+#: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
+#: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 5.0
 _EVENTS_SECONDS = 25.0
 
-#: How long a wait may go on after it is told to end.
+#: How long a wait may still last after it is told to end.
 _BLINK_SECONDS = 0.1
 
 _LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
@@ -36,12 +37,12 @@ _TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """A way to an API server.
+    """A connection to an API server.
 
     Attributes:
         connection: where it is, and the credentials.
         client: sends requests there.
-        retry_policy: how these are tried again, and by which clock.
+        retry_policy: how requests are tried again, and by which clock.
     """
 
     connection: Connection
@@ -68,7 +69,7 @@ def open_cluster(
         context: the explicit context, if any.
         retry_policy: how reads are tried again, and by which clock.
         observe: called with every request.
-        asking: what is set above the kubeconfig, and how long a request may take.
+        asking: what overrides the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: no cluster is configured.
@@ -82,16 +83,16 @@ def open_cluster(
 
 
 class LiveSink:
-    """Evicts through the API server until told to stop or out of time.
+    """Evicts through the API server until told to stop or the deadline has passed.
 
     Args:
         live: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
-        halt: after which nothing more is asked for.
+        halt: once it has come, nothing more is evicted.
 
     Attributes:
-        is_denied: whether some pod that the cycle let go was not evicted.
-        closures: the namespaces where no more is asked for.
+        is_denied: whether a pod that the cycle's own rules allow to go was not evicted.
+        closures: the namespaces where no further pod is evicted.
     """
 
     def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
@@ -104,7 +105,7 @@ class LiveSink:
             retry_policy=replace(
                 live.retry_policy,
                 seconds=RETRY_FOR_SECONDS,
-                # The server has answered in this run: if nobody is there now, it is being started again.
+                # The server has answered in this run: if it is unreachable now, it is probably restarting.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
                 sleep=live.retry_policy.sleep or self.sleep,
@@ -131,20 +132,20 @@ class LiveSink:
         return verdict
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so long, or until a signal comes."""
-        # Not `Event.wait`: the signal's handler runs in this thread, and could wait for ever for the lock held here.
+        """Wait for so many seconds, or until a signal comes."""
+        # Not `Event.wait`: it holds a lock, and the signal's handler, in this same thread, could wait for it for ever.
         until = Deadline.after(seconds)
         while until.left() and not self._halt.signalled.is_set():
             time.sleep(min(_BLINK_SECONDS, until.left()))
 
 
 class EventLog:
-    """Writes Kubernetes Events about what becomes of pods (the descheduler's fields; our reason in the note).
+    """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note).
 
     Args:
         client: the API server.
         halt: once it has come, Events get little time.
-        failures: whether refusals and failures are worth an Event.
+        failures: whether refusals and failures get an Event too.
     """
 
     def __init__(self, client: Client, halt: Halt, *, failures: bool) -> None:
@@ -153,7 +154,7 @@ class EventLog:
         self._failures = failures
 
     def observe(self, entry: Entry) -> None:
-        """Write the Event of a ledger entry, if it is worth one."""
+        """Write the Event of a ledger entry, if it gets one."""
         match entry.verdict:
             case Granted():
                 self._publish(entry, "Normal", entry.strategy, _note(entry))
@@ -165,7 +166,7 @@ class EventLog:
                 self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
 
     def close(self) -> str:
-        """Deliver what waits, not for long once the run is told to end; return a warning if some were not delivered."""
+        """Deliver the Events that wait, within 5 s once the run is told to end; return a warning about lost ones."""
         lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 
@@ -179,6 +180,6 @@ def _note(entry: Entry, error: str = "") -> str:
 
 
 def _failure(cause: Cause) -> str:
-    """Return what keeps a pod, in the descheduler's words where a limit does."""
+    """Return why a pod stays; if it is a limit, in the descheduler's words."""
     limit = _LIMITS.get(cause.code)
     return f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)

@@ -1,4 +1,4 @@
-"""A live cluster, worked on: connect once, and a cycle as often as one is wanted."""
+"""Work on a live cluster: connect once, then run as many cycles as wanted."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
-    """Find the API server; nothing is sent.
+    """Find the API server; no request is sent.
 
     Raises:
         NoCredentials: no cluster is configured.
@@ -40,16 +40,16 @@ def cycle(
     permit: Permit = always,
     look: Look | None = None,
 ) -> Finished:
-    """Read the cluster as it is now, and evict what the policy wants gone; a dry run only plans.
+    """Read the cluster as it is now, and evict the pods that the policy picks; a dry run only plans.
 
     Args:
         cluster: the way to the API server.
         options: dry run or not, and the deadline.
         work: what the policy asks for.
-        interruption: once evictions may begin, a signal stops these and nothing else.
+        interruption: once evictions may begin, a signal only stops the evictions.
         telemetry: reports what happens.
-        permit: asked before every eviction, a second try too.
-        look: at the cluster, where it was read already; the deadline counts from there.
+        permit: asked before every eviction and before every retry.
+        look: at the cluster, if it was read already; the deadline counts from its time.
 
     Raises:
         ClusterError: the cluster cannot be read.
@@ -110,7 +110,7 @@ def _evict(
 
 
 def warn_of_no_limits(options: Options, work: Work) -> None:
-    """Warn of a live run that nothing limits at once, since afterwards is too late."""
+    """Warn at the start that nothing limits a live run: at the end it would be too late."""
     if not options.dry_run:
         for warning in _no_limits(work):
             _LOG.warning("%s", warning)
@@ -136,7 +136,7 @@ def _no_limits(work: Work) -> tuple[str, ...]:
 
 
 def _unforeseen(ledger: Ledger, look: Look, work: Work) -> str:
-    """Name the pods that went in the place of others which the API server did not let go."""
+    """Name the pods that went in place of others which the API server did not let go."""
     planned = {entry.pod.key for entry in plan(look.cluster(work), work).evictions}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

@@ -1,4 +1,4 @@
-"""A live run: one cycle, attended by telemetry, in turn with other runs."""
+"""A live run: one cycle, with telemetry, taking turns with other runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,9 +44,10 @@ def run_live(
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
-    """Return the exit code of a run; after a signal the signal's, so that a shell does not go on to its next command.
+    """Return the exit code of a run: after a signal that of the signal, so that a shell stops its script.
 
-    In a pod a run that has evicted, or may have, keeps its own: a Job would start it again with fresh limits.
+    In a pod, a run that has evicted or may have evicted keeps its own exit code: after an error a Job would start it
+    again with fresh limits.
     """
     if outcome.exit_code == MarksLeft.exit_code:
         return outcome.exit_code
@@ -86,7 +87,7 @@ def _run_with_consent(
     interruption: Interruption,
     telemetry: Telemetry,
 ) -> Outcome:
-    """Ask, then run the cycle on what was agreed to; the Lease is not held while somebody thinks."""
+    """Ask, then run the cycle that was agreed to; the Lease is not held while waiting for the answer."""
 
     def act(permit: Permit) -> Finished:
         return cycle(cluster, options, work, interruption, telemetry, permit, consent.fresh_look())
@@ -104,10 +105,10 @@ def _run_with_consent(
 
 @contextmanager
 def attended(options: Options, progress: Progress | None = None) -> Iterator[Telemetry]:
-    """Serve health and metrics and send traces as long as this is entered, if the options or the place ask for it.
+    """Serve health and metrics and send traces while this is entered, if the options say so or by default in a pod.
 
     Raises:
-        UsageError: the port cannot be had, or the certificate cannot be used.
+        UsageError: the port cannot be opened, or the certificate cannot be used.
     """
     with traced(options.tracing) as tracing:
         telemetry = Telemetry(options, tracing, progress)
@@ -116,10 +117,10 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
 
 
 def attempt(cluster: LiveCluster, options: Options, telemetry: Telemetry, act: Callable[[], Finished]) -> Outcome:
-    """Carry a cycle out, count what it came to, and publish it.
+    """Run a cycle, count its outcome, and publish it.
 
     Raises:
-        ClusterError: it could not be carried out.
+        ClusterError: the cycle could not run.
         Interrupted: a signal came before anything was evicted.
     """
     try:

@@ -1,4 +1,12 @@
-"""Waves on a live cluster: marks on nodes before the evictions, and a look at where the replacements landed."""
+"""Waves on a live cluster: mark nodes before the evictions, then see where the replacements land.
+
+1. `begin`: stop if less than the settle time is left before the deadline; wait until earlier replacements of the same
+   owners are Ready; note which pods exist; mark the nodes to avoid; give kube-scheduler 1 s to see the marks.
+2. The engine evicts the pods of the wave.
+3. `settle`: look at the pods after 0, 0.5, 1.5, 3.5, 6.5, 9.5 s and so on, until each replacement is Ready or its time
+   (60 s by default) is up.  Example: two replacements are Ready at 2 s and 5 s; the look at 6.5 s ends the wave.
+4. `end`, after the last wave: take all marks off.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -16,7 +24,7 @@ from rebalancer.kube.run_marks import Problems, RunMarks
 
 _LOG = logging.getLogger(__name__)
 
-#: For kube-scheduler to see the marks before the first pod goes.
+#: Time for kube-scheduler to see the marks before the first pod goes.
 _WATCHERS_SECONDS = 1.0
 #: Between two looks at the pods: at first, and at most.
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
@@ -29,15 +37,15 @@ class LiveSteer:
 
     Args:
         client: the API server.
-        marks: of this run.
-        halt: ends all waiting; no wave begins that would not settle before its deadline.
-        sleep: waits for that many seconds, less if a signal comes.
-        steering: what the policy says of it.
+        marks: the marks of this run.
+        halt: ends all waiting; no wave begins if less than the settle time is left before its deadline.
+        sleep: waits for that many seconds, or until a signal comes.
+        steering: the policy's settings for steering.
 
     Attributes:
         min_gain: how many points a move has to bring.
         keys: of the taints.
-        left: what kept marks from being taken off, by the node's name.
+        left: why marks could not be taken off, by the node's name.
     """
 
     def __init__(
@@ -60,11 +68,11 @@ class LiveSteer:
         self._unready: set[str] = set()
 
     def begin(self, wave: Wave) -> None:
-        """Mark the nodes that the wave avoids, and no others, and let kube-scheduler see it.
+        """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.
 
         Raises:
-            CycleStopped: the run is told to end, or will be before the wave has settled; a node could not be marked;
-                or a replacement of before is not Ready, and its owner would lose another pod.
+            CycleStopped: the run is told to end, or its deadline comes before the wave would have settled; a node could
+                not be marked; or an earlier replacement is not Ready, and its owner would lose another pod.
         """
         self._demand_time()
         self._demand_ready(wave)
@@ -77,9 +85,9 @@ class LiveSteer:
         self._sleep(_WATCHERS_SECONDS)
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
-        """Wait until the replacements are bound and Ready, not for ever, and return where they are.
+        """Wait until the replacements are bound and Ready, or their time is up, and return where they are.
 
-        What the run is told to end in the middle of is returned as far as it was seen.
+        If the run is told to end meanwhile, return what was seen so far.
         """
         arrivals = Arrivals(moved, self._known, self._settle_seconds)
         clock = self._halt.deadline.clock
@@ -94,7 +102,7 @@ class LiveSteer:
         return landings
 
     def end(self) -> None:
-        """Take all marks off; what stays is in `left`."""
+        """Take all marks off; `left` names the nodes whose marks stay."""
         self.left = self._marks.take_off()
         if self.left:
             _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
@@ -107,7 +115,7 @@ class LiveSteer:
             raise CycleStopped(f"--deadline comes before another wave would have settled ({seconds:g} s)")
 
     def _demand_ready(self, wave: Wave) -> None:
-        """Let an owner lose its next pod only when the replacement of the last one has become Ready."""
+        """Wait until earlier replacements of the wave's owners are Ready: only then may an owner lose its next pod."""
         waited_for = self._unready & {owner_uid(move) for move in wave.moves}
         if not waited_for:
             return

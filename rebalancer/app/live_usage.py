@@ -35,7 +35,7 @@ _SECONDS = 30.0
 
 
 def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
-    """Return what strategies ask for real usage; nothing is read before one does, nor after the deadline.
+    """Return the function that gives strategies real usage; it reads when first called, and not after the deadline.
 
     Args:
         policy: with its sources.
@@ -49,7 +49,7 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
 
 
 def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
-    """Read what metrics-server says: one list of nodes and one of pods.
+    """Read usage from metrics-server: one list of nodes and one of pods.
 
     Raises:
         SourceError: it does not answer, or the permission is missing.
@@ -74,7 +74,7 @@ def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) 
     """Read the bearer token that a Secret holds.
 
     Raises:
-        SourceError: it cannot be read, or holds none.
+        SourceError: the Secret cannot be read, or holds no token.
     """
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)

@@ -19,9 +19,9 @@ class Look:
     """A cluster as it was read.
 
     Attributes:
-        snapshot: nodes, pods and what else the policy needs.
-        measure: real usage; each source is asked once, so that all plans of this look are made on the same figures.
-        taken_at: before the first request, in seconds on the clock of the retry policy.
+        snapshot: nodes, pods and all else that the policy needs.
+        measure: real usage; each source is asked once, so that all plans of this look use the same figures.
+        taken_at: the time before the first request, in seconds on the clock of the retry policy.
     """
 
     snapshot: Snapshot
@@ -37,7 +37,7 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
     """Read the cluster as it is now.
 
     Raises:
-        ClusterError: it cannot be read, or not before the deadline.
+        ClusterError: it cannot be read, or not in time for the deadline.
     """
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)

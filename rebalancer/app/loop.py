@@ -1,4 +1,13 @@
-"""Cycles for as long as the program runs; what goes wrong in one of them does not end it."""
+"""Cycles for as long as the program runs; a cycle that fails does not end it.
+
+1. Take the Lease: with --leader-elect once and for all cycles, without it for each cycle anew.  A dry run needs none.
+2. Read the policy file again if its content has changed; if the new one is bad, keep the last good one.
+3. Run a cycle and deliver its report.  Count failed cycles in a row.
+4. Wait for the next start (`rebalancer.app.schedule`), in naps of 1 s.  A signal, or losing the Lease, ends the wait.
+
+Example, an interval of 300 s: cycles start at 0, 300 and 600 s, the later ones up to 30 s late.  The one at 600 s
+fails: the next one starts at 1200 s, and if that fails too, the one after it at 2400 s.
+"""
 
 import gc
 import logging
@@ -27,7 +36,7 @@ from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerEr
 
 _LOG = logging.getLogger(__name__)
 
-#: Waits are cut into such pieces, since a sleeping process does not notice that a laptop was closed meanwhile.
+#: Waits are cut into naps: time during which a laptop is closed would not count in one long sleep.
 _NAP_SECONDS = 1.0
 
 
@@ -42,7 +51,7 @@ def run_loop(
 
     Raises:
         UsageError: an option or the policy cannot be used, or the run was declined.
-        ClusterError: there is no way to the API server, or the Lease may not be held.
+        ClusterError: the API server is not configured or not reachable, or the permission for the Lease is missing.
     """
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
@@ -90,8 +99,8 @@ class _Loop:
         """Run until a signal comes.
 
         Raises:
-            Interrupted: it came.
-            ClusterError: the Lease may not be held.
+            Interrupted: a signal came.
+            ClusterError: the permission for the Lease is missing.
         """
         if not self._options.lease.leader_elect or self._options.dry_run:
             while True:
@@ -121,7 +130,7 @@ class _Loop:
                 if leadership.take():
                     return
             except Forbidden:
-                raise  # the permission does not come by itself, and without it nobody would ever lead
+                raise  # waiting does not bring the permission, and no process could lead without it
             except ClusterError as error:
                 _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
             _sleep(leadership.retry_seconds)
@@ -131,7 +140,7 @@ class _Loop:
         self._telemetry.health.cycle_began()
         self._failures = 0 if self._cycle(act) else self._failures + 1
         self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
-        gc.collect()  # the snapshot is full of cycles, and would else stay until Python sees fit
+        gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
         self._interruption.then(_leave)
         if self._interruption.signal:
             _leave(self._interruption.signal)
@@ -140,7 +149,7 @@ class _Loop:
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
 
     def _cycle(self, act: Callable[[], Finished]) -> bool:
-        """Run one cycle and say whether it was a good one."""
+        """Run one cycle and return whether it succeeded."""
         try:
             outcome = attempt(self._cluster, self._options, self._telemetry, act)
         except Interrupted:

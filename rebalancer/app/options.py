@@ -1,4 +1,4 @@
-"""What a run is asked to do, and what it comes to."""
+"""What a run is asked to do, and its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ class LeaseOptions:
 
     Attributes:
         leader_elect: whether a loop holds the Lease from cycle to cycle.
-        lease_duration: None, as the two after it, for what suits the kind of run.
-        no_lease: whether to evict without it.
+        lease_duration: None for the default of this kind of run; the same for the two fields after it.
+        no_lease: whether to evict without the Lease.
         lease_wait: how long a run waits for another to end.
     """
 
@@ -48,7 +48,7 @@ class LeaseOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Where metrics go beside being served; empty for nowhere."""
+    """Where metrics are sent, besides being served; empty for nowhere."""
 
     metrics_textfile: str = ""
     pushgateway: str = ""
@@ -56,7 +56,10 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class TracingOptions:
-    """Traces over OTLP; names as on the command line.  Without an endpoint the usual variables decide."""
+    """Traces over OTLP; names as on the command line.
+
+    Without an endpoint OpenTelemetry's environment variables decide.
+    """
 
     collector_endpoint: str = ""
     transport_ca_cert: str = ""
@@ -72,8 +75,8 @@ class ClientOptions:
     Attributes:
         as_user: whom to act as; empty for oneself.
         as_group: in which groups to act.
-        request_timeout: without a sign of the server, after which a request is given up; 0 for the longest there is.
-        exec_timeout: after which a credentials plugin is given up.
+        request_timeout: how long the server may be silent before a request is given up; 0 for the longest possible.
+        exec_timeout: how long a credentials plugin may take.
     """
 
     as_user: str = ""
@@ -84,7 +87,7 @@ class ClientOptions:
 
     @property
     def overrides(self) -> Overrides:
-        """What is set above a kubeconfig."""
+        """The settings that override a kubeconfig."""
         return Overrides(self.as_user, self.as_group, self.insecure_skip_tls_verify, self.exec_timeout)
 
 
@@ -95,7 +98,7 @@ class Options:
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
-        steer: whether replacements are steered also where the policy does not say so.
+        steer: whether to steer replacements even if the policy does not say so.
         scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
@@ -121,7 +124,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to: its report, and the exit code that says it in a number."""
+    """The outcome of a run: its report and its exit code."""
 
     report: dict[str, Any]
     exit_code: int

@@ -1,4 +1,4 @@
-"""Policies by file or preset name, and the plans they make."""
+"""Policies, found by file or preset name, and their profiles made ready to run."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ _PACKAGE = Path(rebalancer.__file__).parent
 
 
 def known_plugins() -> Mapping[str, Plugin]:
-    """Return what a policy may name."""
+    """Return the plugins that a policy may name, by name."""
     return {DEFAULT_EVICTOR.name: DEFAULT_EVICTOR} | {name: plugin(strategy) for name, strategy in strategies().items()}
 
 
@@ -106,7 +106,7 @@ def _strategy(strategy: StrategyType, args: Mapping[str, Any]) -> Strategy[Any]:
 
 
 def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
-    """Return the kinds that these plans look at beside nodes and pods; PDBs always, as every eviction counts."""
+    """Return the kinds that these plans need besides nodes and pods; PDBs are always needed."""
     needed = {"PodDisruptionBudget"}
     for profile in profiles:
         evictor = profile.evictor
@@ -122,7 +122,7 @@ def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
 
 
 def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
-    """Tell whether what is done hangs on where the scheduler would put pods."""
+    """Return whether decisions depend on where the scheduler would put pods."""
     return policy.steering is not None or any(map(_asks_scheduler, profiles))
 
 

@@ -1,4 +1,4 @@
-"""The policy of a loop: read again when its content changes, and kept as it was when the new one is bad."""
+"""The policy of a loop: when its content changes it is read again; if the new one is bad, the old one is kept."""
 
 import logging
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from rebalancer.policy import LoadedPolicy
 
 _LOG = logging.getLogger(__name__)
 
-#: Called after a reading: with what is wrong with the policy, or with an empty text if nothing is.
+#: Called after each reading with what is wrong with the policy; an empty text if nothing is wrong.
 Report = Callable[[str], None]
 
 
 class PolicyFile:
-    """The policy by that name, and what it asks for now.
+    """The policy of that name, and what it asks for now.
 
-    By content and not by time, since a ConfigMap's file is a symbolic link that is swapped.
+    A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
 
     Args:
         name: a file, `-` for standard input, which is read once, or a preset's name.
@@ -26,7 +26,7 @@ class PolicyFile:
         make: makes the policy in force ready to run.
 
     Raises:
-        UsageError: there is none, or it has problems.
+        UsageError: there is no such policy, or it has problems.
     """
 
     def __init__(self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool) -> None:
@@ -40,11 +40,11 @@ class PolicyFile:
         report("")
 
     def work(self) -> Work:
-        """Return what the policy in force asks for, made anew: strategies keep nothing from cycle to cycle."""
+        """Return what the policy in force asks for, with new strategies: these keep nothing from cycle to cycle."""
         return self._make(self._loaded)
 
     def refresh(self) -> None:
-        """Look whether the content has changed; one that is bad is warned of once."""
+        """Read the policy again if its content has changed; warn once of a bad one."""
         if self._name == "-":
             return
         try:

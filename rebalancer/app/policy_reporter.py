@@ -12,7 +12,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class PolicyReporter:
-    """Reports what a `PolicyFile` found."""
+    """Reports the problems that a `PolicyFile` found."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -20,7 +20,7 @@ class PolicyReporter:
         self._namespace = ""
 
     def open(self, cluster: LiveCluster, namespace: str) -> None:
-        """Write Events from now on; about this pod, or in `namespace` under this host's name outside a pod."""
+        """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
         self._events = Events(cluster.client, reporting_instance())
         self._namespace = _own_namespace(SERVICE_ACCOUNT) if cluster.connection.in_cluster else namespace
 
@@ -30,7 +30,7 @@ class PolicyReporter:
             self._events.close(_CLOSE_SECONDS)
 
     def report(self, problem: str) -> None:
-        """Report what is wrong with the policy file; empty if nothing; the last good policy stays in force."""
+        """Report what is wrong with the policy file, empty if nothing is; the last good policy stays in force."""
         self._telemetry.metrics.policy_read(valid=not problem)
         self._telemetry.health.policy_read(problem)
         if problem and self._events is not None:

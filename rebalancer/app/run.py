@@ -1,4 +1,4 @@
-"""One run from options to report, on a file or on a live cluster."""
+"""A run from options to report, on a file or on a live cluster."""
 
 import logging
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from rebalancer.wire.companions import SCHEDULER_KINDS
 
 if TYPE_CHECKING:
     from rebalancer.app.consent import Person
-    from rebalancer.kube.retry_policy import RetryPolicy  # what speaks to an API server is not needed offline
+    from rebalancer.kube.retry_policy import RetryPolicy  # the client of the API server is not needed offline
 
 
 _LOG = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def run(
     Args:
         options: what to do.
         person: asked before the first eviction.
-        interruption: entered; told what a signal means once there is something to finish.
+        interruption: entered; is told what a signal does once evictions may have begun.
         retry_policy: how requests to the API server are tried again, and by which clock.
         progress: where signs of life go.
 
@@ -115,7 +115,7 @@ def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Fini
 
 
 def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
-    """Yield a warning about each thing that a file does not tell and that matters."""
+    """Yield a warning about each kind that matters and that the file does not hold."""
     if "PodDisruptionBudget" not in seen:
         yield "the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised"
     if work.asks_scheduler and (unread := ", ".join(sorted(SCHEDULER_KINDS - seen))):
@@ -136,7 +136,7 @@ def parse_now(text: str) -> datetime:
     """Read a time as RFC 3339 writes it, with its offset.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not such a time.
     """
     try:
         time_given = datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all, and for its owner's eyes only."""
+"""A file that is written completely or not at all, and that only its owner may read."""
 
 import os
 import tempfile
@@ -26,9 +26,9 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         Path(name).replace(target)
     finally:
-        with suppress(FileNotFoundError):  # it has taken its place
+        with suppress(FileNotFoundError):  # it was renamed to the target
             Path(name).unlink()
 
 
-#: Of the file's name in that of the temporary one; a name may not be longer than 255 bytes.
+#: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
 _LONGEST_PREFIX = 40

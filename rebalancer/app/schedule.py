@@ -1,4 +1,13 @@
-"""When cycles start: from start to start, with jitter, and with longer pauses after failures."""
+"""When cycles start: at a fixed interval from start to start, with jitter, and with longer pauses after failures.
+
+1. The next tick is one pause after the last tick.  The pause is the interval, doubled for each failed cycle in a row,
+   up to ten intervals.
+2. Ticks that passed while the cycle ran are skipped.
+3. The cycle starts at the tick or up to a tenth of an interval after it.
+
+Example, an interval of 300 s: ticks at 0, 300, 600 s; after one failure the pause is 600 s, then 1200, 2400, and 3000 s
+from the fourth on.  If the cycle of tick 0 ends at 700 s, ticks 300 and 600 are skipped and the next one is at 900 s.
+"""
 
 import random
 from collections.abc import Callable
@@ -6,17 +15,17 @@ from dataclasses import dataclass
 
 #: The longest pause after failed cycles, in intervals.
 MOST_INTERVALS = 10
-#: By how much of an interval a start may be late, so that many programs do not ask one API server at once.
+#: How late a start may be, in intervals, so that many programs do not send requests to one API server at once.
 _JITTER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A cycle to come.
+    """The start of the next cycle.
 
     Attributes:
         at: when it starts, on the schedule's clock.
-        skipped: starts before it that fell into a cycle that overran.
+        skipped: how many starts before it were left out, since the last cycle overran.
     """
 
     at: float
@@ -28,8 +37,8 @@ class Schedule:
 
     Args:
         interval: seconds from start to start; more than 0.
-        start: of the first cycle, on a clock in seconds.
-        jitter: a number between two bounds, by chance.
+        start: when the first cycle starts, on a clock in seconds.
+        jitter: returns a random number between two bounds.
     """
 
     def __init__(self, interval: float, start: float, jitter: Callable[[float, float], float] = random.uniform) -> None:
@@ -39,13 +48,15 @@ class Schedule:
 
     def pause(self, failures: int) -> float:
         """Return the seconds between two ticks after so many failed cycles in a row."""
-        doubled = min(failures, MOST_INTERVALS)  # 2 ** a month of failures does not fit a float
+        doubled = min(failures, MOST_INTERVALS)  # after a month of failures the power would not fit a float
         return self._interval * float(min(MOST_INTERVALS, 2**doubled))
 
     def after(self, now: float, failures: int) -> Start:
-        """Return the next start, when a cycle has ended at `now` with so many failed ones in a row, itself included.
+        """Return the next start.
 
-        Ticks that have passed meanwhile are skipped; none of them is made up for.
+        Args:
+            now: when the last cycle ended.
+            failures: failed cycles in a row, the last one included.
         """
         self._tick += self.pause(failures)
         skipped = 0

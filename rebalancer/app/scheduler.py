@@ -1,4 +1,4 @@
-"""What is known of the scheduler: its configuration, put beside what was read of a cluster."""
+"""What is known of the scheduler: its configuration, added to the snapshot of a cluster."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ class Scheduler:
     """The scheduler as the command line describes it.
 
     Attributes:
-        configuration: a KubeSchedulerConfiguration as its document says it; None for the defaults.
-        warnings: what the reader of the report should know of it.
+        configuration: the document of a KubeSchedulerConfiguration; None for the defaults.
+        warnings: what the reader of the report should know about it.
     """
 
     configuration: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
 
     def names(self) -> frozenset[str]:
-        """Return the names by which pods may ask for it."""
+        """Return the values of `schedulerName` by which pods may ask for it."""
         configuration = read_configuration(self.configuration) if self.configuration else Configuration()
         return frozenset(each.scheduler_name for each in configuration.profiles)
 
@@ -36,7 +36,7 @@ DEFAULT = Scheduler()
 
 
 def read_scheduler(path: str | None) -> Scheduler:
-    """Read the configuration in a file, `-` for standard input; None for the defaults.
+    """Read the configuration from a file, `-` for standard input; None for the defaults.
 
     Raises:
         SchedulerConfigurationError: it has problems.
@@ -60,7 +60,7 @@ def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
 
 
 def _strangers(snapshot: Snapshot, known: frozenset[str]) -> tuple[str, ...]:
-    """Return one warning for all names that pods give and no profile has."""
+    """Return one warning about all scheduler names that pods ask for and no profile has."""
     named = Counter(pod.spec.placement.scheduler for pod in snapshot.pods if pod.active)
     strange = sorted(named.keys() - known)
     if not strange:

@@ -1,4 +1,4 @@
-"""Pods of a namespace as they are now: what tells where replacements are."""
+"""Pods of a namespace as they are now, to see where replacements are."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class SeenPod:
         owner: UID of the controller; empty where there is none.
         node: where it is bound; None while it is pending.
         leaving: whether it is being deleted.
-        grace_seconds: how long it is given for that.
+        grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
     """
 
     uid: str

@@ -1,4 +1,4 @@
-"""Which pages are served, and whether any are."""
+"""Which pages are served, and whether a server is started at all."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -10,16 +10,16 @@ from rebalancer.app.options import ServingOptions
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.serving.checks import Checks, Page, PageOf, TlsSettings, health_page
 
-#: The descheduler's port, where its manifests and its chart probe.
+#: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
 
 
 @contextmanager
 def served(options: ServingOptions, telemetry: Telemetry, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Serve health and metrics as long as this is entered: in a pod by default, elsewhere if asked for.
+    """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
 
     Raises:
-        UsageError: the port cannot be had, or the certificate cannot be used.
+        UsageError: the port cannot be opened, or the certificate cannot be used.
     """
     port = options.secure_port
     if port is None:
@@ -27,7 +27,7 @@ def served(options: ServingOptions, telemetry: Telemetry, environ: Mapping[str, 
     if not port:
         yield
         return
-    from rebalancer.serving.server import Server  # noqa: PLC0415  a tenth of a second, for those who are asked
+    from rebalancer.serving.server import Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
     from rebalancer.serving.tls import Identity  # noqa: PLC0415
 
     identity = Identity(_tls(options))

@@ -1,4 +1,4 @@
-"""Files that people write: read as text, within bounds."""
+"""Files that people write, read as text up to a largest size."""
 
 from rebalancer.errors import UsageError
 from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, read_input

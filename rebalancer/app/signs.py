@@ -1,4 +1,4 @@
-"""Signs of life: what a run is at, told on its way.  Nothing is decided by them, and no clock is read for them."""
+"""Signs of life: what a run is doing at the moment.  They affect no decision and read no clock."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -7,20 +7,20 @@ from typing import Protocol
 from rebalancer.engine.ledger import Entry
 from rebalancer.report.standing import Standing
 
-#: Of the stages that run strategies, in words.
+#: The stages that run strategies, in words.
 _RUNNING = {"plan": "planning", "evict": "evicting"}
 _STARTING = {"read": "reading the cluster", "events": "writing Events"}
 
 
 class Progress(Protocol):
-    """Shows signs of life, or does not."""
+    """Something that may show signs of life."""
 
     def shown(self) -> AbstractContextManager[object]:
-        """Return what shows signs of life as long as it is entered; nothing is left of them afterwards."""
+        """Return what shows signs of life while it is entered, and removes them afterwards."""
         ...
 
     def tell(self, standing: Standing) -> None:
-        """Take down how far the run is; called often, and must cost nothing."""
+        """Record how far the run is; called often, so it must be cheap."""
         ...
 
 
@@ -28,18 +28,18 @@ class Silent:
     """Shows nothing."""
 
     def shown(self) -> AbstractContextManager[object]:
-        """Return nothing to speak of."""
+        """Return a context that does nothing."""
         return nullcontext()
 
     def tell(self, standing: Standing) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 class Signs:
-    """Puts the steps of a run into standings.
+    """Turns the steps of a run into standings.
 
     Args:
-        progress: where these go.
+        progress: where the standings go.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -63,29 +63,29 @@ class Signs:
             self._planned = None if name == "evict" else self._planned
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
-        """Tell of a page: how many objects were read so far, and how many are to come if the server says so."""
+        """Report a page: how many objects were read so far, and how many are to come if the server says so."""
         self._progress.tell(Standing(f"reading {resource}", count, None if more is None else count + more))
 
     def planned(self, count: int) -> None:
-        """Take down how many evictions were agreed to."""
+        """Record how many evictions the plan has."""
         self._planned = count
 
     def evicting(self, limit: int | None, left: Callable[[], float]) -> None:
-        """Take down what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
+        """Record what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
         self._limit, self._left = limit, left
 
     def strategy(self, name: str) -> None:
-        """Tell that a strategy runs."""
+        """Report that a strategy runs."""
         self._strategy = name
         self._tell()
 
     def around(self, _profile: str, strategy: str) -> AbstractContextManager[object]:
-        """Tell that a strategy runs (a `rebalancer.engine.cycle.Around`)."""
+        """Report that a strategy runs (a `rebalancer.engine.cycle.Around`)."""
         self.strategy(strategy)
         return nullcontext()
 
     def observed(self, entry: Entry) -> None:
-        """Count a pod that has gone; a refusal is none."""
+        """Count the pod if it is gone; a refusal does not count."""
         if entry.verdict.gone:
             self._gone += 1
             self._tell()

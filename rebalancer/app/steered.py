@@ -1,4 +1,4 @@
-"""A live run that steers: what is asked for and cleared up before it, and what is cleared up after it."""
+"""A live run that steers: permissions are checked and old marks removed before it, its own marks after it."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -19,17 +19,17 @@ from rebalancer.kube.marks import Keys, Mark
 from rebalancer.kube.permissions import demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
 
-#: For the access reviews together.
+#: For all access reviews together.
 _REVIEW_SECONDS = 30.0
-#: After the deadline, for what is on its way, for taking marks off, and for clocks that differ.
+#: How long after the deadline marks expire: for the last requests, for taking marks off, and for clocks that differ.
 _EXPIRY_SLACK_SECONDS = 120.0
 
 
 def prepare(cluster: LiveCluster, work: Work, permit: Permit) -> None:
-    """Make sure that a run that steers may write to nodes, and that nothing of another is left there.
+    """Make sure that a run that steers may write to nodes, and that no marks of another run are left there.
 
     Raises:
-        Forbidden, ClusterError: as `demand_permissions`.
+        Forbidden, ClusterError: as `demand_permissions`; nodes cannot be listed.
         MarksLeft: marks of another run stay.
     """
     demand_permissions(cluster, work)
@@ -40,7 +40,7 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
     """Make sure that a run that steers may write to nodes, before it does anything else.
 
     Raises:
-        Forbidden: it may not; the message has the rule to add.
+        Forbidden: the permission is missing; the message has the rule to add.
         ClusterError: the API server does not say.
     """
     if work.policy.steering:
@@ -49,9 +49,9 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
 
 
 def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
-    """Take off what runs before this one have left on nodes; nothing is steered past it.
+    """Take off the marks that earlier runs have left on nodes; while such marks stay nothing is evicted.
 
-    While the Lease is held no other run is at work, so all marks go; else those that have expired.
+    With the Lease no other run is at work, so all marks go; without it only those that have expired.
 
     Raises:
         MarksLeft: marks stay.
@@ -65,7 +65,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
 
 
 def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
-    """Take off what steered runs have left where this one does not steer, and return a warning if that fails."""
+    """Take off the marks of earlier steered runs if this run does not steer; return a warning if that fails."""
     keys = Keys.of(AVOID_KEY)
     if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
         return ()
@@ -82,7 +82,7 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
 def steering(
     cluster: LiveCluster, work: Work, sleep: Callable[[float], None], halt: Halt, permit: Permit
 ) -> Iterator[LiveSteer | None]:
-    """Give what carries waves out, and take all marks off at the end, whatever has happened; None without steering."""
+    """Yield what carries waves out, None without steering; in the end take all marks off, even after an error."""
     wanted = work.policy.steering
     if wanted is None:
         yield None
@@ -103,7 +103,7 @@ def left_behind(steer: LiveSteer | None) -> str:
 
 
 def _new_run() -> str:
-    """Return a name for this run that no other one has, and that can be the value of a taint."""
+    """Return a name that only this run has and that is valid as the value of a taint."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 

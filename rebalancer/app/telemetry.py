@@ -1,4 +1,4 @@
-"""What a process tells of itself while it runs: metrics, traces, health and signs of life, from one place."""
+"""What a process reports while it runs: metrics, traces, health and signs of life, in one place."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Tracing(Protocol):
     """Where spans go."""
 
     def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
-        """Return a span; it begins as it is entered, inside of the one that is open."""
+        """Return a span; it begins when it is entered, as a child of the open one."""
         ...
 
 
@@ -39,7 +39,7 @@ class Untraced:
     """No traces."""
 
     def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:  # noqa: ARG002  the interface
-        """Return nothing to speak of."""
+        """Return a context that does nothing."""
         return nullcontext()
 
 
@@ -61,14 +61,14 @@ class Telemetry:
         self._result = "failed"
 
     def request(self, method: str, path: str, status: int) -> None:
-        """Count a request to the API server; any answer shows that it is there."""
+        """Count a request to the API server; any answer shows that the server is reachable."""
         verb, _ = verb_and_resource(method, path)
         self.metrics.request(verb, str(status) if status else _NO_CODE)
         self.health.api_asked("" if status else "the API server did not answer the last request")
 
     @contextmanager
     def cycle(self) -> Iterator[None]:
-        """Attend a cycle: one that raises has failed."""
+        """Trace and count a cycle; one that raises has failed."""
         self.health.cycle_began()
         start = time.perf_counter()
         self._result = "failed"
@@ -79,14 +79,14 @@ class Telemetry:
             self.metrics.cycle_ended(self._result, time.perf_counter() - start)
 
     def finished(self, finished: Finished) -> None:
-        """Count what a cycle came to."""
+        """Count the outcome of a cycle."""
         ledger = finished.ledger
         self._result = "skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded"
         self.metrics.ledger_closed(ledger)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Attend a stage of a cycle."""
+        """Measure, trace and show a stage of a cycle."""
         with ExitStack() as stack:
             stack.enter_context(self.metrics.stage(name))
             stack.enter_context(self._tracing.span(name))
@@ -99,7 +99,7 @@ class Telemetry:
         self.signs.observed(entry)
 
     def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
-        """Attend a strategy (a `rebalancer.engine.cycle.Around`)."""
+        """Trace and show a strategy (a `rebalancer.engine.cycle.Around`)."""
         self.signs.strategy(strategy)
         return self._tracing.span(strategy, plugin=strategy, profile=profile)
 
@@ -112,7 +112,7 @@ class Telemetry:
         self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
 
     def measure(self, measure: Measure) -> Measure:
-        """Return the same source of usage, whose answers and failures are counted."""
+        """Return the same source of usage, with its answers and failures counted."""
 
         def counted(cluster: Cluster, wanted: object) -> Measured:
             source = wanted.origin if isinstance(wanted, MetricsUtilization) else ""

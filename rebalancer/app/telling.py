@@ -1,18 +1,18 @@
-"""A list that tells on its way how much of it was read."""
+"""Reports how much of a list was read, page by page."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-#: Told of a page: the resource, like `pods`, the objects so far, and how many are to come if the server says so.
+#: Called with each page: the resource, like `pods`, the objects so far, and how many are to come if the server says so.
 Tell = Callable[[str, int, int | None], None]
 
 
 def tell_nobody(_resource: str, _count: int, _more: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class Counted(Protocol):
-    """Takes a list in, page by page."""
+    """Collects a list, page by page."""
 
     more: int | None
 
@@ -30,12 +30,12 @@ C = TypeVar("C", bound=Counted)
 
 
 class Telling(Generic[C]):
-    """Takes a list in by another collector, and tells of each page.
+    """Collects a list with another collector, and reports each page.
 
     Args:
         collector: the other one.
         path: where the list is, like `/api/v1/pods`.
-        tell: told of each page.
+        tell: called with each page.
     """
 
     def __init__(self, collector: C, path: str, tell: Tell) -> None:

@@ -10,13 +10,13 @@ from rebalancer.app.telemetry import Tracing, Untraced
 
 _LOG = logging.getLogger(__name__)
 
-#: The variables by which OpenTelemetry is usually told where to send traces.
+#: OpenTelemetry's environment variables for where to send traces.
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 @contextmanager
 def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Tracing]:
-    """Send spans as long as this is entered, if an option or a variable says where to; failures are logged only."""
+    """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
     if not options.collector_endpoint and not any(environ.get(name) for name in _VARIABLES):
         yield Untraced()
         return

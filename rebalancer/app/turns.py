@@ -22,17 +22,17 @@ from rebalancer.report.document import Circumstances
 
 _LOG = logging.getLogger(__name__)
 
-#: The descheduler's, for a loop that holds the Lease from cycle to cycle.
+#: The descheduler's durations, for a loop that holds the Lease from cycle to cycle.
 LEADER = Timing(137.0, 107.0, 26.0)
-#: For one cycle: what a killed run leaves is free before the next one has waited for long.
+#: For one cycle: short, so that the next run need not wait long for the Lease of a run that was killed.
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
-#: A request for the Lease waits so long at most; less where the deadline is near.
+#: The longest wait for a request for the Lease; half of the renew deadline if that is shorter.
 _REQUEST_SECONDS = 10.0
 
 
 def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
-    """Return the durations that were asked for, `usual` where none was.
+    """Return the durations that the options give; `usual` if they give none, else the descheduler's for those missing.
 
     Raises:
         UsageError: they do not go together.
@@ -48,7 +48,7 @@ def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
 
 
 def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
-    """Return this process's part in taking turns.
+    """Return the part of this process in taking turns.
 
     Raises:
         UsageError: the durations do not go together.
@@ -65,10 +65,10 @@ def in_turn(
     act: Callable[[Permit], Finished],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Finished:
-    """Act while the Lease is held; a dry run needs none.
+    """Act while the Lease is held; a dry run needs no Lease.
 
-    Without the permission to hold it the run goes on, with a warning; when another run holds it for longer than
-    `lease_wait`, nothing is done and the result says who.
+    Without the permission for the Lease the run goes on, with a warning.  If another run holds it for longer than
+    `lease_wait`, nothing is done, and the result names that run.
 
     Raises:
         ClusterError: the API server cannot be reached.

@@ -1,4 +1,4 @@
-"""`rebalancer unmark`: take off nodes what steered runs have left there."""
+"""`rebalancer unmark`: take off the marks that steered runs have left on nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from rebalancer.report.document import timestamp
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """What `unmark` came to: a line for each node, and the exit code."""
+    """The outcome of `unmark`: a line for each node, and the exit code."""
 
     lines: tuple[str, ...]
     exit_code: int
 
 
 def taint_keys(key: str) -> Keys:
-    """Return the keys of the taints that follow from the one that is configured.
+    """Return the keys of both taints, made from the configured key.
 
     Raises:
-        UsageError: it cannot be the key of a taint.
+        UsageError: it is not a valid key of a taint.
     """
     try:
         return Keys.of(Steering(key=key).key)
@@ -50,8 +50,8 @@ def unmark(
         context: the explicit context, if any.
         keys: of the taints.
         asking: how the API server is asked.
-        everything: whether marks go that a run may still rely on.
-        dry_run: whether it is only said what would be done.
+        everything: whether to take off also marks that a run may still need.
+        dry_run: whether to say only what would be done.
 
     Raises:
         ClusterError: nodes cannot be listed.

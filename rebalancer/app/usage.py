@@ -25,7 +25,7 @@ def usage_of(
     service_account: Path | None,
     sampled: Sampled = ignored,
 ) -> Measure:
-    """Return what strategies ask for real usage.
+    """Return the function that gives strategies real usage.
 
     Args:
         policy: with its sources.
@@ -37,7 +37,7 @@ def usage_of(
 
     @cache
     def providers() -> "Providers":
-        from rebalancer.usage.providers import Providers  # noqa: PLC0415  only who asks pays for it
+        from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
         return Providers(
             policy.metrics_providers,
@@ -55,7 +55,7 @@ def usage_of(
 
 
 def usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
-    """Return what strategies ask where the cluster is a file: its metrics objects, and servers as they are now."""
+    """Return the function that gives real usage beside a file: its metrics objects, and other sources as of now."""
 
     def read_metrics() -> Metrics:
         if snapshot.node_metrics is None:

@@ -1,4 +1,4 @@
-"""What a policy asks of a cycle, the plan that it makes of a cluster, and how a finished cycle is published."""
+"""What a policy wants from a cycle, the plan for a cluster, and how a finished cycle is published."""
 
 import logging
 import time
@@ -24,12 +24,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a policy asks of every cycle.
+    """What a policy wants from every cycle.
 
     Attributes:
         policy: as it was read.
         plans: its profiles made ready to run.
-        warnings: what the reader of the report should know of the policy.
+        warnings: what the reader of the report should know about the policy.
         scheduler: what is known of the scheduler.
     """
 
@@ -40,20 +40,20 @@ class Work:
 
     @property
     def asks_scheduler(self) -> bool:
-        """Whether what is done hangs on where the scheduler would put pods."""
+        """Whether decisions depend on where the scheduler would put pods."""
         return policies.asks_scheduler(self.policy, self.plans)
 
     def seen(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot with what is known of the scheduler, if that matters."""
+        """Return the snapshot with the scheduler's configuration, if decisions depend on it."""
         return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
     @property
     def avoid_keys(self) -> tuple[str, str]:
-        """Keys of our own soft taints, also where this policy sets none."""
+        """Keys of our own soft taints, even if this policy sets no such taints."""
         return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
-        """Return the cluster as the cycle begins; our own taints are for the scheduler, and decide nothing here."""
+        """Return the cluster as the cycle begins; without our own taints, which are meant for the scheduler only."""
         return Cluster(snapshot.without_soft_taints(self.avoid_keys), self.policy.node_selector, measure)
 
 
@@ -62,10 +62,10 @@ class Finished:
     """A cycle that has come to its end.
 
     Attributes:
-        ledger: what was asked and answered.
-        cluster: what it worked on, less what went.
-        circumstances: as reports name them.
-        leaves_marks: whether soft taints of ours stay on nodes.
+        ledger: the evictions that strategies asked for, and the answers.
+        cluster: the cluster without the pods that went.
+        circumstances: for the report.
+        leaves_marks: whether our own soft taints stay on nodes.
     """
 
     ledger: Ledger
@@ -75,10 +75,10 @@ class Finished:
 
 
 def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
-    """Return what makes policies ready to run as options ask; the scheduler's configuration is read once, now.
+    """Return the function that makes policies ready to run; the scheduler's configuration is read once, now.
 
     Raises:
-        UsageError: that configuration cannot be used.
+        UsageError: the scheduler's configuration cannot be used.
     """
     scheduler = read_scheduler(options.scheduler_config)
     for warning in scheduler.warnings:
@@ -96,7 +96,7 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
 
 
 def _of_steering(policy: Policy) -> Iterator[str]:
-    """Yield a warning for each profile that evicts by soft taints, where the policy steers."""
+    """If the policy steers, yield a warning for each profile that evicts because of soft taints."""
     for profile in policy.profiles if policy.steering else ():
         if any(getattr(args, "include_prefer_no_schedule", False) for args in profile.args.values()):
             yield (
@@ -122,7 +122,7 @@ def publish(finished: Finished, options: Options) -> Outcome:
     ledger = finished.ledger
     if ledger.skipped:
         _LOG.warning("nothing was done: %s", ledger.skipped)
-    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not end in an error by itself.
+    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not exit with 1 by default.
     has_spent = bool(ledger.evictions or ledger.unknown)
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
     exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code

@@ -1,8 +1,8 @@
 """The DeschedulerPolicy: read, checked against the known plugins, and turned into values.
 
-And the KubeSchedulerConfiguration, which stands beside it where the scheduler is not the default one.
+Also the KubeSchedulerConfiguration, for clusters whose scheduler does not have the default configuration.
 
-Reads text only: no file, no cluster, no strategy.  What a policy may name is passed in.
+Reads text only: no file, no cluster, no strategy.  The plugins that a policy may name are passed in.
 """
 
 from rebalancer.args.providers import MetricsProvider

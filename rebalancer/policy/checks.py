@@ -1,4 +1,4 @@
-"""Rules between the fields of a v1alpha2 policy (framework.md 2.6), and what has no effect in it (2.3, 2.5)."""
+"""Rules between the fields of a v1alpha2 policy (framework.md 2.6), and fields that have no effect (2.3, 2.5)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ _UNUSED_POINTS = ("presort", "sort")
 
 
 def check_fields(wire: WirePolicy, node: Node, findings: Findings) -> LabelSelector:
-    """Check the single fields at the top, and return the node selector."""
+    """Check the grace period and the node selector, and return the latter."""
     if wire.grace_period_seconds is not None and wire.grace_period_seconds < 0:
         findings.error(at(node, "gracePeriodSeconds").place, "must be 0 (at once) or more; absent leaves it to the pod")
     try:
@@ -47,7 +47,7 @@ def _check_point_effect(point: str, plugins: Node, findings: Findings) -> None:
 
 
 def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:
-    """Check that what is enabled can be built: it exists, belongs there, and has its entry in `pluginConfig`."""
+    """Check that each enabled plugin exists, belongs to that extension point, and has an entry in `pluginConfig`."""
     for profile in items(node, "profiles"):
         configured = {_name(entry) for entry in items(profile, "pluginConfig")}
         for point, name, place in _enabled(profile):
@@ -62,7 +62,7 @@ def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings)
 
 
 def check_configured(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:
-    """Note arguments of strategies that no extension point of their profile enables: they do not run."""
+    """Note strategies that have arguments but are enabled nowhere in their profile: they do not run."""
     for profile in items(node, "profiles"):
         enabled = {name for _, name, _ in _enabled(profile)}
         for entry in items(profile, "pluginConfig"):
@@ -77,7 +77,7 @@ def check_configured(node: Node, plugins: Mapping[str, Plugin], findings: Findin
 
 
 def _name(entry: Node) -> str:
-    """Return the name in a `pluginConfig` entry; empty where there is none that could be one."""
+    """Return the name in a `pluginConfig` entry; empty if it is missing or not a text."""
     name = entry.at("name")
     return name.value if name and isinstance(name.value, str) else ""
 

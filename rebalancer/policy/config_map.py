@@ -13,10 +13,10 @@ class Wanted:
     """What is looked for in a ConfigMap.
 
     Attributes:
-        kind: as the document says it.
-        group: of its apiVersion, with the slash.
+        kind: the document's `kind`.
+        group: the group of its apiVersion, with the slash.
         noun: what messages call it.
-        plural: the same, for several.
+        plural: the plural of that noun.
     """
 
     kind: str
@@ -35,16 +35,15 @@ def is_config_map(document: Node) -> bool:
 
 
 def text_inside(document: Node, text: str, findings: Findings, wanted: Wanted) -> str | None:
-    """Return the one text of a ConfigMap that is wanted; None, with an error among the findings, where it is not there.
+    """Return the one text of a ConfigMap that is wanted; None, with an error in the findings, if there is none or more.
 
-    Lines of the text that is returned have the numbers of the author's own file wherever it is written as a block,
-    as kubectl writes it.
+    If the text is written as a block, as kubectl writes it, its lines keep the numbers of the author's own file.
 
     Args:
         document: the ConfigMap.
-        text: what it was read from.
-        findings: take the error.
-        wanted: what the text should be; a text that stands alone is taken for it.
+        text: the text that the ConfigMap was read from.
+        findings: get the error.
+        wanted: what the text should be; the only text of a ConfigMap is always taken.
     """
     data = document.at("data")
     entries = {key: each for key, each in data.entries().items() if isinstance(each.value, str)} if data else {}

@@ -1,4 +1,4 @@
-"""YAML or JSON text, read into values that know their place.
+"""YAML or JSON text, read into values that know their place in it.
 
 Scalars follow YAML 1.1 as the descheduler reads it (framework.md 2.1): `yes` and `off` are booleans, `010` is octal,
 `1e3` is a number; dates and `1:30` are text.
@@ -13,7 +13,7 @@ import yaml
 
 try:
     from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML built without libyaml: the same, slower
+except ImportError:  # PyYAML without libyaml: the same result, but slower
     from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
 
 from rebalancer.foreign.documents import DEEPEST, Unreadable, check_yaml
@@ -25,10 +25,10 @@ _MOST_NODES = 100_000  # aliases multiply: a few lines can stand for billions of
 
 
 class _Loader(SafeLoader):
-    """Composes nodes, and knows the plain scalars that this reader has a value for."""
+    """Composes nodes, and knows the plain scalars that this reader understands."""
 
-    # Under None: asked for every scalar, whatever its first character.
-    yaml_implicit_resolvers = {  # noqa: RUF012  as PyYAML has it
+    # Under the key None: tried for every scalar, whatever its first character.
+    yaml_implicit_resolvers = {  # noqa: RUF012  PyYAML's name and type
         None: [(tag, re.compile(rf"(?:{pattern})\Z")) for tag, pattern in PLAIN_SCALARS]
     }
 
@@ -41,15 +41,15 @@ class Node:
     place: Place
 
     def entries(self) -> "Mapping[str, Node]":
-        """Return the entries of a map; none where this is not a map."""
+        """Return the entries of a map; empty if this is not a map."""
         return self.value if isinstance(self.value, Mapping) else MappingProxyType({})
 
     def items(self) -> "tuple[Node, ...]":
-        """Return the items of a list; none where this is not a list."""
+        """Return the items of a list; empty if this is not a list."""
         return self.value if isinstance(self.value, tuple) else ()
 
     def at(self, *keys: str) -> "Node | None":
-        """Return what lies under these keys; None where it is absent or null."""
+        """Return the value under these keys; None if it is absent or null."""
         node: Node | None = self
         for key in keys:
             node = node.entries().get(key) if node else None
@@ -74,9 +74,9 @@ class _TooLarge(Exception):  # noqa: N818  it never leaves this module
 
 
 def read_document(text: str, findings: Findings) -> Node:
-    """Read the first document of a text; an empty one is a null.
+    """Read the first document of a text; an empty document is a null.
 
-    What is wrong goes to the findings, and the document is then a null or lacks that part.
+    Errors go to the findings; the document is then a null, or lacks the part with the error.
     """
     try:
         check_yaml(_first_document(text))
@@ -102,7 +102,7 @@ def _first_document(text: str) -> Iterator[yaml.Event]:
 
 
 def _look_further(text: str, findings: Findings) -> None:
-    """Return whether there are more documents; only the first counts, whatever the others are."""
+    """Note further documents: only the first one counts."""
     events = yaml.parse(text, Loader=_Loader)
     for event in events:
         if isinstance(event, yaml.DocumentEndEvent):
@@ -139,14 +139,14 @@ def _reason(error: yaml.YAMLError) -> str:
 
 
 class _Reader:
-    """Turns composed nodes into ours, and notes what has no meaning."""
+    """Turns PyYAML's nodes into ours, and notes errors and duplicate keys."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._count = 0
 
     def read(self, node: yaml.Node, place: Place, depth: int = 0) -> Node:
-        """Read a node and all below it; what cannot be read becomes a null."""
+        """Read a node and all nodes below it; a part that cannot be read becomes a null."""
         self._count += 1
         if depth > DEEPEST or self._count > _MOST_NODES:
             raise _TooLarge(place)

@@ -1,4 +1,4 @@
-"""What is found while a policy is read, collected so that its author sees all of it together."""
+"""Errors and warnings found while a policy is read, collected so that its author sees them all together."""
 
 import re
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Place:
 
 
 class Findings:
-    """Errors, things that are ignored, and notices, each at its place; the same one is kept once."""
+    """Errors, parts that are ignored, and notices, each with its place; a repeated one is kept once."""
 
     def __init__(self) -> None:
         self._errors: dict[Problem, None] = {}
@@ -57,10 +57,11 @@ class Findings:
         self._notices[Problem(place.path, message, place.line)] = None
 
     def settle(self, source: str, *, strict: bool, error: type[PolicyError] = PolicyError) -> tuple[Problem, ...]:
-        """Return the warnings, in the order of the file, or end the reading.
+        """Return the warnings, in the order of the file, or raise the errors.
 
         Raises:
-            PolicyError: there are errors; as `error`, if given.  It also names what is ignored, often their cause.
+            PolicyError: there are errors; of the class `error`.  It also names the parts that are ignored: these are
+                often the cause.
         """
         if self._errors or (strict and self._ignored):
             raise error(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)

@@ -28,7 +28,7 @@ def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict
         text: YAML or JSON, `descheduler/v1alpha2` or `descheduler/v1alpha1`.
         plugins: what the policy may name, by name; DefaultEvictor among them.
         source: where the text is from, for messages.
-        strict: whether what has no effect is an error; else it is a warning.
+        strict: whether a part that has no effect is an error; else it is a warning.
 
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
@@ -37,10 +37,10 @@ def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict
 
 
 def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
-    """Read a policy as `load_policy` does, but do not ask whether its enabled plugins can be built.
+    """Read a policy as `load_policy` does, but do not check whether its enabled plugins can be built.
 
-    The descheduler has these two steps too (framework.md 2.6): names under `enabled` may here be unknown, at the
-    wrong point, or without an entry in `pluginConfig`.
+    The descheduler has these two steps too (framework.md 2.6).  In this one, names under `enabled` may be unknown, at
+    the wrong extension point, or without an entry in `pluginConfig`.
 
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
@@ -71,7 +71,7 @@ def _document(text: str, findings: Findings) -> Node:
 
 
 def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
-    """Return the document as v1alpha2, whichever version it is."""
+    """Return the document as v1alpha2, converted if needed; a null if it is not a policy."""
     nothing = Node(None, document.place)
     if document.value is None and findings.failed:
         return nothing
@@ -91,12 +91,12 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
 
 
 def _names_a_policy(document: Node, findings: Findings) -> bool:
-    """Return whether apiVersion and kind are those of a policy; a missing apiVersion is an error, no more."""
+    """Return whether to read on; a wrong kind or a missing apiVersion is an error, but the rest is checked too."""
     version, kind = document.at("apiVersion"), document.at("kind")
     if kind and kind.value != KIND:
         findings.error(kind.place, f"this is not a policy: its kind should be {KIND}")
     if version is None:
-        # The descheduler takes such a file for an empty policy, without a word.
+        # The descheduler silently takes such a file as an empty policy.
         first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION
         findings.error(document.place, f"apiVersion is missing; begin with `apiVersion: {first}`")
     elif version.value not in _VERSIONS:
@@ -127,7 +127,7 @@ def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Po
 
 
 def _arguments(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Mapping[int, Mapping[str, Args]]:
-    """Read every `pluginConfig` entry, enabled or not; of two for one plugin the first counts."""
+    """Read every `pluginConfig` entry, enabled or not; if a plugin has two, the first counts."""
     found: dict[int, dict[str, Args]] = {}
     for index, profile in enumerate(items(node, "profiles")):
         of_profile = found.setdefault(index, {})

@@ -1,4 +1,4 @@
-"""Files that are often taken for a policy: Helm templates, values files, and policies of the other version."""
+"""Files that are often mistaken for a policy: Helm templates, values files, and policies of the other version."""
 
 import re
 
@@ -14,7 +14,7 @@ _FOREIGN_KEYS = {API_VERSION: ("strategies", _OLD_API_VERSION), _OLD_API_VERSION
 
 
 def is_helm_template(text: str, findings: Findings) -> bool:
-    """Return whether the text is a Helm template that was not rendered; if so, its first braces are an error."""
+    """Return whether the text is a Helm template that was not rendered; if so, note an error at its first braces."""
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _BRACES.search(line.partition("#")[0]):
             findings.error(
@@ -27,8 +27,8 @@ def is_helm_template(text: str, findings: Findings) -> bool:
 
 
 def is_values_file(document: Node, findings: Findings) -> bool:
-    """Return whether the document holds a chart's values; if so, that is an error at the policy inside them."""
-    kind = document.at("kind")  # the descheduler's chart has one too: CronJob or Deployment
+    """Return whether the document is a values file of a chart; if so, note an error at the policy inside it."""
+    kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
     if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
         return False
     if kind and kind.value == "DeschedulerPolicy":
@@ -46,7 +46,7 @@ def is_values_file(document: Node, findings: Findings) -> bool:
 
 
 def without_foreign_key(document: Node, findings: Findings) -> Node:
-    """Return the document without the key that only the other version knows; where it has one, tell so."""
+    """Return the document without the key that only the other version knows; note that key if it is there."""
     version = document.at("apiVersion")
     key, other = _FOREIGN_KEYS.get(str(version.value) if version else "", ("", ""))
     found = document.at(key) if key else None

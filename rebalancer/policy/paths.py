@@ -15,6 +15,6 @@ def at(node: Node, *steps: str | int) -> Node:
 
 
 def items(node: Node, key: str) -> tuple[Node, ...]:
-    """Return the items of the list under this key; none where the key is absent or not a list."""
+    """Return the items of the list under this key; empty if the key is absent or not a list."""
     found = node.at(key)
     return found.items() if found else ()

@@ -1,4 +1,4 @@
-"""Rules for the sources of real usage (framework.md 2.6, and those of our own keys)."""
+"""Rules for the sources of real usage (framework.md 2.6, and rules for our own keys)."""
 
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ from rebalancer.policy.v1alpha2 import WirePolicy
 
 _SOURCES = (KUBERNETES_METRICS, PROMETHEUS, LOAD_WATCHER)
 _NO_SOURCE = f"source is missing: {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}"
-#: The block that goes with a source, by its key, and what to write there.
+#: For each source the key of its block, and what to write there.
 _BLOCKS = {
     PROMETHEUS: ("prometheus", "where Prometheus answers, like http://prometheus.monitoring:9090"),
     LOAD_WATCHER: ("loadWatcher", "where load-watcher answers, like http://load-watcher.kube-system:2020"),
@@ -60,12 +60,12 @@ def _check_url(url: str, place: Place, example: str, findings: Findings) -> None
         findings.error(place, f"url is missing: {example}")
         return
     try:
-        _ = urlsplit(url.strip()).port  # this is where a bad port is noticed
+        _ = urlsplit(url.strip()).port  # raises ValueError for a bad port
     except ValueError as error:
         findings.error(place, f"{shown(url)!r} is not a URL: {shown(str(error))}")
         return
     if _is_never_answered(url):
-        # The descheduler takes it, and fails in every cycle.
+        # The descheduler accepts it, and then fails in every cycle.
         findings.ignored(place, f"{shown(url)!r} can never answer: a URL begins with http:// or https:// and a host")
 
 

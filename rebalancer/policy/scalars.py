@@ -12,7 +12,7 @@ Scalar: TypeAlias = bool | int | float | str | None
 #: What YAML's own tags begin with.
 TAG = "tag:yaml.org,2002:"
 
-_LONGEST_INTEGER = 80  # digits: what 64 bits can hold in base 2, and then some
+_LONGEST_INTEGER = 80  # digits: enough for 64 bits in base 2, with some room
 _BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INTEGERS = range(-(2**63), 2**64)
 
@@ -30,7 +30,7 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
     """Return the value of a scalar.
 
     Raises:
-        ValueError: it has none: an unknown tag, a number out of range.
+        ValueError: it has no value: an unknown tag, a number out of range.
     """
     text: str = node.value
     match node.tag.removeprefix(TAG):
@@ -42,13 +42,13 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
             return _integer(text)
         case "float":
             return _float(text)
-        case "str" | "merge":  # `<<` is a merge as a key only
+        case "str" | "merge":  # `<<` means a merge only as a key
             return text
     raise ValueError(node.tag)
 
 
 def _integer(text: str) -> int:
-    digits = text.replace("_", "") if text.isascii() else ""  # `int` takes the digits of all scripts
+    digits = text.replace("_", "") if text.isascii() else ""  # Python's `int` accepts the digits of all scripts
     octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
     if 0 < len(digits) <= _LONGEST_INTEGER:
         value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)

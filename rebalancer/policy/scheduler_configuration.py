@@ -52,8 +52,8 @@ class SchedulerConfiguration:
     """A configuration that can be used.
 
     Attributes:
-        document: as it says it.
-        warnings: about what has no effect, and what nothing is known of.
+        document: its keys and values.
+        warnings: about parts that have no effect, and plugins and extenders that are not known here.
     """
 
     document: Mapping[str, Any]
@@ -61,7 +61,7 @@ class SchedulerConfiguration:
 
 
 def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfiguration:
-    """Read a configuration; a ConfigMap that holds one is understood.
+    """Read a configuration, or the one inside a ConfigMap.
 
     Args:
         text: YAML or JSON.
@@ -89,7 +89,7 @@ def _document(text: str, findings: Findings) -> Node:
 
 
 def _is_configuration(node: Node, findings: Findings) -> bool:
-    """Tell whether a document is a configuration of the one version that is read."""
+    """Return whether a document is a configuration of the one version that is supported."""
     if findings.failed:
         return False
     if not isinstance(node.value, Mapping):
@@ -190,14 +190,14 @@ def _read(node: Node, kind: type[T], findings: Findings) -> T | None:
 
 
 def _plain(node: Node) -> Any:
-    """Return the value without its nulls, which mean the same as nothing."""
+    """Return the value without its nulls, which mean the same as absent keys."""
     if isinstance(node.value, Mapping):
         return {key: _plain(each) for key, each in node.value.items() if each.value is not None}
     return [_plain(each) for each in node.value] if isinstance(node.value, tuple) else node.value
 
 
 def _misread(node: Node, message: str, findings: Findings) -> None:
-    """Note at its own place what could not be read below a node; msgspec ends its messages with the path."""
+    """Note an error at the place below this node where it is; msgspec ends its messages with the path."""
     told, _, path = message.partition(" - at `$")
     steps = [name or int(index) for name, index in _STEP.findall(path.rstrip("`"))]
     findings.error(at(node, *steps).place, told[:1].lower() + told[1:] if path else told)

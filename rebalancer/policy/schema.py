@@ -1,4 +1,4 @@
-"""The policy's JSON schema, for editors that complete and check as one types."""
+"""The policy's JSON schema, for editors that complete and check while one types."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,21 +15,21 @@ from pydantic.json_schema import (
 from rebalancer.args.arguments import Args, Plugin, duration_text
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
 
-#: pydantic keeps its own names for the bounds of a number that has a validator in front.
+#: pydantic keeps its own names for the bounds of a number if a validator runs before them.
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Generator(GenerateJsonSchema):
-    """Leaves out defaults that JSON cannot hold, such as a parsed selector, without a word."""
+    """Silently leaves out defaults that JSON cannot hold, such as a parsed selector."""
 
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  as pydantic has it
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  pydantic's name and type
         "skipped-choice",
         "non-serializable-default",
     }
 
     def encode_default(self, dft: Any) -> Any:
-        """Return a default as a policy has it: durations like 20m."""
+        """Return a default as a policy spells it: durations like 20m."""
         return duration_text(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
@@ -67,7 +67,7 @@ def _bounded(schema: Any) -> Any:
 
 
 def _of_each_plugin(arguments: Mapping[str, JsonSchemaValue]) -> dict[str, object]:
-    """Return what makes `args` depend on `name`."""
+    """Return the schema that makes `args` depend on `name`."""
     cases = [
         {
             "if": {"properties": {"name": {"const": name}}, "required": ["name"]},

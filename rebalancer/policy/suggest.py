@@ -7,7 +7,7 @@ _FEW = 12
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message: the known word nearest to `word`, or else all of them where they are few."""
+    """Return the end of a message: the nearest known word, or all known words if none is near and they are few."""
     words = {each.lower(): each for each in known}
     near = get_close_matches(word.lower(), words, n=1)
     if near:

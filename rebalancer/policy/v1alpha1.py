@@ -1,8 +1,8 @@
 """The older wire form `descheduler/v1alpha1`, and its conversion (framework.md 3).
 
-A document goes in and a v1alpha2 document comes out, in which each value keeps the place where its author wrote
-it.  Two things differ from the descheduler's conversion: strategies keep the order of the document (there it was
-random), and `includedTaints` is carried over (there it was lost).
+The result is a v1alpha2 document in which each value keeps the place where its author wrote it.  Two things differ from
+the descheduler's conversion: strategies keep the order of the document (in the descheduler it is random), and
+`includedTaints` is carried over (in the descheduler it is lost).
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _SWITCHES = (
 )
 _PODS = {"namespaces": ("namespaces",), "labelSelector": ("labelSelector",)}
 _THRESHOLDS = "nodeResourceUtilizationThresholds"
-#: Of each strategy: its arguments, and where in `params` each one comes from; lists from two places are joined.
+#: For each strategy its arguments, and where in `params` each one comes from; lists from two places are joined.
 _ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "RemovePodsViolatingNodeTaints": _PODS
     | {name: (name,) for name in ("includePreferNoSchedule", "excludedTaints", "includedTaints")},
@@ -65,7 +65,7 @@ _WITHOUT_NODE_FIT = "PodLifeTime"
 
 
 def converted(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
-    """Return the document as v1alpha2: each enabled strategy in a profile of its own."""
+    """Return the document as v1alpha2, with each enabled strategy in a profile of its own."""
     place = document.place
     version = document.at("apiVersion")
     findings.notice(
@@ -153,7 +153,7 @@ def _arguments(name: str, old: OldStrategy, params: Node) -> dict[str, Node]:
 
 
 def _joined(nodes: list[Node]) -> Node:
-    """Return one list of several; one that is not a list comes back alone, to be refused as an argument."""
+    """Return several lists as one; a value that is not a list is returned alone, and refused later as an argument."""
     wrong = [node for node in nodes if not isinstance(node.value, tuple)]
     if wrong or len(nodes) == 1:
         return (wrong or nodes)[0]
@@ -161,7 +161,7 @@ def _joined(nodes: list[Node]) -> Node:
 
 
 def _note_unused(name: str, strategy: Node, params: Node, findings: Findings) -> None:
-    """Note parameters that the strategy makes no use of."""
+    """Note parameters that the strategy does not use."""
     weight = strategy.at("weight")
     if weight:
         findings.ignored(weight.place, "weight has no effect, and never had")

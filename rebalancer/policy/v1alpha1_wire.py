@@ -1,4 +1,4 @@
-"""The wire form `descheduler/v1alpha1` (framework.md 3): shapes and types, no rule between fields."""
+"""The wire form `descheduler/v1alpha1` (framework.md 3): shapes and types, no rules between fields."""
 
 from pydantic import Field
 
@@ -6,9 +6,9 @@ from rebalancer.args.arguments import Int, Part
 
 
 class UtilizationThresholds(Part):
-    """Of LowNodeUtilization and HighNodeUtilization.
+    """Parameters of LowNodeUtilization and HighNodeUtilization.
 
-    Values of type `object` are carried over as they are and checked as arguments.
+    Values of type `object` are carried over unchanged; they are checked later, as arguments.
     """
 
     use_deviation_thresholds: object = None
@@ -18,14 +18,14 @@ class UtilizationThresholds(Part):
 
 
 class Restarts(Part):
-    """Of RemovePodsHavingTooManyRestarts."""
+    """Parameters of RemovePodsHavingTooManyRestarts."""
 
     pod_restart_threshold: object = None
     including_init_containers: object = None
 
 
 class LifeTime(Part):
-    """Of PodLifeTime."""
+    """Parameters of PodLifeTime."""
 
     max_pod_life_time_seconds: object = None
     states: object = None
@@ -33,13 +33,13 @@ class LifeTime(Part):
 
 
 class Duplicates(Part):
-    """Of RemoveDuplicates."""
+    """Parameters of RemoveDuplicates."""
 
     exclude_owner_kinds: object = None
 
 
 class FailedPods(Part):
-    """Of RemoveFailedPods."""
+    """Parameters of RemoveFailedPods."""
 
     exclude_owner_kinds: object = None
     min_pod_lifetime_seconds: object = None
@@ -48,7 +48,7 @@ class FailedPods(Part):
 
 
 class StrategyParams(Part):
-    """The parameters of all strategies together; each makes use of some."""
+    """The parameters of all strategies together; each strategy uses some of them."""
 
     node_resource_utilization_thresholds: UtilizationThresholds | None = None
     node_affinity_type: object = None

@@ -1,4 +1,4 @@
-"""The wire form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rule between fields.
+"""The wire form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rules between fields.
 
 A value that is null counts as absent, as it does in the descheduler.
 """

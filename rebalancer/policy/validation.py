@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a part of the document, in the words of this program and with line and key."""
+"""Turns pydantic's errors about a part of the document into messages of this program, with line and key."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ _QUOTED = 60
 
 
 def read_strictly(model: type[Model], node: Node, findings: Findings) -> Model | None:
-    """Read a part in which unknown keys are errors; None where there is any error."""
+    """Read a part in which unknown keys are errors; None if there is any error."""
     try:
         return _validate(model, node.plain())
     except ValidationError as error:
@@ -57,8 +57,8 @@ def read_strictly(model: type[Model], node: Node, findings: Findings) -> Model |
 def read_leniently(model: type[Model], node: Node, findings: Findings) -> Model | None:
     """Read a part in which unknown keys have no effect.
 
-    What is wrong is an error and then counts as absent, so that the rest can be looked at; None where nothing
-    is left.
+    A value with an error counts as absent afterwards, so that the rest can be checked; None if the rest cannot be read
+    either.
     """
     document = node.plain()
     for _ in range(2):
@@ -85,7 +85,7 @@ def _note(model: type[Args], node: Node, error: ErrorDetails, findings: Findings
 
 
 def _place(node: Node, location: Location) -> Place:
-    """Return the place of the deepest node on the way; steps that are not in the document are left out."""
+    """Return the place of the deepest node on this path; steps that are not in the document are left out."""
     for step in location:
         if isinstance(step, int):
             items = node.items()
@@ -96,7 +96,7 @@ def _place(node: Node, location: Location) -> Place:
 
 
 def _without(document: object, location: Location) -> object:
-    """Return the document with null at this location, or null where the way there is unclear."""
+    """Return the document without the value at this location; None if the location cannot be found."""
     parent = document
     for step in location[:-1]:
         parent = _child(parent, step)
@@ -116,7 +116,7 @@ def _child(parent: object, step: int | str) -> object:
 
 
 def _messages(model: type[Args], error: ErrorDetails) -> Sequence[str]:
-    """Say what is wrong; a validator's own message may have several lines, each a problem."""
+    """Return what is wrong; each line of a validator's own message is a problem."""
     match error["type"]:
         case "extra_forbidden":
             return [_unknown_key(model, error["loc"])]
@@ -163,7 +163,7 @@ def _shown(value: object) -> str:
 
 
 def _models_at(model: type[BaseModel], location: Location) -> Iterable[type[BaseModel]]:
-    """Return the models that the map at this location may be an instance of."""
+    """Return the models that may describe the map at this location."""
     models: Iterable[type[BaseModel]] = (model,)
     for step in location:
         found = [each for field in _fields(models) if field.alias == step for each in _models(field.annotation)]

@@ -17,8 +17,8 @@ class Profile:
     Attributes:
         name: a label for reports; may be empty, and two profiles may share it.
         args: arguments by plugin name, of all plugins that the profile configures; DefaultEvictor is always among them.
-        deschedule: strategies to run at this point, in order; one that is named twice runs twice.
-        balance: the same, for the second pass.
+        deschedule: strategies of the first pass, in order; one that is named twice runs twice.
+        balance: the same for the second pass.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Policy:
         max_per_node: pods that a cycle may evict from one node; None means no limit, 0 means none.
         max_per_namespace: the same for one namespace.
         max_total: the same for the whole cycle.
-        grace_period_seconds: for every eviction; None leaves it to the pod, 0 is at once.
+        grace_period_seconds: for every eviction; None means the pod's own, 0 means at once.
         eviction_failure_event_notification: write an Event when an eviction is refused or fails.
         metrics_collector_enabled: the deprecated switch for usage from metrics-server.
         metrics_providers: where usage may come from; each source at most once.
@@ -58,7 +58,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPolicy:
-    """A policy that can be used, and what its author should know about it all the same."""
+    """A policy that can be used, and warnings for its author."""
 
     policy: Policy
     warnings: tuple[Problem, ...]

@@ -1,4 +1,4 @@
-"""The ledger, shown: as a document for programs, as tables for people.
+"""Shows the ledger: as a document for programs, as tables for people.
 
-Nothing is decided here, and no cluster is asked.
+Decides nothing, and sends no request to a cluster.
 """

@@ -1,4 +1,4 @@
-"""The report on its way out: what was done is told even where the report cannot be."""
+"""Writes the report to standard output; if that fails, the evicted pods are still named on standard error."""
 
 import io
 import json
@@ -16,19 +16,19 @@ Report = Mapping[str, Any]
 
 
 def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
-    """Write a report, and return why that was not possible; empty where it was.
+    """Write a report; return why that failed, empty if it did not.
 
     Characters that the stream's encoding lacks are written as ASCII escapes.
 
     Args:
         report: as `rebalancer.report.document` makes it.
         output: `table`, `wide`, `json`, `yaml` or `lines` (a JSON object a line).
-        stream: standard output; None where it was closed as the program began.
-        everything: as `show` has it; `wide` asks for it, too.
-        color: as `show` has it.
+        stream: standard output; None if it was closed when the program began.
+        everything: as in `show`; `wide` implies it.
+        color: as in `show`.
 
     Raises:
-        BrokenPipeError: nobody reads a dry run any more; whoever did has seen enough.
+        BrokenPipeError: the reader of a dry run's report has closed the pipe, like `head`; no harm is done.
     """
     if stream is None:
         return "standard output is closed"
@@ -41,13 +41,13 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
         if report["dryRun"]:
             raise
         return _given_up(stream, error)
-    except (OSError, ValueError) as error:  # the latter: it was closed
+    except (OSError, ValueError) as error:  # ValueError: the stream was closed
         return _given_up(stream, error)
     return ""
 
 
 def undelivered(report: Report, trouble: str) -> str:
-    """Return in a line what a lost report would have said: which pods were evicted."""
+    """Return one line with the most important part of a lost report: which pods were evicted."""
     lines = [f"the report cannot be written: {trouble}"]
     if not report["dryRun"]:
         lines.append(f"evicted: {_names(report['evictions']) or 'nothing'}")
@@ -57,7 +57,7 @@ def undelivered(report: Report, trouble: str) -> str:
 
 
 def has_evicted(report: Report) -> bool:
-    """Return whether pods have gone, which a run that ends in an error would do again."""
+    """Return whether pods were evicted; then the run should not end in an error, or a Job would start it again."""
     return bool(report["evictions"]) and not report["dryRun"]
 
 
@@ -74,14 +74,14 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
 
 
 def _given_up(stream: IO[str], error: Exception) -> str:
-    # What is left in the buffer would be tried again, and complained of, as Python ends.
+    # Python would write the rest of the buffer again when it ends, and print another error.
     if isinstance(error, OSError):
         silence(stream)
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def silence(stream: IO[str]) -> None:
-    """Let what else is written to a stream go nowhere."""
+    """Discard all further output to a stream."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -15,7 +15,7 @@ from rebalancer.report.summaries import summary
 from rebalancer.report.waves import evenness_document, waves_document, weighed_document
 from rebalancer.report.words import notice_text, text
 
-#: Of figures: what is beyond is noise of floating point.
+#: Decimals of figures; further ones are floating-point noise.
 _DECIMALS = 6
 
 #: Where the clock of a cycle comes from.
@@ -73,7 +73,7 @@ def timestamp(time: datetime) -> str:
 
 
 def cause_document(cause: Cause) -> dict[str, Any]:
-    """Return a cause as reports have it: its code, and its figures by name, in the same object."""
+    """Return a cause for the report: an object with its code and its figures by name."""
     document: dict[str, Any] = _figure(cause.as_figures())
     return document
 

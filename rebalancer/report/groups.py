@@ -1,4 +1,4 @@
-"""Evictions as a person reads many of them: by strategy, and there by owner."""
+"""Evictions grouped for people, since there may be many: by strategy, and within a strategy by owner."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class StrategyGroup:
 
 
 def grouped(evictions: Iterable[Row]) -> tuple[StrategyGroup, ...]:
-    """Return the evictions by strategy in the order of their first pod, in each the owner that loses most first."""
+    """Return the evictions by strategy, in the order of their first pods; in each, the owner that loses most first."""
     found: dict[tuple[str, str], dict[tuple[str, str], list[Row]]] = {}
     for each in evictions:
         owners = found.setdefault((each["profile"], each["strategy"]), {})

@@ -1,4 +1,4 @@
-"""What a report comes to in a line or two: failures first, then what is alarming, then counts."""
+"""A report in a line or two: failures first, then alarms, then counts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from rebalancer.report.layout import listed
 Report = Mapping[str, Any]
 
 _FRACTION = r"\.\d+"
-#: Lists of a report that are counted only where something is in them, and the word for it.
+#: Lists of a report that are counted only if they are not empty, each with its word.
 _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
 
 
@@ -51,14 +51,14 @@ def summary(report: Report) -> str:
 
 
 def calls(report: Report) -> Iterator[str]:
-    """Yield what must not be overlooked: failures, then what is alarming about the size of the plan."""
+    """Yield what must not be overlooked: failures, then alarms about the size of the plan."""
     if failed := failures(report):
         yield failed
     yield from report["overview"]["alarms"]
 
 
 def other_warnings(report: Report) -> list[str]:
-    """Return the warnings, but for those that are called out at the top."""
+    """Return the warnings, except those that are shown at the top."""
     return [warning for warning in report["warnings"] if warning not in report["overview"]["alarms"]]
 
 

@@ -1,4 +1,4 @@
-"""Text on a terminal of some width: names are never broken or cut, only prose wraps."""
+"""Text for a terminal of a given width: names are never broken or cut, only prose wraps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
@@ -6,14 +6,14 @@ from textwrap import wrap
 from rich.cells import cell_len
 
 _GAP = 2
-#: Prose narrower than this is hard to read: it gets lines of its own instead.
+#: Narrower prose is hard to read: it gets lines of its own instead.
 _NARROWEST_PROSE = 36
-#: A blank at which no line is wrapped.
+#: With a no-break space, where lines are not wrapped.
 _PERCENT = "\u00a0%"
 
 
 def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, indent: int = 0) -> Iterator[list[str]]:
-    """Yield the lines of each row: names with prose beside them, or below them where there is no room for that.
+    """Yield the lines of each row: names with prose beside them, or below them if the terminal is too narrow.
 
     Example, 60 columns wide and then 40:
 
@@ -24,7 +24,7 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
           over
 
     Args:
-        columns: the names of each row; the same number in each.
+        columns: the names of each row; every row has the same number of names.
         prose: the text of each row; may be empty.
         width: of the terminal, in cells.
         indent: blanks before each line.
@@ -52,19 +52,19 @@ def _padded(text: str, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the text in lines; a word that is wider than a line stays whole, and so does a percentage."""
+    """Return the text in lines; a word that is wider than a line is not broken, nor is a percentage like `94 %`."""
     lines = wrap(text.replace(" %", _PERCENT), max(width, 1), break_long_words=False, break_on_hyphens=False)
     return [line.replace(_PERCENT, " %") for line in lines]
 
 
 def bar(percent: float, width: int) -> str:
-    """Return a bar that is full at a hundred percent; a share that is more than nothing shows."""
+    """Return a bar that is full at 100 %; a share of more than 0 % fills at least one character."""
     filled = min(width, max(round(percent / 100 * width), 1 if percent > 0 else 0))
     return "█" * filled + "·" * (width - filled)
 
 
 def listed(texts: Iterable[str], most: int) -> str:
-    """Return texts in one line, the first ones by name and the others by number."""
+    """Return texts in one line: the first ones, then how many more there are."""
     every = list(texts)
     more = len(every) - most
     return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,6 +1,6 @@
 """The report as JSON lines: one object for each eviction, refusals as counts, a summary last.
 
-No line grows with the cluster, so that log collectors take all of them.
+No line grows with the cluster, so that log collectors accept every line.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Logs that hold foreign text safely: one line a record, whatever a server or a pod's owner has written into it."""
+"""Logs that are safe with foreign text: one line for each record, whatever a server or a pod's owner wrote into it."""
 
 import logging
 import types
@@ -16,7 +16,7 @@ def time_of(record: logging.LogRecord) -> str:
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats records with what is not printable escaped, and URLs without userinfo; times are in UTC."""
+    """Formats records: unprintable characters are escaped, URLs lose their userinfo, times are in UTC."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802  logging's
         """Return the time of a record."""

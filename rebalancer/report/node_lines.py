@@ -16,7 +16,7 @@ _INDENT = 2
 
 
 def print_nodes(report: Mapping[str, Any], run: Mapping[str, Any], console: Console) -> None:
-    """Print what a strategy that weighs nodes found, and what the plan makes of them."""
+    """Print the nodes of a strategy that weighs them, now and after the plan."""
     console.print()
     console.print(Text(f"Nodes now and after the plan ({run['strategy']})", style="bold"))
     for words, now, then in bands(run):

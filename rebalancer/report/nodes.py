@@ -1,4 +1,4 @@
-"""Nodes before and after a plan, as figures in short texts: bands, spread, bars, and what stays over."""
+"""Nodes before and after a plan, as short texts with figures: bands, spread, bars, and nodes that stay over target."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from rebalancer.report.layout import bar, listed
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
 
-#: So many of the most and of the least used nodes get bars.
+#: How many of the most used and of the least used nodes get bars.
 _SHOWN = 10
-#: So many nodes that stay over are named with what keeps them there.
+#: How many nodes that stay over target are named, each with the reasons.
 _NAMED = 5
 _BANDS = ((OVERUTILIZED, "over target"), (APPROPRIATE, "between"), (UNDERUTILIZED, "under thresholds"))
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One node in a line; an empty name stands for nodes that are left out, whose number is the text."""
+    """The line of one node; with an empty name it stands for the nodes left out, and the text says how many."""
 
     name: str
     text: str
@@ -30,7 +30,7 @@ class Bar:
 
 
 def bands(run: Row) -> list[tuple[str, int, int]]:
-    """Return how many nodes are in each band, now and after the plan; bands that no run could have are left out."""
+    """Return how many nodes are in each band, now and after the plan; `over target` needs targetThresholds."""
     shown = _BANDS if run["targetThresholds"] else _BANDS[1:]
     return [
         (words, *(sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter")))
@@ -39,7 +39,7 @@ def bands(run: Row) -> list[tuple[str, int, int]]:
 
 
 def spread_lines(run: Row) -> Iterator[tuple[str, str]]:
-    """Yield for each resource that counts its standard deviation and its highest node, now and after the plan."""
+    """Yield for each resource with a threshold its standard deviation and its highest node, now and after the plan."""
     nodes = run["nodes"]
     for name in run["thresholds"]:
         now, then = (pstdev(node[key].get(name, 0.0) for node in nodes) for key in ("before", "after"))
@@ -64,7 +64,7 @@ def bars(run: Row, width: int) -> Iterator[Bar]:
 
 
 def staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
-    """Yield the nodes that stay over target, with what keeps them there, the fullest first; only some by name."""
+    """Yield the nodes that stay over target, with the reasons, the fullest first; only some are named."""
     over = [node for node in run["nodes"] if node["stateAfter"] == OVERUTILIZED]
     ranked = sorted(over, key=lambda node: (-_fullness(run, node, "after"), node["name"]))
     kept = _kept_by_node(report, run)

@@ -1,4 +1,4 @@
-"""How large a plan is beside the cluster it is for: how many pods of how many, whose they are, what is alarming."""
+"""The size of a plan compared with its cluster: how many pods of how many, of which owners, and what is alarming."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from rebalancer.guards.limits import Limits
 from rebalancer.guards.pdbs import DisruptionBudgets
 
 _LARGEST = 5
-#: A plan is called out that takes more than this part of the cluster's pods, or of an owner's that no PDB covers.
+#: A plan is alarming if it takes more than this share of the cluster's pods, or of the pods of an owner without a PDB.
 _ALARMING_OF_CLUSTER = Fraction(1, 5)
 _ALARMING_OF_OWNER = Fraction(1, 2)
 
@@ -23,7 +23,7 @@ _Owner = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _OwnerShare:
-    """What an owner loses of its running pods; `owner` is namespace, kind and name."""
+    """How many of its running pods an owner loses; `owner` is namespace, kind and name."""
 
     owner: _Owner
     evicted: int
@@ -46,7 +46,7 @@ class _OwnerShare:
 def overview(
     evicted: Sequence[Pod], pods: Sequence[Pod], budgets: Iterable[DisruptionBudget] | None, limits: Limits
 ) -> dict[str, Any]:
-    """Return the size of a plan, or of what was done, as the report holds it.
+    """Return the size of a plan, or of what was done, for the report.
 
     Args:
         evicted: the pods that go.
@@ -72,7 +72,7 @@ def _namespace_shares(evicted: Iterable[Pod], pods: Iterable[Pod]) -> list[Mappi
 
 
 def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[_OwnerShare]:
-    """Return what owners lose of the pods that have not ended, the largest loss first."""
+    """Return how many of its pods that have not ended each owner loses, the largest loss first."""
     going = [pod for pod in evicted if pod.active and pod.controller]
     lost = Counter(_owner(pod) for pod in going)
     had = Counter(_owner(pod) for pod in pods if pod.active and pod.controller)

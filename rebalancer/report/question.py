@@ -1,4 +1,4 @@
-"""What an operator wants to know before a live run: how much would go, of what, within which limits."""
+"""What an operator wants to know before a live run: how many pods would go, of which owners, within which limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _MOST = 5
 
 
 def question_lines(report: Report) -> Iterator[Line]:
-    """Yield what stands before the question, each line as its label and its text.
+    """Yield the lines above the question, each as its label and its text.
 
     Args:
         report: of the plan that would be carried out.
@@ -52,7 +52,7 @@ def _limits(limits: Mapping[str, int | None]) -> str:
 
 
 def _nodes(runs: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield for each strategy that weighs nodes how many are over target, now and as foreseen."""
+    """Yield for each strategy that weighs nodes how many are over target, now and after the plan."""
     for run in runs:
         if nodes := run["nodes"]:
             now, then = (sum(node[key] == "overutilized" for node in nodes) for key in ("state", "stateAfter"))
@@ -60,7 +60,7 @@ def _nodes(runs: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
 
 
 def new_pods(report: Report, shown: frozenset[str]) -> list[str]:
-    """Return the pods that a plan takes and an earlier one did not, by namespace and name.
+    """Return the pods of a plan that were not shown before, as `namespace/name`.
 
     Args:
         report: of the plan.

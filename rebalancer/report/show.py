@@ -1,4 +1,4 @@
-"""The report for a person: as wide as the terminal, or, where there is none, a line for each pod."""
+"""The report for a person: as wide as the terminal; without a terminal, a line for each pod."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from rebalancer.report.terminal import print_terminal
 
 Color = Literal["auto", "always", "never"]
 
-#: Wider than any row: in a pipe a row is a line.
+#: Wider than any row: without a terminal each row is one line.
 _PLAIN_WIDTH = 500
 
 
@@ -27,7 +27,7 @@ def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False
         color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
     """
     safe, terminal = _printable(report), stream.isatty()
-    # Not straight into the stream, or rich would end the program itself where nobody reads.
+    # Not straight into the stream: rich would end the program itself if the reader has closed the pipe.
     text = StringIO()
     if terminal:
         print_terminal(safe, _console(text, stream, color), everything=everything)
@@ -38,7 +38,7 @@ def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False
 
 
 def _console(text: IO[str], stream: IO[str], color: Color, width: int | None = None) -> Console:
-    """Return what prints into a text as it would into a stream."""
+    """Return a console that writes into a text, with the width and colours of the stream."""
     size = Console(file=stream).width if width is None else width
     colored = color == "always" or (color == "auto" and stream.isatty() and _wanted())
     return Console(
@@ -52,7 +52,7 @@ def _console(text: IO[str], stream: IO[str], color: Color, width: int | None = N
 
 
 def _drawn_in(text: str, encoding: str | None) -> str:
-    """Return a text with bars of characters that an encoding has."""
+    """Return a text with its bars drawn in ASCII if the encoding lacks their characters."""
     try:
         "█·".encode(encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -65,7 +65,7 @@ def _wanted() -> bool:
 
 
 def _printable(value: Any) -> Any:
-    """Return a document whose texts are safe to print: some were written by whoever owns a pod."""
+    """Return a document whose texts are safe to print: the owner of a pod may have written some of them."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):

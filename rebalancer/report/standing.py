@@ -1,4 +1,4 @@
-"""How far a run is, in a line for whoever waits for it."""
+"""How far a run is, as a line for the person who waits for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ class Standing:
     """How far a run is.
 
     Attributes:
-        doing: what it is at, like `reading pods`.
-        done: how many so far; None where nothing is counted.
-        of: of how many; None where that is not known.
-        at_most: how many it may become, where it is not known how many it will be.
-        left: tells the seconds until the deadline.
+        doing: what it does, like `reading pods`.
+        done: how many so far; None if nothing is counted.
+        of: of how many; None if that is not known.
+        at_most: an upper bound, if `of` is not known.
+        left: returns the seconds until the deadline.
     """
 
     doing: str

@@ -15,7 +15,7 @@ from rebalancer.eviction.observation import (
 )
 from rebalancer.report.words.numbers import age_text
 
-#: What follows the number of what was counted; figures stand in braces.
+#: The words after each number; figures stand in braces.
 _COUNTED = {
     "pods": "considered",
     "older": "older than {age}",
@@ -44,7 +44,7 @@ _OBSTACLES = {
 
 
 def summary(run: StrategyRun, snapshot: Snapshot) -> str:
-    """Return what a strategy looked at, like `214 pods considered, 0 older than 30d`; empty if it told nothing."""
+    """Return what a strategy looked at, like `214 pods considered, 0 older than 30d`; empty if it counted nothing."""
     observed = run.observed
     if not observed.counts:
         return ""
@@ -96,7 +96,7 @@ def _outcome(observed: Observation) -> str:
 
 
 def _absent(wanted: Iterable[str], snapshot: Snapshot) -> str:
-    """Return which of the namespaces wanted hold no pod, and what they may have been meant to be."""
+    """Return which of the namespaces named in the policy have no pod, with a similar name if there is one."""
     if not wanted:
         return ""
     inhabited = {pod.namespace for pod in snapshot.pods}
@@ -110,5 +110,5 @@ def _why_empty(name: str, inhabited: set[str], known: set[str] | None) -> str:
         return ""
     near = get_close_matches(name, sorted(inhabited | (known or set())), n=1)
     meant = f" (did you mean {near[0]}?)" if near else ""
-    # Without a list of namespaces all that is known is where pods are.
+    # Without a list of namespaces only those with pods are known.
     return f": there is no such namespace{meant}" if known is not None else f": no pod has that namespace{meant}"

@@ -1,4 +1,4 @@
-"""The report for a person: what moves and why, then what does not and why not."""
+"""The report for a person: which pods go and why, then which stay and why."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
     Args:
         report: as `rebalancer.report.document` makes it, safe to show.
         console: so wide that no row breaks.
-        everything: list every refused pod instead of naming the first ones of each cause.
+        everything: list every refused pod, instead of only the first ones of each cause.
     """
     _print_head(console, report)
     _print_totals(console, report)
@@ -49,7 +49,7 @@ def _print_head(console: Console, report: Report) -> None:
 
 
 def _print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with a title; columns that hold numbers stand to the right."""
+    """Print a table with a title; columns of numbers are aligned to the right."""
     table = Table(box=None, pad_edge=False, show_edge=False)
     for number, column in enumerate(columns):
         numeric = all(row[number].isdigit() for row in rows)

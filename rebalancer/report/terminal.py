@@ -56,7 +56,7 @@ def _rows(
     indent: int = 0,
     style: str | Sequence[str] = "",
 ) -> None:
-    """Print rows of names with prose; the style is that of all rows, or one for each."""
+    """Print rows of names with prose; `style` is one for all rows, or one for each row."""
     styles = [style] * len(columns) if isinstance(style, str) else style
     for lines, each in zip(hanging(columns, prose, console.width, indent), styles, strict=True):
         for line in lines:

@@ -1,4 +1,4 @@
-"""Waves as rows for a person."""
+"""Waves as rows of a table for people."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,14 +14,14 @@ COLUMNS = ("wave", "pods", "to", "avoided", "landed")
 
 
 def wave_rows(run: Run) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield a row for each wave: its number, how many pods, where to, what is avoided, and what landed as foreseen."""
+    """Yield a row for each wave: number, pods, destinations, avoided nodes, and how many landed as foreseen."""
     for number, wave in enumerate(run.get("waves") or (), start=1):
         moves = wave["moves"]
         yield str(number), str(len(moves)), _destinations(moves), _avoided(wave["avoid"]), _landed(moves)
 
 
 def evenness_lines(run: Run) -> Iterator[str]:
-    """Yield what the waves make of the nodes: their deviation and the highest, by resource, and how many are over."""
+    """Yield how the waves change the nodes: deviation and highest node for each resource, and nodes over target."""
     evenness = run.get("evenness")
     if not evenness:
         return
@@ -32,7 +32,7 @@ def evenness_lines(run: Run) -> Iterator[str]:
 
 
 def _change(states: Mapping[str, float | None]) -> str:
-    """Return a figure before and as foreseen, and as it came out where that is another."""
+    """Return a figure before and as foreseen, and as it is in the end if that differs."""
     foreseen, after = states["foreseen"], states["after"]
     text = f"{_number(states['before'])} -> {_number(foreseen)}"
     return text if after is None or after == foreseen else f"{text} foreseen, {_number(after)} in the end"

@@ -1,4 +1,4 @@
-"""Waves in a report: what was avoided, what moved, where it landed, and what the nodes come to."""
+"""Waves in a report: avoided nodes, moved pods, where their replacements landed, and how even the nodes are."""
 
 from collections.abc import Callable, Mapping
 from statistics import pstdev
@@ -11,7 +11,7 @@ from rebalancer.eviction.steering import Landing, Move
 
 _DECIMALS = 2
 
-#: Percent by resource, by name of the node.
+#: By node name, then by resource: percent.
 _Shares = Mapping[str, Mapping[str, float]]
 
 
@@ -43,7 +43,7 @@ def _landed(landing: Landing | None) -> dict[str, Any] | None:
 def evenness_document(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str, Any] | None:
     """Return how even nodes are before, as foreseen, and after; None for a strategy that made no waves.
 
-    What is after goes by where replacements landed, and by what their pods used before; None in a dry run.
+    `after` counts each replacement where it landed, with the usage of the evicted pod; it is None in a dry run.
     """
     nodes, targets = run.observed.nodes, run.observed.targets
     if not run.waves or not nodes:
@@ -99,6 +99,6 @@ def _add(shares: dict[str, dict[str, float]], move: Move, name: str | None, clus
 
 
 def weighed_document(node: WeighedNode) -> dict[str, Any]:
-    """Return a node that a strategy weighed."""
+    """Return a node that a strategy weighed, for the report."""
     percents = {"before": dict(node.before), "after": dict(node.after)}
     return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}

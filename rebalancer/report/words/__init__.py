@@ -1,7 +1,7 @@
-"""Text for people, made of causes; reports, Events, logs and annotations on requests all take it from here.
+"""Turns causes into text for people; reports, Events, logs and annotations on requests all use it.
 
-To add a cause: its code in `rebalancer.eviction.causes`, and its words in the table of its kind here.  Without words of
-its own it is spelled out from its code and figures: `FrozenNamespace` becomes `frozen namespace (namespace shop)`.
+To add a cause, add its code in `rebalancer.eviction.causes` and its words in one of the tables here.  A cause without
+words is spelled out from its code and figures: `FrozenNamespace` becomes `frozen namespace (namespace shop)`.
 """
 
 import re
@@ -26,7 +26,7 @@ def text(cause: Cause) -> str:
 
 
 def notice_text(notice: Notice) -> str:
-    """Return a warning in words, with whose it is."""
+    """Return a warning in words, with the name of who gives it."""
     return f"{notice.who}: {text(notice.cause)}" if notice.who else text(notice.cause)
 
 

@@ -1,4 +1,4 @@
-"""Why strategies want pods gone, in words."""
+"""Why strategies want to evict pods, in words."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def _underutilized(figures: Figures) -> str:
 
 
 def _landing(figures: Figures) -> str:
-    """Return what a pod does for its node and where it is expected, empty if nobody looked."""
+    """Return how much the eviction relieves the node and where the pod likely lands; empty if that is not known."""
     lands_on = figures.get("lands_on")
     if lands_on is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a person should know beside the evictions, in words."""
+"""What a person should know besides the evictions, in words."""
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.goes import over

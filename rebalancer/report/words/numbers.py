@@ -6,9 +6,9 @@ _USUAL_UNITS = 2
 
 
 def age_text(seconds: float, units: int = _USUAL_UNITS) -> str:
-    """Return a time in its greatest units, rounded to the last of them: `40d`, `1h30m`, `5s`.
+    """Return a time in its largest units, rounded to the last of them: `40d`, `1h30m`, `5s`.
 
-    For example, 3455964 s are 40 days but for 36 s: rounded to hours, `40d`.
+    For example, 3455964 s are 36 s less than 40 days: rounded to hours, `40d`.
     """
     sizes = [size for _, size in _UNITS]
     first = next((index for index, size in enumerate(sizes) if seconds >= size), len(sizes) - 1)
@@ -23,7 +23,7 @@ def age_text(seconds: float, units: int = _USUAL_UNITS) -> str:
 
 
 def ages_text(age: float, bound: float) -> tuple[str, str]:
-    """Return two times with as few units as keep unequal ones apart."""
+    """Return two times with the fewest units that show a difference: `1h30m5s`, `1h30m`."""
     for units in range(_USUAL_UNITS, len(_UNITS) + 1):
         left, right = age_text(age, units), age_text(bound, units)
         if left != right:
@@ -37,7 +37,7 @@ def number_text(value: float) -> str:
 
 
 def compared(name: str, value: float, sign: str, bound: float) -> str:
-    """Return a comparison of percentages with as few decimals as keep unequal ones apart: `cpu 83 % > 50 %`."""
+    """Return a comparison of percentages with the fewest decimals that show a difference: `cpu 83 % > 50 %`."""
     for decimals in range(1, _MOST_DECIMALS + 1):
         left, right = (f"{each:.{decimals}f}".rstrip("0").rstrip(".") for each in (value, bound))
         if left != right:

@@ -1,4 +1,4 @@
-"""Why pods stay, in words: protections, filters, limits, PDBs, rest, and the rules of balancing."""
+"""Why pods stay, in words: protections, filters, limits, PDBs, rest after a move, and the rules of balancing."""
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.nodes import obstacle_text, obstacles_text
@@ -95,7 +95,7 @@ def _owner_share(figures: Figures) -> str:
 
 
 def _keeping(say: Words) -> Words:
-    """Return words that also name the node which is not emptied since the pod stays."""
+    """Return words that also name the node that is not emptied because the pod stays."""
 
     def both(figures: Figures) -> str:
         node = figures.get("keeps_node")

@@ -1,4 +1,4 @@
-"""How a table of words is written: by code, a template or a function of the figures."""
+"""The form of a table of words: for each code a template, or a function of the figures."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
