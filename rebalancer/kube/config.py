@@ -28,7 +28,7 @@ class Connection:
     """Where the API server is, and the credentials.  Safe to share between threads.
 
     Args:
-        load: reads the credentials, each time anew.
+        load: reads the credentials; each call reads them again.
         context: the kubeconfig's context; None inside a cluster.
         in_cluster: whether the credentials are a pod's service account.
 
