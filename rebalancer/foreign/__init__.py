@@ -1,4 +1,4 @@
-"""What others wrote: read within bounds, and shown so that it cannot pretend to be something else.
+"""Input that others wrote: read within limits, and shown so that it cannot be mistaken for something else.
 
-Knows nothing of policies and clusters, and sends nothing.
+Knows nothing about policies and clusters, and sends nothing.
 """

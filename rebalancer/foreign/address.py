@@ -1,4 +1,4 @@
-"""URLs as people write them: with blanks, capitals, and now and then with a password inside."""
+"""URLs as people write them: with blanks, capitals, and sometimes with a password inside."""
 
 import re
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ _USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is, apart from who asks.
+    """The address of a server, and apart from it the credentials that the URL contains.
 
     Attributes:
-        url: with its scheme in small letters, and without userinfo, blanks and a slash at its end; safe to show.
+        url: with its scheme in lower case, and without userinfo, blanks and a slash at its end; safe to show.
         is_encrypted: whether it is https.
         username: from the URL's userinfo; empty where it has none.
-        password: the same.
+        password: from the URL's userinfo; empty where it has none.
     """
 
     url: str
@@ -25,7 +25,7 @@ class Address:
 
     @property
     def has_userinfo(self) -> bool:
-        """Return whether the URL brings credentials of its own."""
+        """Return whether the URL contains credentials."""
         return bool(self.username or self.password)
 
 
@@ -37,7 +37,7 @@ def read_address(text: str) -> Address:
     """
     try:
         parts = urlsplit(text.strip())
-        _ = parts.port  # this is where a bad port is noticed
+        _ = parts.port  # raises for a bad port
     except ValueError as error:
         raise ValueError(f"{shown(text)!r} is not a URL: {shown(str(error))}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -58,7 +58,7 @@ def without_userinfo(text: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return what may be shown of a URL, however badly it is written: nothing that may be userinfo."""
+    """Return the part of a URL that is safe to show, even if it is malformed: nothing that may be userinfo."""
     stripped = without_userinfo(url)
     scheme, separator, rest = stripped.partition("//")
     if separator and "@" not in scheme and "@" not in re.split(r"[/?#]", rest, maxsplit=1)[0]:

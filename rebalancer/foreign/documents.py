@@ -1,8 +1,8 @@
-"""Documents read within bounds, so that none of them can exhaust memory or the stack of this process.
+"""Documents read within limits, so that none of them can exhaust the memory or the stack of this process.
 
-The same bounds hold for policies, snapshot files, kubeconfigs and the pages of a list.  msgspec and `json` count their
-own depth; libyaml does not, and composing 100,000 levels ends the process.  So YAML is looked through first, event by
-event and without recursion.
+The same limits hold for policies, snapshot files, kubeconfigs and the pages of a list.  msgspec and `json` limit the
+depth themselves; libyaml does not, and composing 100,000 levels crashes the process.  So YAML is checked first, event
+by event and without recursion.
 """
 
 import gzip
@@ -18,7 +18,7 @@ import yaml
 
 T = TypeVar("T")
 
-#: Bytes of a cluster file, as they are and unpacked.
+#: Bytes of a cluster file, both as it is and unpacked.
 LARGEST_FILE = 4 << 30
 #: Bytes of one answer of a server, unpacked.
 LARGEST_PAGE = 256 << 20
@@ -26,7 +26,7 @@ LARGEST_PAGE = 256 << 20
 LARGEST_SETTINGS = 64 << 20
 #: Levels of a YAML document.
 DEEPEST = 64
-#: Nodes and characters that a YAML document may repeat by its aliases: a few lines can stand for billions.
+#: Nodes and characters that a YAML document may repeat through aliases: a few lines can stand for billions.
 MOST_REPEATED = 1_000_000
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -34,10 +34,10 @@ _CHUNK = 1 << 20
 
 
 class Unreadable(ValueError):  # noqa: N818  said of a document
-    """A document is past a bound, or is not what it should be.
+    """A document exceeds a limit, or does not have the expected form.
 
     Attributes:
-        line: in the document, counted from 1; 0 where that is unknown.
+        line: in the document, counted from 1; 0 where it is unknown.
     """
 
     def __init__(self, message: str, line: int = 0) -> None:
@@ -82,7 +82,7 @@ def check_size(size: int, largest: int) -> None:
 
 
 def unpacked(content: bytes, largest: int) -> bytes:
-    """Return what gzip has packed, or the content itself where nothing is packed.
+    """Return the content, unpacked if gzip has packed it.
 
     Raises:
         Unreadable: it unpacks to more than `largest` bytes.
@@ -112,7 +112,7 @@ def in_words(error: Exception) -> str:
 
 
 def check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Look through the events of YAML before its nodes are composed.
+    """Check the events of YAML before its nodes are composed.
 
     Raises:
         Unreadable: it is nested deeper than `DEEPEST`, contains itself, or repeats too much by aliases.
@@ -133,7 +133,11 @@ def check_yaml(events: Iterable[yaml.Event]) -> None:
 
 
 class _Weights:
-    """How much each part of a document stands for: its nodes and characters, aliases written out."""
+    """The weight of each part of a document: its nodes and characters, with aliases written out.
+
+    Example: in `a: &a [x, x]` the list has a weight of 1 + 2 + 2 = 5: one node, and two nodes of one character each.
+    Each `*a` then adds 5 to what is repeated, and to the part that contains it.
+    """
 
     def __init__(self) -> None:
         self._open: list[tuple[str | None, float]] = []
@@ -144,7 +148,7 @@ class _Weights:
         if len(self._open) >= DEEPEST:
             raise Unreadable(f"it is nested deeper than {DEEPEST} levels", _line(event))
         if event.anchor:
-            self._anchored[event.anchor] = math.inf  # until it is closed: an alias in it would be without end
+            self._anchored[event.anchor] = math.inf  # until it is closed: an alias inside it would never end
         self._open.append((event.anchor, 1.0))
 
     def close(self) -> None:
@@ -159,7 +163,7 @@ class _Weights:
             self._open[-1] = (parent, so_far + weight)
 
     def repeat(self, event: yaml.AliasEvent) -> None:
-        weight = self._anchored.get(event.anchor or "", 0.0)  # an unknown one is an error of YAML's own
+        weight = self._anchored.get(event.anchor or "", 0.0)  # the YAML library itself rejects an unknown anchor
         self._repeated += weight
         if self._repeated > MOST_REPEATED:
             raise Unreadable("an alias contains itself, or aliases multiply", _line(event))

@@ -30,8 +30,8 @@ class Transient(Unreachable):
 
     Attributes:
         retry_after: seconds that the server asks to wait; None where it does not say.
-        connected: whether a connection came about.
-        maybe_done: whether the server may have done what was asked for.
+        connected: whether a connection was established.
+        maybe_done: whether the server may have carried out the request.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Transient(Unreachable):
 
 
 class Rejected(ClusterError):  # noqa: N818  named like the rest of the tree
-    """The API server refuses a request for good; the message has its words."""
+    """The API server refuses a request, and another try would not help; the message quotes the server."""
 
 
 class NotFound(Rejected):
@@ -72,7 +72,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         kind: the kind of what is refused, as the server calls it (`pods`, `poddisruptionbudget`).
-        retry_after_seconds: the older place of `Retry-After`; 0 says nothing.
+        retry_after_seconds: the older place of `Retry-After`; 0 means that it is not set.
     """
 
     kind: str = ""
@@ -81,7 +81,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """What the API server says of a refusal; empty where the answer's body is something else."""
+    """How the API server explains a refusal; empty where the answer's body is something else."""
 
     kind: str = ""
     message: str = ""
@@ -102,12 +102,12 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Return whether the server did what was asked for."""
+        """Return whether the server carried out the request."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the server or a proxy has failed; what was asked for may have happened all the same."""
+        """Return whether the server or a proxy has failed; the request may have taken effect nevertheless."""
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def explanation(self) -> Status:
@@ -119,7 +119,7 @@ class Answer:
         return status if status.kind == "Status" else Status()
 
     def text(self) -> str:
-        """Return the server's words, cut to `TEXT_LIMIT`, or the name of the status code."""
+        """Return the server's message, cut to `TEXT_LIMIT`, or the name of the status code."""
         return cut(self.explanation().message) or _phrase(self.status)
 
     def retry_after(self) -> float | None:
@@ -128,7 +128,7 @@ class Answer:
 
 
 def error_of(answer: Answer, method: str, path: str) -> ClusterError:
-    """Return the error that an answer without success means for that request."""
+    """Return the error for a request whose answer is not a success."""
     if answer.status == HTTPStatus.FORBIDDEN:
         verb, resource = verb_and_resource(method, path)
         return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
@@ -166,7 +166,7 @@ def verb_and_resource(method: str, path: str) -> tuple[str, str]:
 
 
 def cut(text: str) -> str:
-    """Return a text of the server's on one line, and no longer than `TEXT_LIMIT` characters."""
+    """Return a text from the server on one line, cut to `TEXT_LIMIT` characters."""
     line = " ".join(text.split())
     return line if len(line) <= TEXT_LIMIT else line[: TEXT_LIMIT - 1] + "…"
 

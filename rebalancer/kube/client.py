@@ -1,4 +1,4 @@
-"""Requests to the API server: sent with its credentials, answered or explained, retried by meaning."""
+"""Sends requests to the API server, turns failures into errors, and repeats reads that may succeed later."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0
 
-#: The status code of a request that got no answer, as observers are told it.
+#: The status code that observers get for a request without an answer.
 NO_ANSWER = 0
 
 #: Called with a request: its method, its path without the query, and the status code of the answer.
@@ -34,11 +34,11 @@ Observe = Callable[[str, str, int], None]
 
 _CHUNK = 1 << 18
 
-#: Of the time for a request: where not even a connection comes about, that is known before the request is given up,
-#: and leaves no doubt whether it was sent.
+#: The share of a request's time in which the connection must be established.  Below 1, so that a failed connection is
+#: noticed before the request itself is given up: then it is certain that the request was not sent.
 _CONNECT_SHARE = 0.9
 
-#: urllib3 takes no time-out of zero.
+#: The shortest time-out, in seconds: urllib3 does not accept zero.
 _BLINK = 0.001
 
 
@@ -48,8 +48,8 @@ class _Request:
 
     Attributes:
         until: when it is given up, headers and body together.
-        gate: called before a body is sent; raises to keep it back.
-        largest: the most bytes of an answer.
+        gate: called before a body is sent; raises to stop it.
+        largest: bytes of the largest answer that is accepted.
         content_type: of the body.
     """
 
@@ -67,9 +67,9 @@ class _Request:
         return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
     def guarded(self) -> Iterator[bytes] | None:
-        """Return the body as urllib3 takes it piece by piece: it is asked for once a connection stands.
+        """Return the body as an iterator, which urllib3 reads once the connection is established.
 
-        Without its body a request does nothing, so this is the last moment at which the gate can keep it back.
+        Without its body a request does nothing, so this is the last moment at which the gate can stop it.
         """
         return None if self.body is None else self._pieces(self.body)
 
@@ -87,9 +87,9 @@ class Client:
 
     Args:
         connection: where the server is, and the credentials.
-        request_timeout: seconds without a sign of the server after which a request is given up.
+        request_timeout: seconds without any data from the server after which a request is given up.
         retry_policy: how reads are tried again.
-        observe: called with every request; the status code is `NO_ANSWER` where none came.
+        observe: called with every request; the status code is `NO_ANSWER` where no answer came.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Client:
             Unreachable: no usable answer in time.
             NoCredentials: the server does not accept the credentials, nor fresh ones.
             Forbidden: the message names verb and resource.
-            NotFound: there is no such thing.
+            NotFound: there is no such object.
             Expired: the continue token in the query is too old.
             Rejected: anything else that is not a success, and an answer of more than `largest` bytes.
         """
@@ -135,7 +135,7 @@ class Client:
         raise error_of(answer, "GET", path)
 
     def look(self, path: str, *, deadline: Deadline | None = None) -> Answer:
-        """Read `path` once, and return the answer whatever it is, but for a 401.
+        """Read `path` once, and return the answer whatever its status is; only a 401 is an error.
 
         Raises:
             Transient: there is no answer.
@@ -147,17 +147,18 @@ class Client:
     def post(
         self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
     ) -> Answer:
-        """Send a JSON body once, and return the answer whatever it is, but for a 401.
+        """Send a JSON body once, and return the answer whatever its status is; only a 401 is an error.
 
         Args:
-            path: where to.
-            body: what.
-            deadline: the answer is given up then, if it has not come within the time for a request anyway.
-            gate: called before the body is sent, with fresh credentials once more; what it raises ends it there.
+            path: where to send it.
+            body: the JSON document.
+            deadline: the request is given up at this time, or after the request time-out if that ends sooner.
+            gate: called before the body is sent, and again before it is sent with fresh credentials; an error that it
+                raises stops the request.
 
         Raises:
             Transient: there is no answer; its `maybe_done` says whether the server may have acted.
-            Unreachable: there cannot be one (the server's certificate is not trusted).
+            Unreachable: no answer is possible (the server's certificate is not trusted).
             NoCredentials: as for `get`.
         """
         return self._send_once("POST", path, body, deadline, gate)
@@ -215,7 +216,7 @@ class Client:
             raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error
         except Unreadable as error:
             unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
-            # By now it is not known whether a change was made.
+            # At this point it is unknown whether a change was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
         finally:
             self._observe(request.method, request.target.partition("?")[0], status)
@@ -230,7 +231,7 @@ class Client:
             headers=headers,
             timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
             preload_content=False,
-            retries=False,  # retried by meaning, and by one rule: see `RetryPolicy`
+            retries=False,  # only `RetryPolicy` decides about another try
             redirect=False,
         )
         return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
@@ -239,7 +240,7 @@ class Client:
         """Read the whole answer, however slowly it comes, but not past the deadline."""
         chunks = []
         size = 0
-        with closing(response):  # at its end the connection is in the pool again, before that it is closed
+        with closing(response):  # a connection read to its end goes back to the pool, any other is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
                 size += len(chunk)

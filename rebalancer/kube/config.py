@@ -1,4 +1,4 @@
-"""The connection to the API server: its address, and its credentials, fresh ones when asked."""
+"""The connection to the API server: its address, and its credentials, which can be loaded again."""
 
 import os
 import threading
@@ -28,7 +28,7 @@ class Connection:
     """Where the API server is, and the credentials.  Safe to share between threads.
 
     Args:
-        load: reads the credentials, each time anew.
+        load: reads the credentials; each call reads them again.
         context: the kubeconfig's context; None inside a cluster.
         in_cluster: whether the credentials are a pod's service account.
 
@@ -49,7 +49,7 @@ class Connection:
         return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
     def access(self) -> "Access":
-        """Return the pool and the credentials of now, new ones where these are known to have expired.
+        """Return the pool and the present credentials; load new ones if these are known to have expired.
 
         Raises:
             NoCredentials: there are none any more.
@@ -58,11 +58,11 @@ class Connection:
         return self.reload(access) if access.has_expired() else access
 
     def reload(self, stale: "Access") -> "Access":
-        """Replace credentials that the server did not accept, once however many threads ask for it.
+        """Replace credentials that the server did not accept: only once, even if many threads ask for it.
 
-        Reads kubeconfig and token files again, and runs the exec plugin again.  What was decided on one cluster must
-        not be done to another, and no credentials may go to a server that they were not meant for: what leads to the
-        server stays as it is.
+        Reads kubeconfig and token files again, and runs the exec plugin again.  A plan for one cluster must not be
+        carried out on another, and credentials must not go to another server.  So the address, the certificate
+        authority, the other TLS settings and the proxy must be the same as before.
 
         Raises:
             NoCredentials: there are none any more, or the files now lead to another server.
@@ -100,14 +100,14 @@ def connect(
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any; rules out the service account.
-        overrides: what is set above either.
+        overrides: settings of the command line, which override the kubeconfig and the service account.
         environ: the environment.
         service_account: the folder with a pod's token and certificate.
 
     Raises:
         NoCredentials: none is configured, or a file or a context is wrong.
     """
-    from rebalancer.kube import credentials  # noqa: PLC0415  half a second: offline runs do not pay it
+    from rebalancer.kube import credentials  # noqa: PLC0415  takes half a second, which offline runs save
 
     found = files.find(kubeconfig, environ)
     if found is not None:

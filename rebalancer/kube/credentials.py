@@ -1,6 +1,6 @@
 """Credentials, as the `kubernetes` package loads them: token, exec plugin, client certificate, service account.
 
-Importing this module imports that package, which costs half a second: only `config.connect` does it, and late.
+Importing this module imports that package, which takes half a second: only `config.connect` does it, when needed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class Access:
         configuration: the `kubernetes` package's own.
         pool: the `kubernetes` package's own, with its TLS settings and proxies.
         endpoint: the API server that the pool leads to.
-        acting_as: headers for whom to act as.
+        acting_as: the headers for impersonation.
         expires: when the credentials end; None where that is not known.
     """
 
@@ -49,7 +49,7 @@ class Access:
     expires: datetime | None = None
 
     def has_expired(self) -> bool:
-        """Return whether the credentials are over by now."""
+        """Return whether the credentials have expired."""
         return self.expires is not None and datetime.now(UTC) >= self.expires
 
     def headers(self) -> urllib3.HTTPHeaderDict:
@@ -83,9 +83,9 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str],
 
     Args:
         kubeconfig: the explicit file, if any.
-        context: which one.
+        context: the context's name.
         environ: the environment.
-        overrides: what is set above it.
+        overrides: settings of the command line, which override the kubeconfig.
 
     Raises:
         NoCredentials: there is no such context any more, or it cannot be used.
@@ -108,12 +108,12 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str],
 
 
 def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides) -> Access:
-    """Load the service account of the pod that this is.
+    """Load the service account of the pod in which this process runs.
 
     Args:
         environ: the environment.
         service_account: the folder with its token and certificate.
-        overrides: what is set above it.
+        overrides: settings of the command line, which override the service account.
 
     Raises:
         NoCredentials: a file of it is missing or empty.
@@ -131,14 +131,14 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
 
 
 def _unverified(cluster: files.Document) -> files.Document:
-    """Return a cluster whose certificate is not looked at; kubectl's flag does the same to an authority beside it."""
+    """Return the cluster without checks of its certificate; like kubectl's flag, this drops certificate-authority."""
     kept = {key: value for key, value in cluster.items() if not key.startswith("certificate-authority")}
     return kept | {"insecure-skip-tls-verify": True}
 
 
 def _access(configuration: Configuration, acting_as: Headers, expires: datetime | None = None) -> Access:
     if not configuration.verify_ssl:
-        # The kubeconfig asks for it (insecure-skip-tls-verify); a warning a request says nothing new.
+        # The kubeconfig asks for it (insecure-skip-tls-verify): one warning per request would not help.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     with _as_no_credentials("the connection cannot be set up"):
         pool = ApiClient(configuration).rest_client.pool_manager
@@ -146,10 +146,10 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
 
 
 def _demand_known(chosen: files.Chosen) -> None:
-    """Raise what would only show as a refused request: an auth-provider that is not understood.
+    """Check the auth-provider now: one that is not supported would only show later, as a refused request.
 
     Raises:
-        NoCredentials: it is not.
+        NoCredentials: the auth-provider is not supported.
     """
     provider = chosen.user.get("auth-provider")
     if isinstance(provider, dict) and provider.get("name") not in _AUTH_PROVIDERS:
@@ -165,5 +165,5 @@ def _as_no_credentials(meaning: str) -> Iterator[None]:
     try:
         yield
     except (ConfigException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # A file of the wrong shape shows as any of the last four inside the package.
+        # Inside the package, a file of the wrong form can raise any of the last four.
         raise NoCredentials(f"{meaning}: {cut(str(error))}") from error

@@ -1,4 +1,4 @@
-"""A point in time after which nothing more is asked for."""
+"""A point in time after which no request is sent any more."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on a monotonic clock after which nothing more is asked for.
+    """A point on a monotonic clock after which no request is sent any more.
 
     Attributes:
         at: seconds on `clock`.

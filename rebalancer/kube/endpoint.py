@@ -1,4 +1,4 @@
-"""Which API server a connection leads to, and by what it is known: what may not change while a run goes on."""
+"""Which API server a connection leads to, and what identifies it: this must not change during a run."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _NAMES = {
 
 
 class Settings(Protocol):
-    """What is used of the `kubernetes` package's configuration."""
+    """The fields of the `kubernetes` package's configuration that are used here."""
 
     host: str
     ssl_ca_cert: str | None
@@ -34,7 +34,7 @@ class Endpoint:
         authority: a digest of the certificates that vouch for it; empty for those that the system trusts.
         verified: whether its certificate is checked.
         server_name: the name in its certificate, where that is not the address.
-        proxy: what stands in between.
+        proxy: the address of the proxy on the way to it; empty for none.
     """
 
     server: str
@@ -44,13 +44,13 @@ class Endpoint:
     proxy: str
 
     def difference(self, other: "Endpoint") -> str:
-        """Return what the other one does not share, as a kubeconfig names it; empty if they are the same."""
+        """Return the settings in which the two differ, by their names in a kubeconfig; empty if they are the same."""
         different = [_NAMES[part] for part in _NAMES if getattr(self, part) != getattr(other, part)]
         return ", ".join(different)
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    """Return where these settings lead to.
+    """Return the API server that these settings lead to.
 
     Raises:
         OSError: the file with the certificates cannot be read.

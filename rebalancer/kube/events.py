@@ -1,4 +1,4 @@
-"""Events about pods, delivered beside the run by a thread of their own."""
+"""Events about pods, delivered by a thread of their own while the run goes on."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ _REASON_LIMIT = 128
 #: Events that may wait for delivery; more are dropped, and counted.
 _QUEUE_LENGTH = 10_000
 
-#: How soon a hurry is noticed.
+#: How often `close` checks whether it has to hurry, in seconds.
 _BLINK_SECONDS = 0.1
 
 
@@ -70,8 +70,8 @@ def note_of(node: str, because: str, error: str = "") -> str:
 
     Args:
         node: the pod's node.
-        because: why the pod was to go.
-        error: what kept it from going; empty when it went.
+        because: why the pod was to be evicted.
+        error: why the eviction failed; empty when it did not.
     """
     outcome = f" failed: {error}" if error else ""
     reason = f": {because}" if because and not error else ""
@@ -79,7 +79,7 @@ def note_of(node: str, because: str, error: str = "") -> str:
 
 
 class Events:
-    """Publishes Events without keeping the run waiting, and without ever failing it.
+    """Publishes Events; never delays the run, and never makes it fail.
 
     Args:
         client: the API server.
@@ -87,7 +87,7 @@ class Events:
         retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
 
     Attributes:
-        problem: why the first Event that was not delivered was not; empty when all were.
+        problem: why the first undelivered Event was not delivered; empty when all were.
     """
 
     def __init__(self, client: Client, reporting_instance: str, *, retry_policy: RetryPolicy | None = None) -> None:
@@ -124,12 +124,12 @@ class Events:
     def close(
         self, seconds: float, hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = math.inf
     ) -> int:
-        """Deliver what waits, for some time at most, and return how many Events were not delivered.
+        """Deliver the waiting Events within a limited time, and return how many Events were not delivered.
 
         Args:
-            seconds: that it may take.
-            hurried: tells whether there is less time than that; asked again and again.
-            seconds_hurried: that it may take from then on.
+            seconds: how long this may take.
+            hurried: returns whether there is less time than that; called again and again.
+            seconds_hurried: how long it may take from the moment `hurried` returns True.
         """
         self._deadline = end = Deadline.after(seconds)
         self._waiting.put(None)
@@ -151,7 +151,7 @@ class Events:
                 self._retry_policy.tries(self._deadline)(self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
-                if self._has_time():  # else that is the problem, whatever the request in flight ended with
+                if self._has_time():  # otherwise the problem is the lack of time, which `close` notes
                     self._note_problem(str(error))
 
     def _has_time(self) -> bool:
@@ -161,7 +161,7 @@ class Events:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")
         body = json.dumps(body_of(event, self._reporting_instance)).encode()
         answer = self._client.post(path, body, deadline=self._deadline)
-        # A conflict: the server has it, only its answer to an earlier try was lost.
+        # A conflict: the server already has the Event; its answer to an earlier try was lost.
         if not (answer.is_success or answer.status == HTTPStatus.CONFLICT):
             raise error_of(answer, "POST", path)
 

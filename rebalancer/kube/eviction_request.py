@@ -1,12 +1,16 @@
-"""One pod's eviction: what is known of it between the first request and the verdict.
+"""One pod's eviction: what is known about it between the first request and the verdict.
 
     NOT_ASKED --no answer, or one that says nothing--> IN_DOUBT --granted, or the pod is seen gone--> DONE
         |                                                 '--neither, and no time left--> IN_DOUBT (verdict: Unknown)
         |--granted--> DONE
         '--a definite no--> REFUSED
 
-Only a grant, or the pod itself, settles a doubt.  No other answer settles it, not even a definite no: that
-one is about the latest request, and an earlier one may have gone through, or still be on its way through the server.
+Only a grant, or a look at the pod, ends a doubt.  No other answer does, not even a definite no: that answer is about
+the latest request, while an earlier one may have succeeded or may still be in progress in the server.
+
+Example: the first request gets a 504 (IN_DOUBT), the second one a 429 for a PDB.  The refusal may come from the first
+request's own eviction, which used up the budget.  So the pod is looked at for up to 5 s: with a deletionTimestamp it
+was evicted (DONE), without one the verdict is Unknown.
 """
 
 from collections.abc import Callable
@@ -18,7 +22,7 @@ from rebalancer.kube.answers import Transient
 
 
 class State(Enum):
-    """What is known of an eviction."""
+    """What is known about an eviction."""
 
     NOT_ASKED = "no request can have had an effect"
     IN_DOUBT = "a request may have evicted the pod"
@@ -27,20 +31,20 @@ class State(Enum):
 
 
 class Unclear(ClusterError):  # noqa: N818  named like the rest of the tree
-    """An answer that does not say what the server has done, and that no other try would better."""
+    """The answer does not say what the server has done, and another try would not help."""
 
 
 class EvictionRequest:
-    """See the module.
+    """The requests for one pod's eviction; the module describes the states.
 
     Args:
-        ask: asks for the eviction once and returns what a definite answer means; raises Transient if there is none
-            now, and Unclear if there will be none.
+        ask: sends one request and returns the verdict of a definite answer; raises Transient if there is no definite
+            answer yet, and Unclear if there will be none.
         is_gone: looks at the pod: is it gone, replaced or terminating?  False when that is not known.
-        is_gone_at_last: the same for the last time, so with more tries.
+        is_gone_at_last: the same with more tries, since it is the last look.
 
     Attributes:
-        state: what is known.
+        state: what is known about the eviction.
     """
 
     def __init__(
@@ -52,11 +56,11 @@ class EvictionRequest:
         self._is_gone_at_last = is_gone_at_last
 
     def attempt(self) -> Verdict:
-        """Ask once, unless a look at the pod settles an earlier doubt.
+        """Send one request, unless a look at the pod ends an earlier doubt.
 
         Raises:
-            Transient: another try may do better.
-            ClusterError: no other try would.
+            Transient: another try may succeed.
+            ClusterError: another try would not help.
         """
         if self.state is State.IN_DOUBT and self._is_gone():
             return self._done(GRANTED)
@@ -72,10 +76,10 @@ class EvictionRequest:
         return self._heard(verdict)
 
     def conclude(self, error: ClusterError) -> Verdict:
-        """Return what to make of a pod that is not asked for again, after the last look at it if there is a doubt.
+        """Return the verdict when no further request is sent; in doubt, look at the pod for the last time first.
 
         Args:
-            error: why it is not.
+            error: why no further request is sent.
         """
         if self.state is not State.IN_DOUBT:
             self.state = State.REFUSED

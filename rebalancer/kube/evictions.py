@@ -1,30 +1,41 @@
 """Evictions: the request, and what its answers mean.
 
-What kube-apiserver answers, and where: `pkg/registry/core/pod/storage/eviction.go`.
+Steps for one pod:
+
+1. POST the Eviction, with the pod's UID as precondition.
+2. A definite answer (below) is the verdict.
+3. Where nothing was done, try again, for 30 s at most.
+4. In doubt, look at the pod before each further try: gone, replaced or terminating means granted.
+5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
+
+Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
+no second request is sent.
+
+The answers of kube-apiserver come from `pkg/registry/core/pod/storage/eviction.go`.
 
 Definite:
 
     2xx with the Status of a success          granted
-    429, the eviction is taken over           granted, in the background: another controller moves the pod in its time
-    404 of the API server's                   gone
+    429, the eviction is taken over           granted, in the background: another controller moves the pod later
+    404 from the API server itself            gone
     409 on the UID in the precondition        gone: a new pod has the name
-    403 in a namespace that is being deleted  gone: its pods are going
-    429 with a DisruptionBudget cause         PDB: it allows nothing, or is not yet up to date (Retry-After 10)
-    403 about a poddisruptionbudget           PDB: its numbers are out of order
+    403 in a namespace that is being deleted  gone: its pods are being deleted
+    429 with a DisruptionBudget cause         PDB: it allows no disruption, or is not yet up to date (Retry-After 10)
+    403 about a poddisruptionbudget           PDB: its status cannot be used, like a negative number
     500, more than one PodDisruptionBudget    PDB
     any code, denied by an admission webhook  Webhook
-    403 else                                  failed: no permission
+    any other 403                             failed: no permission
     401, also with fresh credentials          failed
-    any other 4xx but these two:              failed
-    429 else, 409 else                        nothing was done; tried again, then failed
+    any other 429 or 409                      nothing was done; tried again, then failed
     500, a webhook could not be called        nothing was done; tried again, then failed
+    any other 4xx                             failed
 
-In doubt, since a server may answer so after the eviction went through (etcd's time-outs do that):
+In doubt, since a server may answer like this after a successful eviction (for example when etcd times out):
 
-    5xx else, no answer, none in time         the pod is looked at, and asked for again; see `eviction_request`
-    2xx with another body, 3xx, 1xx           a proxy's; the pod is looked at
+    any other 5xx, no answer in time          look at the pod, then try again; see `eviction_request`
+    2xx with another body, 3xx, 1xx           from a proxy: look at the pod, do not try again
 
-Once in doubt, the definite answers settle nothing but "granted" and "gone": either means evicted by us.
+Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.
 """
 
 import json
@@ -51,7 +62,7 @@ _TAKEN_OVER = "Eviction triggered evacuation"
 _TWO_PDBS = "more than one PodDisruptionBudget"
 _WEBHOOK_NOT_CALLED = "failed calling webhook"
 _NAMESPACE_GOES = "NamespaceTerminating"
-#: The words of every authorizer (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`).
+#: In the message of every authorizer (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`).
 _NOT_ALLOWED = " cannot create resource "
 
 
@@ -62,7 +73,7 @@ class Evictions:
         client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         retry_policy: how one pod's request is tried again; for 30 s when None.
-        halt: asked before every request, a second try too; one that is on its way is finished.
+        halt: checked before every request, retries included; a request that is already sent is finished.
     """
 
     def __init__(
@@ -79,19 +90,19 @@ class Evictions:
         self._halt = halt or Halt()
 
     def evict(self, namespace: str, name: str, uid: str, *, profile: str, strategy: str, reason: str) -> Verdict:
-        """Ask to evict one pod, and no other that has since taken its name.
+        """Ask the API server to evict one pod, but not a newer pod with the same name.
 
         Args:
             namespace: of the pod.
             name: of the pod.
             uid: of the pod; the server compares it.
-            profile: on whose behalf.
-            strategy: on whose behalf.
+            profile: the profile that evicts it.
+            strategy: the strategy that evicts it.
             reason: why, in words; goes into the request's annotations.
 
         Returns:
             Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by PDB, Webhook
-            or Gone; unknown when a doubt stays; else failed.  Nothing that a server does makes it raise.
+            or Gone; unknown when a doubt remains; failed otherwise.  No answer of a server makes this raise.
         """
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
@@ -120,18 +131,18 @@ class Evictions:
 
 
 class _Said(msgspec.Struct):
-    """What the body of an answer without failure says."""
+    """The fields that are read from the body of a 2xx answer."""
 
     kind: str = ""
     status: str = ""
 
 
 def verdict_of(answer: Answer, path: str) -> Verdict:
-    """Return what a definite answer to an eviction means; the table stands at the top of this module.
+    """Return the verdict of a definite answer to an eviction, by the table at the top of this module.
 
     Raises:
-        Transient: another try may do better; its `maybe_done` says whether this one may have gone through.
-        Unclear: it says nothing of the eviction.
+        Transient: another try may succeed; its `maybe_done` says whether this one may have succeeded already.
+        Unclear: the answer says nothing about the eviction.
     """
     if answer.is_success and _is_agreed(answer):
         return GRANTED
@@ -150,7 +161,7 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
 
 
 def _is_unauthorised(answer: Answer) -> bool:
-    """Return whether the credentials lack the permission; admission says no with the same code and other words."""
+    """Return whether the permission is missing; a refusal by admission has the same code, but another message."""
     return answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in answer.explanation().message
 
 
@@ -167,7 +178,7 @@ def _is_taken_over(answer: Answer) -> bool:
 
 
 def _is_undone(answer: Answer) -> bool:
-    """Return whether nothing was done for now, and another try may do better."""
+    """Return whether nothing was done yet, and another try may succeed."""
     if answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return _WEBHOOK_NOT_CALLED in answer.explanation().message
     return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)

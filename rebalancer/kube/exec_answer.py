@@ -1,4 +1,4 @@
-"""What a credentials plugin prints: read, and put into the kubeconfig's user.
+"""Reads what a credentials plugin prints, and puts the credentials into the kubeconfig's user.
 
 Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.
 """
@@ -22,7 +22,7 @@ class Status(msgspec.Struct, rename="camel"):
 
     @property
     def expires(self) -> datetime | None:
-        """When they end; None if they do not say."""
+        """When the credentials expire; None if the answer does not say."""
         time = self.expiration_timestamp
         return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
@@ -58,7 +58,7 @@ def read_answer(printed: bytes, version: str) -> Status:
 
 
 def with_credentials(user: Document, status: Status) -> Document:
-    """Return a kubeconfig's user with a plugin's answer in the place of the plugin."""
+    """Return a kubeconfig's user with the plugin's answer instead of the plugin."""
     replaced = {"exec"}
     given: Document = {}
     if status.token:

@@ -1,7 +1,7 @@
-"""A credentials plugin of a kubeconfig (`exec`): asked within a limited time, and its answer read.
+"""Runs the credentials plugin of a kubeconfig (`exec`) for a limited time, and reads its answer.
 
-Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.  Not left to the `kubernetes` package, which
-waits for a plugin as long as that likes.
+Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.  The `kubernetes` package is not used for
+this, since it waits for a plugin without limit.
 """
 
 import base64
@@ -24,11 +24,11 @@ from rebalancer.kube.kubeconfig import Chosen, Document
 
 _LOG = logging.getLogger(__name__)
 
-#: A plugin that takes longer is named: it may wait for somebody to log in.
+#: After so many seconds a warning names the plugin: it may wait for somebody to log in.
 NAMED_AFTER_SECONDS = 5.0
 
 _OWN_SETTINGS = "client.authentication.k8s.io/exec"
-#: What a plugin may be told of the cluster, as a kubeconfig spells it.
+#: What a plugin may be told about the cluster, as a kubeconfig spells it.
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
 
@@ -37,8 +37,8 @@ class Answered:
     """A context whose plugin has answered.
 
     Attributes:
-        chosen: the context, with the plugin's credentials in the place of the plugin.
-        expires: when these end; None if they do not say.
+        chosen: the context, with the plugin's credentials instead of the plugin.
+        expires: when the credentials expire; None if the plugin does not say.
     """
 
     chosen: Chosen
@@ -50,7 +50,7 @@ def answered(chosen: Chosen, seconds: float) -> Answered:
 
     Args:
         chosen: the context.
-        seconds: after which a plugin that does not answer is ended.
+        seconds: after which a plugin that does not answer is killed.
 
     Raises:
         NoCredentials: the plugin is not installed, gives none, or takes too long.
@@ -64,7 +64,7 @@ def answered(chosen: Chosen, seconds: float) -> Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Plugin:
-    """What a kubeconfig says of a plugin."""
+    """What a kubeconfig says about a plugin."""
 
     place: str
     context: str
@@ -136,10 +136,10 @@ class _Plugin:
                 env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": asked},
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                # Who is asked to log in has to see it.
+                # The user must see it when the plugin asks for a login.
                 stderr=None if interactive else subprocess.PIPE,
-                # A group of its own, so that what the plugin has started ends with it; only the terminal's own group
-                # may read from the terminal.
+                # A process group of its own, so that the plugin's child processes end with it.  An interactive plugin
+                # stays in our group, since only the terminal's group may read from the terminal.
                 process_group=None if interactive else 0,
             )
         except OSError as error:
@@ -197,7 +197,7 @@ def _has_terminal() -> bool:
 
 
 def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
-    """End a plugin that still runs, with what it has started, unless it shares our group."""
+    """Kill a plugin that still runs; its child processes too, unless it shares our process group (`alone`)."""
     if process.poll() is not None:
         return
     if alone:
@@ -207,7 +207,7 @@ def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
 
 
 def _cluster(chosen: Chosen) -> Document:
-    """Return what a plugin is told of the cluster, if it asks for that."""
+    """Return what a plugin is told about the cluster, if it asks for that."""
     cluster = {key: chosen.cluster[key] for key in _CLUSTER if chosen.cluster.get(key)}
     authority = chosen.cluster.get("certificate-authority")
     if authority and "certificate-authority-data" not in cluster:

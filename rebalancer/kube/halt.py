@@ -1,7 +1,7 @@
 """What ends the writes of a run: a signal, the deadline, or a permit that has ended, like a lost Lease.
 
-Every request that changes something asks here first, also a second try and one with fresh credentials: `Client.post`
-asks at the last moment, when a connection stands and only the body is missing.
+Every request that changes something checks this first, retries included.  `Client.post` checks it at the last moment,
+when the connection is established and only the body is not sent yet.
 """
 
 import math
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Clock, Deadline
 
-#: Says why nothing more may be asked for; empty while it may.  Asked before every write, from any thread.
+#: Returns why no write may begin any more; empty while one may.  Called before every write, from any thread.
 Permit = Callable[[], str]
 
 
 def always() -> str:
-    """Permit everything: a run that takes turns with no other."""
+    """Permit every write: for a run that does not take turns with others."""
     return ""
 
 
@@ -29,9 +29,9 @@ class Halt:
     """Says whether a write may still begin.
 
     Args:
-        seconds: after which none may.
+        seconds: after which no write may begin.
         clock: a monotonic clock, in seconds.
-        permit: may end the writes too.
+        permit: may end the writes earlier.
         began: from when the seconds count, on the clock; None for now.
 
     Attributes:
@@ -53,7 +53,7 @@ class Halt:
         self._permit = permit
 
     def signal(self, name: str) -> None:
-        """Let no write begin from now on; may be called by a signal's handler."""
+        """Stop all writes that have not begun; may be called by a signal handler."""
         self._signal = self._signal or name
         self.signalled.set()
 
@@ -67,10 +67,10 @@ class Halt:
         return self._permit()
 
     def check(self) -> None:
-        """Let a write pass.
+        """Make sure that a write may begin.
 
         Raises:
-            Halted: it may not begin any more.
+            Halted: no write may begin any more.
         """
         if reason := self.reason:
             raise Halted(f"not asked for: {reason}")

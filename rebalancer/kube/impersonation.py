@@ -1,4 +1,4 @@
-"""Acting as somebody else: the headers by which the API server is told.
+"""Acting as somebody else: the headers that tell this to the API server.
 
 The `kubernetes` package leaves them out: without them a run would act with more rights than were meant.
 """
@@ -15,10 +15,10 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def impersonation(user: Document, overrides: Overrides) -> Headers:
-    """Return the headers for a kubeconfig's user, and for what the command line sets above it.
+    """Return the headers for a kubeconfig's user and for the settings of the command line, which override it.
 
     Raises:
-        NoCredentials: there are groups and nobody to act as, or a name cannot be sent.
+        NoCredentials: there are groups but no user to act as, or a name cannot be sent.
     """
     name = overrides.user or str(user.get("as") or "")
     groups = overrides.groups or _texts(user.get("as-groups"))
@@ -36,7 +36,7 @@ def impersonation(user: Document, overrides: Overrides) -> Headers:
 
 def _extra(given: object) -> Iterator[tuple[str, str]]:
     for key, values in given.items() if isinstance(given, dict) else ():
-        # Header names have no case and few characters: the API server undoes this encoding.
+        # Header names ignore case and allow few characters; the API server decodes this encoding.
         yield from ((f"Impersonate-Extra-{quote(str(key).lower(), safe='')}", value) for value in _texts(values))
 
 

@@ -1,7 +1,7 @@
-"""Kubeconfig files: found, read and merged in kubectl's way.
+"""Kubeconfig files: found, read and merged as kubectl does it.
 
-The files are merged here and not by the `kubernetes` package, which lets the last file's current-context win
-where kubectl takes the first's, does not take an empty file, and splits a path at each colon.
+The files are merged here and not by the `kubernetes` package: that takes the current-context of the last file, while
+kubectl takes that of the first; it rejects an empty file; and it splits a path at each colon.
 """
 
 import os
@@ -42,7 +42,7 @@ class Kubeconfig:
         """Return what belongs to one context, the current one when None.
 
         Raises:
-            NoCredentials: there is no such context, or it points to what is not there.
+            NoCredentials: there is no such context, or it names a cluster or a user that is not there.
         """
         name = context or self.current
         if not name:
@@ -65,7 +65,7 @@ class Kubeconfig:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A context, with its cluster and its user; no user is an anonymous one."""
+    """A context, with its cluster and its user; without a user, requests are anonymous."""
 
     files: str
     context: str
@@ -100,7 +100,7 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
 
 
 def missing(environ: Mapping[str, str]) -> str:
-    """Return the files that KUBECONFIG names and that are not there, in words; empty if there is none."""
+    """Return which files that KUBECONFIG names do not exist, in words; empty if all exist or it is not set."""
     if not environ.get("KUBECONFIG"):
         return ""
     return " and ".join(str(path) for path in _usual_places(environ) if not path.exists())
@@ -114,7 +114,7 @@ def _usual_places(environ: Mapping[str, str]) -> list[Path]:
 
 
 def read(paths: Sequence[Path]) -> Kubeconfig | None:
-    """Read and merge files: of what two of them name, the first one's counts.  None when all are empty."""
+    """Read and merge files; where two have an entry of the same name, the first one wins.  None when all are empty."""
     documents = {path: document for path in paths if (document := _load(path))}
     if not documents:
         return None
@@ -178,7 +178,7 @@ def _entries(path: Path, document: Document, section: str) -> list[tuple[str, Do
 def _absolute(body: Document, folder: Path) -> Document:
     """Return a cluster or user whose paths no longer depend on the file's folder."""
     paths = {key: str(folder / str(body[key])) for key in _PATHS if body.get(key)}
-    if "tokenFile" in paths:  # counts for more than `token`; the `kubernetes` package thinks otherwise
+    if "tokenFile" in paths:  # takes precedence over `token`; in the `kubernetes` package it does not
         body = {key: value for key, value in body.items() if key != "token"}
     plugin = body.get("exec")
     if isinstance(plugin, dict) and os.sep in str(plugin.get("command", "")):

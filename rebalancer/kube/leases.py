@@ -1,6 +1,11 @@
-"""One Lease (coordination.k8s.io/v1): read and written, each write on the version that was read.
+"""One Lease (coordination.k8s.io/v1): read, created and updated, but never over a version that was not read.
 
-Two that write at once cannot both succeed: the API server takes the first and answers the other with 409.
+When two processes write at once, only one succeeds:
+
+1. A and B both read the Lease: resourceVersion 812, no holder.
+2. A writes itself as holder, on version 812.  The API server accepts, and the version is now 813.
+3. B writes itself as holder, also on version 812.  The API server answers 409: B does not hold the Lease.
+4. A renews: it writes a new renewTime on version 813.  When and how often is decided in `rebalancer.app.leadership`.
 """
 
 import json
@@ -21,15 +26,15 @@ _API_VERSION = "coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who holds what others must not do meanwhile.
+    """The content of a Lease.
 
     Attributes:
-        holder: its identity; empty where nobody holds it.
+        holder: the holder's identity; empty where nobody holds the Lease.
         duration: seconds after the last renewal in which nobody else may take it.
-        renewed: when it was last renewed, by the holder's clock; None where nobody said.
+        renewed: when it was last renewed, by the holder's clock; None where that is not set.
         acquired: when the holder took it.
         transitions: how often the holder changed.
-        version: of the object as it was read; a write is refused when it has changed since.
+        version: the resourceVersion that was read; a write is refused when the object has changed since.
     """
 
     holder: str
@@ -47,7 +52,7 @@ class Leases:
         client: the API server.
         namespace: of the Lease.
         name: of the Lease.
-        seconds: for one request, its tries again included.
+        seconds: for one request, retries included.
     """
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float = 10.0) -> None:
@@ -59,7 +64,7 @@ class Leases:
         self._path = self._collection + path_of(name)
 
     def read(self) -> Lease | None:
-        """Return the Lease as it is; None where there is none.
+        """Return the Lease; None where there is none.
 
         Raises:
             ClusterError: it cannot be read.
@@ -71,7 +76,7 @@ class Leases:
         return self._decoded(body)
 
     def create(self, lease: Lease) -> Lease | None:
-        """Create it; None where another has been quicker.
+        """Create the Lease, and return it; None where another process was faster.
 
         Raises:
             ClusterError: it cannot be created.
@@ -79,10 +84,10 @@ class Leases:
         return self._write("POST", self._collection, lease)
 
     def update(self, lease: Lease) -> Lease | None:
-        """Write it over the version it names; None where that is no longer the newest one.
+        """Replace the version that `lease` names, and return the new one; None where it has changed since.
 
         Raises:
-            NotFound: it is gone.
+            NotFound: the Lease is gone.
             ClusterError: it cannot be written.
         """
         return self._write("PUT", self._path, lease)

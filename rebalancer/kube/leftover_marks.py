@@ -1,4 +1,4 @@
-"""Marks that nobody has use for any more, taken off the nodes where they were found."""
+"""Marks that no run uses any more, taken off the nodes where they were found."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,7 +10,7 @@ from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, unmarked
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.run_marks import CONFLICTS, Problems
 
-#: Tells whether a mark is of no use any more.
+#: Returns whether no run uses a mark any more.
 IsOver = Callable[[Mark], bool]
 
 
@@ -22,15 +22,15 @@ def clear(
     is_over: IsOver,
     gate: Callable[[], None] = lambda: None,
 ) -> Problems:
-    """Take marks off these nodes unless they are in use by then, and return what went wrong, by the node's name.
+    """Take marks off these nodes, except marks in use by then, and return what went wrong, by the node's name.
 
     Args:
         client: the API server.
-        nodes: with a mark when they were listed; each is read anew.
-        keys: of the taints; the keys that a mark names are taken off too.
-        deadline: for all of them together.
-        is_over: tells whether a mark is of no use any more; one that cannot be read is of none.
-        gate: called before every write; raises to keep it back.
+        nodes: the nodes that had a mark when they were listed; each is read again.
+        keys: of the taints; taints with the keys that a mark names are taken off too.
+        deadline: for all nodes together.
+        is_over: returns whether no run uses a mark any more; a mark that cannot be read is always taken off.
+        gate: called before every write; raises to stop it.
     """
     writer = NodeMarks(client, CONFLICTS, gate)
     change = partial(cleared, keys=keys, is_over=is_over)
@@ -38,7 +38,7 @@ def clear(
 
 
 def cleared(node: MarkedNode, keys: Keys, is_over: IsOver) -> Wanted:
-    """Return the node as it should be: without a mark, or as it is where the mark is in use."""
+    """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
     if is_in_use(node, is_over):
         return Wanted(node.taints or (), node.note)
     return unmarked(node, keys)

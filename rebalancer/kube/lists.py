@@ -1,10 +1,10 @@
 """Lists, page by page as bytes.
 
-A list is read without a resourceVersion: its first page is then the newest state, and the continue token keeps
+A list is read without a resourceVersion: its first page then shows the newest state, and the continue token keeps
 the later pages on that state, so that all pages together show one consistent state.  `resourceVersion=0` would
-be cheaper for the server, but may be stale and ignores the limit.  A token lives for some minutes; when it has
-expired (410) the list is read anew from its first page.  The token that the 410 itself offers is not used: it
-goes on from a later state, so the pages would mix two states.
+be cheaper for the server, but may be stale and ignores the limit.  A token is valid for some minutes; when it has
+expired (410), the list is read again from its first page.  The token that the 410 itself offers is not used: it
+continues from a later state, so the pages would mix two states.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 #: kubectl's page size.
 PAGE_SIZE = 500
 
-#: How often a list begins anew after a 410 before it is asked for in one piece.
+#: How often a list is begun again after a 410, before it is read in one piece.
 RESTARTS = 2
 
 
@@ -49,10 +49,10 @@ def read_list(
     Args:
         client: the API server.
         path: of the collection, like `/api/v1/pods`.
-        new_collector: makes an empty collector; called again when the list begins anew.
-        page_size: objects a page; 0 asks for all at once.
+        new_collector: makes an empty collector; called again when the list is begun again.
+        page_size: objects per page; 0 reads all at once.
         query: selectors and the like.
-        deadline: for all pages together; there are five minutes at most.
+        deadline: for all pages together; at most five minutes from now.
 
     Raises:
         ClusterError: as `Client.get`.

@@ -1,16 +1,16 @@
-"""The same done to many nodes, several at once."""
+"""Runs one function for many nodes, several at once."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from rebalancer.errors import ClusterError
 
-#: Every write goes to all that watch nodes, each kubelet and each kube-proxy among them: not too many at once.
+#: Every write to a node is sent to all clients that watch nodes, so there must not be too many at once.
 _AT_ONCE = 8
 
 
 def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:
-    """Act on every node, and return what went wrong, by the node's name; an error of one does not keep the others."""
+    """Act on every node, and return what went wrong, by the node's name; an error on one does not stop the others."""
     pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="marks")
     try:
         futures = {name: pool.submit(act, name) for name in sorted(set(names))}

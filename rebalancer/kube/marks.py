@@ -1,4 +1,4 @@
-"""Marks: what a steered run writes to a node, so that kube-scheduler rather chooses another one for a while.
+"""Marks: what a steered run writes to a node, so that kube-scheduler prefers other nodes for a while.
 
 A mark is one or two soft taints (effect PreferNoSchedule) and an annotation:
 
@@ -7,8 +7,8 @@ A mark is one or two soft taints (effect PreferNoSchedule) and an annotation:
                                                   "expires": "2026-01-15T12:07:00Z"}
     spec.taints           key kube-rebalancer/avoid, value the run, effect PreferNoSchedule; the same with ...-more
 
-Two taints need two keys, since key and effect are unique on a node.  The value says which run has set a taint, so that
-a run takes off its own and nobody else's, whatever becomes of the annotation.
+Two taints need two keys, since each pair of key and effect is unique on a node.  The value says which run has set a
+taint, so that a run takes off only its own taints, even if somebody changes or removes the annotation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ import msgspec
 
 from rebalancer.args.steering import avoid_keys
 
-#: Of the node; the same whatever the keys of the taints are, so that a mark is found after these were changed.
+#: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
 SOFT = "PreferNoSchedule"
 
-#: A taint as the API server writes it; what is not ours goes back as it came.
+#: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
 
 
@@ -34,7 +34,7 @@ class Keys:
 
     Attributes:
         first: of the taint that every marked node carries.
-        second: of the one that hot nodes carry as well.
+        second: of the taint that hot nodes carry in addition.
     """
 
     first: str
@@ -42,7 +42,7 @@ class Keys:
 
     @classmethod
     def of(cls, key: str) -> "Keys":
-        """Return the keys that follow from the one that is configured."""
+        """Return both keys, made from the configured one."""
         return cls(*avoid_keys(key))
 
     def at(self, level: int) -> tuple[str, ...]:
@@ -54,12 +54,12 @@ class Keys:
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Whose the taints are, as the annotation says it.
+    """Which run the taints belong to, as the annotation says it.
 
     Attributes:
-        run: that has set them; the value of each.
+        run: the run that has set the taints; it is also the value of each taint.
         keys: of the taints.
-        expires: when they are of no use to anybody any more.
+        expires: from when on no run uses the taints any more.
     """
 
     run: str
@@ -78,13 +78,13 @@ class Mark(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class MarkedNode:
-    """What concerns marks in a node.
+    """The parts of a node that concern marks.
 
     Attributes:
         name: of the node.
-        uid: of the node: another one may get its name.
+        uid: of the node: a new node may get the same name.
         taints: as the API server has them; None where it has no list.
-        annotations: the same.
+        annotations: as the API server has them; None where it has none.
     """
 
     name: str
@@ -99,7 +99,7 @@ class MarkedNode:
 
     @property
     def mark(self) -> Mark | None:
-        """What the annotation says, None where it cannot be read: then nobody lays claim to the taints."""
+        """What the annotation says; None where it cannot be read: then the taints belong to no run."""
         try:
             mark = msgspec.json.decode(self.note or "", type=Mark)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -112,7 +112,7 @@ class MarkedNode:
 
 
 def is_soft(taint: Taint) -> bool:
-    """Return whether a taint has the effect that ours have."""
+    """Return whether a taint has the effect PreferNoSchedule, like ours."""
     return taint.get("effect") == SOFT
 
 
@@ -125,18 +125,18 @@ class Wanted:
 
 
 def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:
-    """Return the node with this mark, and without any other of ours; the taints of others keep their places."""
+    """Return the node with this mark, and without any other mark of ours; the taints of others keep their order."""
     ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
     return Wanted([*_others(node, keys, node.mark), *ours], mark.text())
 
 
 def unmarked(node: MarkedNode, keys: Keys) -> Wanted:
-    """Return the node without a mark, whoever has set it."""
+    """Return the node without a mark, whichever run has set it."""
     return Wanted(_others(node, keys, node.mark), None)
 
 
 def without_run(node: MarkedNode, run: str) -> Wanted:
-    """Return the node without the mark of this run; another's stays."""
+    """Return the node without the mark of this run; the mark of another run stays."""
     kept = [each for each in node.taints or () if not (is_soft(each) and each.get("value") == run)]
     is_own = node.mark is not None and node.mark.run == run
     return Wanted(kept, None if is_own else node.note)
@@ -147,7 +147,7 @@ def _others(node: MarkedNode, keys: Keys, mark: Mark | None) -> list[Taint]:
 
 
 def _is_ours(taint: Taint, keys: Keys, mark: Mark | None) -> bool:
-    """Return whether a taint is ours: by its key, or, under keys of before, by the mark's key and run together."""
+    """Return whether a taint is ours: it has one of the present keys, or both a key and the run that the mark names."""
     if not is_soft(taint):
         return False
     of_before = mark is not None and taint.get("key") in mark.keys and taint.get("value") == mark.run

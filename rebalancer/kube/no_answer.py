@@ -10,10 +10,10 @@ from rebalancer.kube.proxies import named
 
 
 def no_answer(error: HTTPError, server: str, proxy: str) -> ClusterError:
-    """Return the error that the connection's own error means.
+    """Return our error for an error of urllib3.
 
     Args:
-        error: what the connection says.
+        error: urllib3's error.
         server: the API server, in words.
         proxy: the address of the proxy on the way; empty for none.
     """
@@ -24,7 +24,7 @@ def no_answer(error: HTTPError, server: str, proxy: str) -> ClusterError:
             "Check certificate-authority in the kubeconfig, or tls-server-name."
         )
     sent = not isinstance(error, NewConnectionError | ConnectTimeoutError | ProxyError)
-    # When a server dies, TLS ends without a closing message; any other TLS error is one of settings.
+    # When a server dies, TLS ends without a closing message; any other TLS error comes from wrong settings.
     connected = sent and not (isinstance(error, SSLError) and not isinstance(cause, ssl.SSLEOFError))
     words = _in_words(error)
     if proxy and isinstance(error, ProxyError):

@@ -1,11 +1,15 @@
-"""One node's mark, written whatever others write to that node meanwhile.
+"""One node's mark, written safely while others write to the same node.
+
+1. Read the node.
+2. Send a JSON patch that only applies if taints and annotation are still as they were read; see `node_patch`.
+3. Act on the answer:
 
 200                                     done
 404                                     the node is gone, and its taints with it: done
-409, 422 that names no field            another has written there since: read, and tried again
-422 that names a field                  never valid: an error
-403, and a no of admission's            an error
-429, 5xx, no answer                     read, and tried again: if the first try went through, nothing is left to do
+409, 422 that names no field            somebody else wrote to the node after step 1: back to step 1
+422 that names a field                  the node would not be valid: an error
+403, or refused by admission            an error
+429, 5xx, no answer                     back to step 1: if the patch was applied after all, nothing is left to do
 """
 
 from collections.abc import Callable
@@ -25,12 +29,12 @@ from rebalancer.kube.retry_policy import RetryPolicy
 
 NODES = "/api/v1/nodes"
 
-#: What a node should look like, given what it looks like.
+#: Returns how a node should be, given how it is.
 Change = Callable[[MarkedNode], Wanted]
 
 
 class NodeMetadata(msgspec.Struct):
-    """What is used of a node's metadata."""
+    """The fields of a node's metadata that are used."""
 
     name: str
     uid: str = ""
@@ -38,20 +42,20 @@ class NodeMetadata(msgspec.Struct):
 
 
 class NodeSpec(msgspec.Struct):
-    """What is used of a node's spec."""
+    """The fields of a node's spec that are used."""
 
     taints: list[Taint] | None = None
 
 
 class NodeObject(msgspec.Struct):
-    """What is used of a node."""
+    """The fields of a node that are used."""
 
     metadata: NodeMetadata
     kind: str = ""
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
 
     def marked(self) -> MarkedNode:
-        """Return what concerns marks in it."""
+        """Return the parts of the node that concern marks."""
         return MarkedNode(self.metadata.name, self.metadata.uid, self.spec.taints, self.metadata.annotations)
 
 
@@ -62,7 +66,7 @@ class NodeMarks:
     Attributes:
         client: the API server.
         retry_policy: how one node's change is tried again.
-        gate: called before every patch, a second try too; raises to keep it back.
+        gate: called before every patch, retries included; raises to stop it.
     """
 
     client: Client
@@ -70,12 +74,12 @@ class NodeMarks:
     gate: Callable[[], None] = lambda: None
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
-        """Let a node be as wanted; nothing is sent where it is, and a node that is gone is not an error.
+        """Change a node to what is wanted; send nothing if it already is so.  A node that is gone is not an error.
 
         Raises:
-            Transient: not in time; its `maybe_done` says whether the last try may have gone through.
-            Forbidden, Rejected, Unreachable: it will not be done.
-            Halted: the gate kept it back.
+            Transient: it was not done in time; `maybe_done` says whether the last try may have succeeded.
+            Forbidden, Rejected, Unreachable: it cannot be done.
+            Halted: the gate stopped it.
         """
         self.retry_policy.tries(deadline)(self._try, name, wanted, deadline)
 
@@ -115,7 +119,7 @@ def _judge(answer: Answer, path: str) -> None:
 
 
 def _is_test_failed(answer: Answer) -> bool:
-    """Return whether a test in the patch failed; an object that would not be valid names its fields as causes."""
+    """Return whether a test in the patch failed; if the node would not be valid, the answer names fields as causes."""
     return answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not answer.explanation().details.causes
 
 

@@ -1,8 +1,8 @@
-"""The JSON patch (RFC 6902) that changes a node's taints and our annotation, and nothing that has changed since.
+"""The JSON patch (RFC 6902) that changes a node's taints and our annotation, and never undoes a change by others.
 
-It tests the whole list of taints as it was read, our annotation, and the node's UID, and names nothing else; so it
-fails (422) where another has written there in between, and what others have set survives.  A test for null passes
-where the field is absent.
+It first tests that the node's UID, the whole list of taints and our annotation are still as they were read.  If
+somebody has changed one of them in between, the patch fails (422) and changes nothing.  It contains no other field.
+A test for null passes where the field is absent.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _NOTE = f"{_ANNOTATIONS}/{ANNOTATION.replace('~', '~0').replace('/', '~1')}"
 
 
 def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
-    """Return the patch; an empty one where the node is as wanted."""
+    """Return the patch; empty where the node is already as wanted."""
     taints, note = _taints(node, wanted), _note(node, wanted)
     if not taints and not note:
         return []

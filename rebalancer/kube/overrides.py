@@ -1,19 +1,19 @@
-"""What the command line sets above a kubeconfig or a service account."""
+"""Settings of the command line that override a kubeconfig or a service account."""
 
 from dataclasses import dataclass
 
-#: After which a credentials plugin that does not answer is ended.
+#: Seconds after which a credentials plugin that does not answer is killed.
 EXEC_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """As kubectl's flags have it; what is not set here is as the kubeconfig says.
+    """The same settings as kubectl's flags; whatever is not set here is taken from the kubeconfig.
 
     Attributes:
-        user: whom to act as; empty for oneself.
-        groups: in which groups to act.
-        insecure: whether the API server's certificate is not looked at.
+        user: the user to act as; empty for none.
+        groups: the groups to act in.
+        insecure: whether the API server's certificate is not checked.
         exec_seconds: how long a credentials plugin may take.
     """
 

@@ -1,4 +1,4 @@
-"""What these credentials may do, as the API server says it (SelfSubjectAccessReview), before anything is done."""
+"""Asks the API server what these credentials may do (SelfSubjectAccessReview), before anything is changed."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from rebalancer.kube.retry_policy import RetryPolicy
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-#: What marks on nodes take, beside `list nodes`, which every run takes.
+#: The verbs that marks on nodes need, besides `list nodes`, which every run needs.
 NODE_WRITES = ("get", "patch")
 
 _RULE = """  - apiGroups: [""]

@@ -12,7 +12,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 
-#: How long a look may take, and the last ones together; nothing else is asked for after the deadline or a signal.
+#: Seconds for one look, and for all last looks together.  Looks are the only requests after the deadline or a signal.
 LOOK_SECONDS = 5.0
 
 
@@ -33,8 +33,8 @@ class PodLook:
     Attributes:
         client: the API server.
         path: of the pod.
-        uid: of the pod that was asked for; another one under its name means that it is gone.
-        retry_policy: how the last looks follow each other.
+        uid: of the pod to evict; another UID under the same name means that this pod is gone.
+        retry_policy: how long to wait between the last looks.
     """
 
     client: Client
@@ -47,7 +47,7 @@ class PodLook:
         return self._or_false(self._look)
 
     def is_gone_at_last(self) -> bool:
-        """Return the same, asking for some seconds: a server may carry out later what it has accepted."""
+        """Return the same, but look again for some seconds: a server may carry out an accepted request later."""
         retry_policy = replace(self.retry_policy, seconds=LOOK_SECONDS)
         return self._or_false(lambda: retry_policy.tries()(self._demand_gone))
 

@@ -9,7 +9,7 @@ _SECONDS = re.compile(r"[0-9]+", re.ASCII)
 
 
 def retry_after(headers: Mapping[str, str], details: float = 0) -> float | None:
-    """Return the seconds to wait before the next try; None where the server does not say, or nothing sensible.
+    """Return the seconds to wait before the next try; None where the server gives no usable value.
 
     Args:
         headers: of the answer; a date is compared with its `Date`, since the server's clock may differ from ours.

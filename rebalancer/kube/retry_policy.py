@@ -1,4 +1,9 @@
-"""How often a failed request is tried again, and how long to wait between two tries."""
+"""How often a failed request is tried again, and how long to wait between two tries.
+
+Example, with the defaults and a server that answers 503 at once: the waits last up to 0.5, 1, 2, 4, 8 and 8 s, each
+by chance between half of that and all of it.  That makes 7 tries within 23.5 s.  There is no eighth: with one more
+wait of 8 s it could begin after 31.5 s, later than `seconds` (30).  With `Retry-After: 10` a wait lasts 10 to 11 s.
+"""
 
 import logging
 import random
@@ -20,19 +25,19 @@ logger = logging.getLogger(__name__)
 class RetryPolicy:
     """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
 
-    Jitter spreads the tries of many clients and decides nothing: whether there is another try is computed from the
-    longest that each wait could have been.
+    Jitter only spreads the tries of many clients.  It does not change how many tries there are: that is computed from
+    the longest possible length of each wait.
 
     Attributes:
         seconds: no new try begins later than this after the first.
         first_wait: seconds before the second try; doubles from there.
-        shortest_wait: seconds that a wait lasts at least, whatever the server says.
-        longest_wait: seconds that a wait of our own choosing never exceeds.
-        tries_unconnected: tries when not even a connection comes about: a server that is not there is
+        shortest_wait: seconds that a wait lasts at least, even if the server asks for less.
+        longest_wait: seconds that a wait lasts at most, unless the server asks for more.
+        tries_unconnected: tries when no connection can be established: a server that is not there is
             reported within seconds.
         clock: a monotonic clock, in seconds.
-        sleep: waits for that many seconds; None waits so long or until `stop` is set.
-        jitter: a number between two bounds, by chance.
+        sleep: waits for a number of seconds; None waits until they have passed or `stop` is set.
+        jitter: returns a random number between two bounds.
         stop: once set, nothing is tried again, and a wait ends.
     """
 
@@ -47,7 +52,7 @@ class RetryPolicy:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def tries(self, deadline: Deadline | None = None) -> tenacity.Retrying:
-        """Return what calls a function until it raises no `Transient`, or raises the last one."""
+        """Return an object that calls a function until it raises no `Transient`; after the last try it raises that."""
         tries = _Tries(self, Deadline.after(self.seconds, self.clock).or_sooner(deadline))
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Transient),
@@ -76,7 +81,7 @@ class _Tries:
     """The tries of one request.
 
     Attributes:
-        waited: seconds that all waits so far could have taken at most, the coming one included.
+        waited: the longest that all waits so far and the next one could take together, in seconds.
     """
 
     def __init__(self, policy: RetryPolicy, last: Deadline) -> None:

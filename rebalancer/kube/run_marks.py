@@ -1,4 +1,14 @@
-"""The marks of one run: set as long as writes may begin, and taken off whatever happens."""
+"""The marks of one run: set only while writes may begin, and always taken off at the end.
+
+A request to set a mark may get no answer, and the API server may still carry it out later.  Steps of taking off:
+
+1. Take the mark off every node that has one or may have one.
+2. If a request had no answer, wait until 5 s after it was given up.
+3. Take the marks off those nodes once more.
+
+Example: setting a mark on node n1 times out at 10 s, and taking off begins at 12 s.  Step 1 finds no mark on n1, but
+the late request may set one until 15 s; step 3 removes it.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,14 +25,15 @@ from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, withou
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.retry_policy import RetryPolicy
 
-#: For all nodes together: to set marks; and to take them off, which has less time than a pod has to end after SIGTERM.
+#: Seconds for all nodes together, to set marks and to take them off.  The latter is less than a pod gets to end after
+#: SIGTERM (30 s by default).
 SET_SECONDS = 60.0
 TAKE_OFF_SECONDS = 20.0
 
-#: How long an API server may still act on a request that it has not answered.
+#: How long an API server may still act on a request that it has not answered, in seconds.
 _DOUBT_SECONDS = 5.0
 
-#: A change that met another's is tried again at once, or nearly.
+#: For changes that conflict with a change by somebody else: they are tried again almost at once.
 CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
 
 #: What went wrong, by the node's name.
@@ -34,14 +45,14 @@ class Taken(ClusterError):  # noqa: N818  named like the rest of the tree
 
 
 class RunMarks:
-    """See the module.
+    """Sets and takes off the marks of one run.
 
     Args:
         client: the API server.
         keys: of the taints.
-        mark: run and expiry of what is set; the keys follow from each node's level.
-        halt: asked before every mark that is set; taking off has its own time.
-        may_replace: tells whether another run's mark may be replaced by ours.
+        mark: the run and the expiry for all marks; the keys depend on each node's level.
+        halt: checked before every mark that is set, but not when marks are taken off.
+        may_replace: returns whether another run's mark may be replaced by ours.
         retry_policy: how one node's change is tried again, and by which clock.
     """
 
@@ -66,7 +77,7 @@ class RunMarks:
         self._doubts: dict[str, float] = {}
 
     def adjust(self, levels: Mapping[str, int]) -> Problems:
-        """Let nodes carry marks at these levels, and no others; nodes that do already are not written to.
+        """Set marks at these levels, and take off the run's other marks; nodes that need no change are not written.
 
         Args:
             levels: by the node's name: 1 for one taint, 2 for both; 0 or absent for none.
@@ -81,7 +92,7 @@ class RunMarks:
         return on_each(due, lambda name: self._adjust(name, due[name], deadline))
 
     def take_off(self) -> Problems:
-        """Take off all that this run has set, or may have set, within 20 s; return where that failed."""
+        """Take off all marks that this run has set or may have set, within 20 s; return what went wrong, by node."""
         deadline = Deadline.after(TAKE_OFF_SECONDS, self._clock)
         take_off = partial(self._take_off, deadline=deadline)
         problems = on_each(self._levels, take_off)
@@ -95,7 +106,7 @@ class RunMarks:
         if not level:
             self._take_off(name, deadline)
             return
-        self._levels[name] = -1  # from here on it may be marked, at whatever level
+        self._levels[name] = -1  # from here on the node may have a mark, at an unknown level
         mark = self._mark.of(self._keys.at(level))
         try:
             self._setter.change(name, partial(self._with, mark=mark), deadline)
@@ -116,5 +127,5 @@ class RunMarks:
         self._levels.pop(name, None)
 
     def _await_doubts(self) -> None:
-        """Wait until no request of ours that had no answer can still have an effect."""
+        """Wait until no unanswered request of ours can still have an effect."""
         self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))

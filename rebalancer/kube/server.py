@@ -1,4 +1,4 @@
-"""The API server's address in a kubeconfig, and whether credentials may go there."""
+"""The API server's address in a kubeconfig, and whether credentials may be sent there."""
 
 from dataclasses import replace
 
@@ -25,9 +25,9 @@ _PERMISSION = "allowTokenOverHTTP"
 
 
 def addressed(chosen: Chosen) -> Chosen:
-    """Return the context with its server's address as it is to be used: no userinfo, no blanks.
+    """Return the context with its server's address ready for use: without userinfo and blanks.
 
-    Over plain http no credentials are sent, and no plugin is asked for any, unless the cluster's entry allows it:
+    Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it:
 
         extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]
 

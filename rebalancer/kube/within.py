@@ -1,4 +1,4 @@
-"""A limit on the whole time of something that may block."""
+"""A limit on the total time of a call that may block."""
 
 import threading
 from collections.abc import Callable
@@ -9,18 +9,18 @@ T = TypeVar("T")
 
 
 class GivenUp(Exception):  # noqa: N818  it says what happened
-    """It took too long; whatever it still does is ignored."""
+    """The call took too long; its result is ignored."""
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """Return what `work` returns, or raise what it raises, but wait no longer than so many seconds.
+    """Return what `work` returns, or raise what it raises, but wait at most so many seconds.
 
-    A socket's time-out counts from one byte to the next, so that a server which sends a byte a second keeps a reader
-    for ever; and looking up a name has no time-out at all.  So the work is done in a thread of its own, which is left
-    behind when the time is up.
+    A socket's time-out counts from one byte to the next, so a server that sends one byte per second could block a
+    reader for ever; and a DNS lookup has no time-out at all.  So the work is done in a thread of its own, which is
+    abandoned when the time is up.
 
     Raises:
-        GivenUp: it was not ready in time.
+        GivenUp: the work was not done in time.
     """
     future: Future[T] = Future()
     threading.Thread(target=_settle, args=(future, work), name="request", daemon=True).start()

@@ -1,6 +1,6 @@
-"""HTTP(S) for probes and scrapers: health and metrics, beside the cycles and never in their way.
+"""HTTP(S) for probes and scrapers: health and metrics, in a thread that does not delay the cycles.
 
-Nothing here knows what is healthy or what is counted: pages come from functions that the caller brings.  The server
-reads nothing but requests without a body, and gives each client seconds, so that a slow one costs a descriptor for as
-long and nothing else.
+Nothing here knows what is healthy or what is counted: pages come from functions that the caller passes in.  The server
+accepts only requests without a body, and waits 10 seconds for a client, so a slow client costs one file descriptor for
+that time and nothing else.
 """

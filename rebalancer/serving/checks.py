@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-#: By the name of a check, what is wrong; empty where all is well.
+#: What is wrong, by the name of the check; empty where the check passed.
 Checks = Mapping[str, str]
 
 
@@ -16,7 +16,7 @@ class Page:
     content_type: str = "text/plain; charset=utf-8"
 
 
-#: Makes a page; told whether `?verbose` was asked for.
+#: Makes a page; the argument says whether the request has `?verbose`.
 PageOf = Callable[[bool], Page]
 
 
@@ -25,10 +25,10 @@ class TlsSettings:
     """How to serve TLS; names as on the command line.
 
     Attributes:
-        cert_file: a PEM file with the certificate and its chain; empty for one that is made.
+        cert_file: a PEM file with the certificate and its chain; empty for a self-signed one, made at the start.
         key_file: a PEM file with its key.
         min_version: `VersionTLS12` or `VersionTLS13`; empty for TLS 1.2.
-        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the usual ones.
+        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the default ones.
     """
 
     cert_file: str = ""
@@ -41,9 +41,9 @@ def health_page(name: str, checks: Checks, *, verbose: bool) -> Page:
     """Return 200 and `ok`, or 500 and every check with its outcome, in the format of the Kubernetes components.
 
     Args:
-        name: of the whole, like `healthz`.
-        checks: what was found.
-        verbose: whether to name the checks that are well too.
+        name: of the page, like `healthz`.
+        checks: the outcome of each check.
+        verbose: whether to name the checks even if all have passed.
     """
     bad = any(checks.values())
     if not bad and not verbose:

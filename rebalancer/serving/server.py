@@ -1,4 +1,4 @@
-"""The server itself, in a thread of its own."""
+"""The HTTP server, in a thread of its own."""
 
 import asyncio
 import logging
@@ -20,11 +20,11 @@ from rebalancer.serving.tls import Identity
 CLIENT_SECONDS = 10.0
 #: Bytes of a request's headers; longer ones are an error.
 HEADER_BYTES = 16 * 1024
-#: Connections at a time; more are closed at once, so that no client takes the descriptors of the cycles.
+#: Connections at a time; a further one closes the oldest, so that clients cannot use up all file descriptors.
 MOST_CONNECTIONS = 200
-#: How long the start may take, and the end.
+#: Seconds that the start may take, and the end.
 _TIMEOUT = 10.0
-#: Between two looks at the certificate's files.
+#: Seconds between two checks of the certificate's files.
 _REFRESH_SECONDS = 10.0
 
 
@@ -38,14 +38,14 @@ class Server:
         identity: for TLS; None serves plain HTTP.
 
     Attributes:
-        port: that it listens on.
+        port: the port that it listens on.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: it cannot listen on this port.
     """
 
     def __init__(self, address: str, port: int, pages: Mapping[str, PageOf], identity: Identity | None) -> None:
-        # What clients do wrong is not worth a line each: whoever can reach the port could fill the log.
+        # Errors of clients are not logged: whoever can reach the port could fill the log.
         logging.getLogger("tornado").setLevel(logging.ERROR)
         self._listener = _listen(address, port)
         self.port = int(self._listener.getsockname()[1])
@@ -65,7 +65,7 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Stop listening, and drop what is open."""
+        """Stop listening, and close all connections."""
         self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(_TIMEOUT)
 
@@ -104,7 +104,7 @@ class Server:
 class _BoundedServer(HTTPServer):
     """Makes room for a new client by closing the connection that has been open for longest.
 
-    Probes and scrapes are done within milliseconds, so what is old is slow or idle.
+    Probes and scrapes are done within milliseconds, so an old connection is slow or idle.
     """
 
     def initialize(self, *args: Any, **kwargs: Any) -> None:
@@ -167,4 +167,4 @@ def _listen(address: str, port: int) -> socket.socket:
 
 
 def _say_nothing(_handler: RequestHandler) -> None:
-    """Leave probes out of the log: one comes every few seconds, for months."""
+    """Keep probes out of the log: one comes every few seconds, for months."""

@@ -1,4 +1,4 @@
-"""The server's side of TLS: the certificate that was given, read again when it changes, or one made at the start."""
+"""TLS of the server, with the given certificate, read again when it changes, or a self-signed one."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ _VERSIONS = {
 
 
 class Identity:
-    """A context for the server, and the certificate in it.
+    """The server's TLS context, with its certificate.
 
     Raises:
         UsageError: the settings cannot be used.
@@ -45,7 +45,7 @@ class Identity:
                 self.context.load_cert_chain(path)
 
     def refresh(self) -> None:
-        """Load the files again if they have changed; bad ones are warned of, and the old ones stay."""
+        """Load the files again if they have changed; if they cannot be used, log a warning and keep the old ones."""
         if not self._settings.cert_file:
             return
         try:
@@ -111,9 +111,9 @@ def _openssl_names(suites: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Give content a path for as long as it takes to read it: OpenSSL takes nothing else.
+    """Give content a path while it is read: OpenSSL loads a certificate only from a path.
 
-    Without touching a disk where the system can: a container's root is often read-only.
+    The content stays in memory where the system can do that: a container's root file system is often read-only.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("certificate")

@@ -1,5 +1,5 @@
 """Sources of real usage: metrics-server, Prometheus, load-watcher.
 
-Siblings behind one interface: each turns what it is asked for into `rebalancer.cluster.measured.Measured`.  Nothing
-here decides about pods.
+All have one interface: each returns its figures as `rebalancer.cluster.measured.Measured`.  Nothing here decides which
+pods are evicted.
 """

@@ -1,4 +1,11 @@
-"""From the values of queries to amounts of resources."""
+"""Converts the values of queries to amounts of resources.
+
+Example, for CPU and a node with 8 cores of capacity and 6 allocatable:
+
+    ratio 0.5, base capacity         0.5 * 8000       4000 millicores
+    percent 50, base allocatable     50 / 100 * 6000  3000 millicores
+    cores 1.5                        1.5 * 1000       1500 millicores
+"""
 
 from math import isfinite
 
@@ -15,9 +22,9 @@ def amount(value: float, resource: str, query: UsageQuery, node: Node | None) ->
 
     Args:
         value: as the query gives it.
-        resource: what it is an amount of.
-        query: with the unit and the base of the value.
-        node: whose capacity or allocatable amount is the base.
+        resource: the resource's name.
+        query: has the unit and the base of the value.
+        node: the node whose capacity or allocatable amount is the base.
     """
     if not usable(value):
         return None

@@ -1,4 +1,4 @@
-"""Asks each question of a source only once."""
+"""Keeps the answers of a source, so that no question is asked twice."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def ask_once(ask: Callable[[K], T]) -> Callable[[K], T]:
-    """Return a function that asks each question once and keeps the answer, and the error if there was none."""
+    """Return a function that asks each question once, and keeps the answer, or the error if there was no answer."""
     answers: dict[K, T] = {}
     failures: dict[K, SourceError] = {}
 

@@ -11,7 +11,7 @@ from rebalancer.errors import SourceError
 from rebalancer.foreign.address import Address, read_address
 from rebalancer.foreign.documents import read_bounded
 
-#: Bytes of a file with a token or a password.
+#: The largest file with a token or a password, in bytes.
 _LONGEST_SECRET = 1 << 20
 
 #: Reads a token from a Secret; raises SourceError.
@@ -28,7 +28,7 @@ class _Bearer(AuthBase):
 
 
 def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> AuthBase | None:
-    """Return what to send along, freshly read; None where that is nothing.
+    """Read and return the credentials to send; None where there are none.
 
     Args:
         prometheus: the provider.
@@ -61,7 +61,7 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
 
 
 def address_of(url: str) -> Address:
-    """Return where a source of usage is.
+    """Return the address of a source of usage.
 
     Raises:
         SourceError: the URL cannot be used.
@@ -73,7 +73,7 @@ def address_of(url: str) -> Address:
 
 
 def from_userinfo(address: Address) -> AuthBase | None:
-    """Return the credentials that a URL brings; None where it brings none."""
+    """Return the credentials in a URL; None where it has none."""
     return HTTPBasicAuth(address.username, address.password) if address.has_userinfo else None
 
 

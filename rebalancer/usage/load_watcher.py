@@ -1,4 +1,9 @@
-"""Usage from load-watcher: an average of some minutes for each node, in percent of its capacity."""
+"""Usage from load-watcher: an average of some minutes for each node, in percent of its capacity.
+
+1. Read `/watcher` once per cycle; refuse an answer whose window ended longer ago than `maxSampleAge` (default 5m).
+2. Find each node by its name, InternalIP or Hostname; a port after the name is ignored.
+3. Convert percent to an amount.  Example: 35 % CPU of a node with a capacity of 4 cores is 1400 millicores.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -24,10 +29,10 @@ Pods = Mapping[tuple[str, str], Resources]
 
 
 def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
-    """Read what load-watcher knows.
+    """Read load-watcher's figures.
 
     Raises:
-        SourceError: it does not answer, or something else does.
+        SourceError: it does not answer, or the answer is not one of load-watcher.
     """
     address = address_of(provider.url)
     url = address.url
@@ -43,17 +48,17 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
 def measured(
     answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster, pods: Pods | None = None
 ) -> Measured:
-    """Return the usage of nodes in units, so that it compares with what is allocatable.
+    """Return the usage of nodes as amounts, so that it can be compared with what is allocatable.
 
     Args:
-        answer: what load-watcher says.
-        max_age: its window must not have ended longer ago; five minutes where the policy does not say.
+        answer: load-watcher's answer.
+        max_age: how long ago its window may have ended; five minutes where the policy does not say.
         cluster: the cycle's.
         pods: what pods use, from another source.
 
     Raises:
-        SourceError: its figures are too old, as it keeps serving the last ones when it gets no new ones; or they are
-            from the future.
+        SourceError: its figures are too old (without new data, load-watcher goes on serving the last figures), or they
+            are from the future.
     """
     end = taken(answer)
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
@@ -76,7 +81,7 @@ def measured(
 
 
 def taken(answer: LoadWatcherAnswer) -> datetime:
-    """Return the end of the window that the figures sum up.
+    """Return the end of the window that the figures cover.
 
     Raises:
         SourceError: there is no such time.

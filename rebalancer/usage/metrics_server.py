@@ -19,7 +19,7 @@ class Metrics:
 
     Attributes:
         pods: None if only nodes are known.
-        warnings: what of them could not be read.
+        warnings: about objects that could not be read.
     """
 
     nodes: Sequence[NodeMetrics]
@@ -31,7 +31,7 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
     """Return the usage of nodes and pods; a sample without a time counts as fresh.
 
     Args:
-        metrics: what metrics-server says.
+        metrics: metrics-server's answer.
         max_age: an older sample does not count; three minutes where the policy does not say.
         cluster: the cycle's.
     """
@@ -51,7 +51,7 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
 
 
 def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources] | None:
-    """Return by (namespace, name) what each pod with a fresh sample uses, as far as it is known."""
+    """Return the known usage of each pod with a fresh sample, by (namespace, name)."""
     if metrics.pods is None:
         return None
     return {

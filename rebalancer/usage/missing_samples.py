@@ -1,4 +1,9 @@
-"""What to do about nodes without a fresh sample: leave them out, take their requests instead, or give up."""
+"""What to do about nodes without a fresh sample: leave them out, take their requests instead, or give up.
+
+Example with `minFreshNodes: 80` and 10 nodes: if 8 have fresh samples, the two others are left out with a warning; if
+only 7 have, the strategy fails.  With `whenMissing: requests` it never fails for this reason: each node without a
+sample counts as using what its pods request.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,16 +20,16 @@ _NAMED = 3
 def without_missing_samples(
     found: Measured, wanted: MetricsUtilization, cluster: Cluster, resources: Iterable[str]
 ) -> Measured:
-    """Return usage that a strategy may decide on.
+    """Return usage that is complete enough for a strategy.
 
     Nodes without a fresh sample get their requests as usage where the policy says `whenMissing: requests`.
     Otherwise they are left out with a warning, and at least `minFreshNodes` of all nodes must be left.
 
     Args:
-        found: what the source says; each node of the cycle has usage or is missing.
+        found: the source's figures; each node of the cycle has usage or is missing.
         wanted: the policy's `metricsUtilization`.
         cluster: the cycle's.
-        resources: those for which requests take the place of usage.
+        resources: the resources for which requests may replace usage.
 
     Raises:
         StrategyError: too few nodes have fresh figures.
@@ -67,7 +72,7 @@ def _with_requests(found: Measured, cluster: Cluster, resources: tuple[str, ...]
 
 
 def described(missing: Mapping[str, str]) -> str:
-    """Return the nodes and why they are missing, the first of them by name."""
+    """Return why nodes are missing: the first three by name, and how many more there are."""
     named = [f"{name} ({missing[name]})" for name in sorted(missing)[:_NAMED]]
     more = len(missing) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")

@@ -1,4 +1,7 @@
-"""From the labels of series to nodes of the cluster."""
+"""Finds the node of the cluster that a series is about, by a label of the series.
+
+Example: `instance="10.0.0.7:9100"` with `match: internalIP` is the node whose InternalIP is 10.0.0.7.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,14 +16,14 @@ _HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 
 def without_port(value: str) -> str:
-    """Return a host without its port; an IPv6 address has one only after brackets."""
+    """Return a host without its port; an IPv6 address has a port only if it stands in brackets."""
     if value.startswith("["):
         return value[1:].partition("]")[0]
     return _PORT.sub("", value) if value.count(":") == 1 else value
 
 
 class NodeNames:
-    """Knows nodes by what the label of a series says."""
+    """Finds nodes by the value of a label."""
 
     def __init__(self, nodes: Iterable[Node], by: NodeLabel) -> None:
         self._by = by

@@ -1,4 +1,14 @@
-"""What one query says about nodes: the usage of one resource, and of which nodes it is unknown."""
+"""The answer of one query about nodes: the usage of one resource, and the nodes whose usage is unknown.
+
+For each resource Prometheus is asked for:
+
+1. the time of each present sample, if there is a window or a limit on the age;
+2. the number of values in the window, if there is a window;
+3. the value at `sourceQuantile`, which counts for a node as a source of pods;
+4. the value at `destinationQuantile`, which counts for a node as a destination.
+
+Without a window, 3 and 4 are the same present value, asked for once.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -38,18 +48,18 @@ class NodeColumn:
         self._max_age = max_age
         self.warnings: tuple[str, ...] = ()
         text = self._query.query
-        #: By node, when its present sample was taken, where that is asked for.
+        #: When the present sample of each node was taken; None where that is not asked for.
         self._taken = self._values(timestamp(text)) if self._window or max_age is not None else None
         self._counts = self._values(self._window.count(text)) if self._window else {}
         self._usual = self._at(wanted.source_quantile)
         self._peaks = self._at(wanted.destination_quantile)
 
     def usual(self, node: Node) -> int | None:
-        """Return what the node uses as a source of pods; None if it is unknown."""
+        """Return the usage that counts for the node as a source of pods; None if it is unknown."""
         return self._amount(self._usual, node)
 
     def peak(self, node: Node) -> int | None:
-        """Return what the node uses as a destination; None if it is unknown."""
+        """Return the usage that counts for the node as a destination; None if it is unknown."""
         return self._amount(self._peaks, node)
 
     @property

@@ -1,4 +1,4 @@
-"""What queries say about pods, also about pods that have left within the window."""
+"""The answers of queries about pods, which may include pods that were deleted within the window."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,17 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PodFigures:
-    """By (namespace, name): what pods use, None if nothing was asked about pods; and on which node, where known."""
+    """The usage of pods, and their nodes where these are known, by (namespace, name).
+
+    `usage` is None if the policy has no queries about pods.
+    """
 
     usage: Mapping[Key, Resources] | None
     nodes: Mapping[Key, str]
 
 
 def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigures:
-    """Return the usage of pods at the source quantile, or of the moment without a window.
+    """Return the usage of pods: at the source quantile, or without a window the present value.
 
     Raises:
         SourceError: there is no answer, or one that cannot be used, like two series for one pod.
@@ -47,7 +50,7 @@ def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigur
 
 
 class _PodNames:
-    """Knows pods, and the nodes on which they are, by the labels of a query's series."""
+    """Finds pods, and their nodes, by the labels of a query's series."""
 
     def __init__(self, query: PodQuery, cluster: Cluster) -> None:
         self._labels = query.labels
@@ -57,8 +60,7 @@ class _PodNames:
     def pick(self, samples: Iterable[Sample], query: str) -> Mapping[Key, tuple[Sample, str | None]]:
         """Return the series of each pod, with its node.
 
-        Of two on different nodes, which a StatefulSet's pod leaves behind that has moved, the one on the pod's present
-        node counts.
+        A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
         """
         found: dict[Key, tuple[Sample, str | None]] = {}
         for sample in samples:

@@ -1,8 +1,13 @@
 """Usage from Prometheus, by queries of our own form: one for each resource, with unit and base declared.
 
-Without a window the value of the moment counts.  With one, quantiles of the window count: the query is evaluated over
-it in steps of a thirtieth, at least 15 s, and a node needs a sample now and values for at least half of the steps.
-Values that are not numbers, or negative, are gaps.
+Without a window, the present value counts.  With a window, quantiles count:
+
+1. The window is divided into 30 steps, or fewer if they would be shorter than 15 s; NaN and negative values are gaps.
+2. A node needs a present sample, and values for at least half of the steps.
+3. `sourceQuantile` gives its usage as a source of pods, `destinationQuantile` its usage as a destination.
+
+Example: a window of 30m has 30 steps of 60 s, so a node needs 15 values (5m: 20 steps of 15 s, 10 values).  A node
+that used 1 core in 20 steps and 3 cores in 10 has 1000 millicores at quantile 0.5, and 3000 at quantile 0.95.
 """
 
 from collections.abc import Mapping
@@ -22,7 +27,7 @@ def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, clust
     """Return the usage of nodes, and of pods if there are queries for them.
 
     Args:
-        ask: the Prometheus at the time of the cycle.
+        ask: asks Prometheus about the time of the cycle.
         wanted: the queries.
         max_age: an older sample does not count, by `timestamp(query)`; None leaves it to Prometheus.
         cluster: the cycle's.

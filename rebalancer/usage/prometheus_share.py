@@ -1,6 +1,6 @@
-"""Usage from Prometheus in the descheduler's form: one query, the label `instance` the node's name, a value of 0 to 1.
+"""Usage from Prometheus in the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.
 
-Whatever breaks this form fails the strategy, as in the descheduler; so does NaN, which that takes for a number.
+A series that breaks this form fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.
 """
 
 from rebalancer.cluster.cluster import Cluster
@@ -13,7 +13,7 @@ _LABEL = "instance"
 
 
 def measured(ask: Ask, query: str, cluster: Cluster) -> Measured:
-    """Return how full nodes are in whole percent, cut off; of two series for a node the last one counts.
+    """Return how full nodes are, in whole percent rounded down; of two series for a node the last one counts.
 
     Raises:
         SourceError: there is no answer, or a series breaks the form.
@@ -35,7 +35,7 @@ def _node(sample: Sample) -> str:
 
 
 def _percent(sample: Sample) -> int:
-    if not 0 <= sample.value <= 1:  # not so for NaN either
+    if not 0 <= sample.value <= 1:  # true for NaN too
         raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
     return int(sample.value * 100)
 

@@ -1,4 +1,4 @@
-"""Asks a Prometheus, through prometheus-api-client; every query is about one time."""
+"""Queries Prometheus through prometheus-api-client; all queries of a cycle are about the same time."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,7 +17,7 @@ from rebalancer.usage.session import Session, plain
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One element of an instant vector; `value` may be any float, also none that is a number."""
+    """One element of an instant vector; `value` may be any float, even NaN."""
 
     metric: Mapping[str, str]
     value: float
@@ -41,13 +41,13 @@ class _Words(msgspec.Struct):
 
 
 class PromQL:
-    """A Prometheus at the time of a cycle; a query that was asked already is not asked again.
+    """A Prometheus at the time of a cycle; the answer to each query is kept for the cycle.
 
     Args:
-        provider: where it is.
+        provider: its address and settings.
         auth: the credentials.
         service_account: the folder with the cluster's certificates, in a pod.
-        now: the time that queries are about.
+        now: the time at which queries are evaluated.
 
     Raises:
         SourceError: its certificates cannot be read.
@@ -65,18 +65,18 @@ class PromQL:
         )
         self._session.hooks["response"].append(self._note_warnings)
         self._now = {"time": f"{now.timestamp():.3f}"}
-        self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # retried by meaning
+        self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # `Session` retries
         self._trust(provider, service_account, url)
         self._warnings: dict[str, None] = {}
         self.ask: Ask = ask_once(self._ask)
 
     def begin(self) -> None:
-        """Start the time-out anew for the queries that follow."""
+        """Start the time-out again for the queries that follow."""
         self._session.begin()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The server's warnings beside its answers: that they are partial, for example."""
+        """The warnings that the server sent with its answers, for example that they are partial."""
         return tuple(self._warnings)
 
     def _trust(self, provider: Prometheus, service_account: Path | None, url: str) -> None:

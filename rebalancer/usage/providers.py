@@ -1,4 +1,4 @@
-"""The sources that a policy sets up, and what strategies ask of them."""
+"""The sources of usage that a policy sets up, and their answers to strategies."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -20,12 +20,12 @@ from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
 
 class Providers:
-    """What the policy's sources say in one cycle; nothing is asked before a strategy wants it, and nothing twice.
+    """The answers of the policy's sources in one cycle; a question is sent when a strategy needs it, and only once.
 
     Args:
         given: the policy's providers.
-        collector: whether the policy has the deprecated switch on for usage from metrics-server.
-        read_metrics: reads what metrics-server says; raises SourceError.
+        collector: whether the policy turns on usage from metrics-server by the deprecated switch.
+        read_metrics: reads metrics-server's answer; raises SourceError.
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
         sampled: called with each source that answers, with the time of its oldest sample.
@@ -54,7 +54,7 @@ class Providers:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
 
         Raises:
-            StrategyError: the source is not set up, does not answer, or knows too few nodes.
+            StrategyError: the source is not set up, does not answer, or has fresh figures for too few nodes.
         """
         assert isinstance(wanted, MetricsUtilization)
         if not self._has(wanted.origin):
@@ -101,7 +101,7 @@ class Providers:
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         answer = self._load_watcher(None)
-        self._samples.note(LOAD_WATCHER, load_watcher.taken(answer))  # also of a window that is too old
+        self._samples.note(LOAD_WATCHER, load_watcher.taken(answer))  # noted even if the window is too old
         found = load_watcher.measured(answer, wanted.max_sample_age, cluster)
         if not self._has(KUBERNETES_METRICS):
             return found
@@ -117,5 +117,5 @@ class Providers:
 
 
 def _resources(wanted: MetricsUtilization) -> tuple[str, ...]:
-    """Return what the source measures."""
+    """Return the resources that the source measures."""
     return tuple(wanted.prometheus.nodes) if wanted.prometheus else metrics_server.RESOURCES

@@ -1,4 +1,4 @@
-"""How old a sample may be, and how far ahead of this machine's clock."""
+"""How old a sample may be, and how far ahead of this machine's clock it may be."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ CLOCK_SKEW = timedelta(minutes=1)
 
 
 def stale(age: timedelta, longest: timedelta | None) -> str:
-    """Return why a sample of this age does not count, as it is too old or from the future; empty if it does."""
+    """Return why a sample of this age does not count: too old, or from the future; empty if it counts."""
     if -age > CLOCK_SKEW:
         return f"its sample is from the future, {in_words(-age)} ahead"
     if longest is None or age <= longest:

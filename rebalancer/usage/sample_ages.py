@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-#: Called with a source, and when the oldest sample was taken that it gave in this cycle.
+#: Called with a source, and the time of the oldest sample that it gave in this cycle.
 Sampled = Callable[[str, datetime], None]
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def ignored(_source: str, _taken: datetime) -> None:
-    """Report to nobody."""
+    """Do nothing: for a caller that needs no report."""
 
 
 class OldestSamples:
-    """The oldest sample of each source in one cycle, whatever the order in which strategies ask.
+    """The oldest sample of each source in one cycle, in whichever order strategies ask.
 
     Args:
-        sampled: told whenever there is an older one.
+        sampled: called whenever an older sample of a source is found.
     """
 
     def __init__(self, sampled: Sampled) -> None:

@@ -37,14 +37,14 @@ class _TransientError(SourceError):
 
 
 class Session(requests.Session):
-    """Sends requests until a deadline and turns whatever goes wrong into a SourceError.
+    """Sends requests until a deadline, and turns every failure into a SourceError.
 
     Args:
         server: the name of the server in messages, with its URL.
         seconds: from one `begin` to the end of the last answer.
-        explain: the server's own words in the body of a refusal.
-        auth: the credentials, where a request does not bring its own; nothing else is ever sent, in
-            particular nothing from `~/.netrc`.
+        explain: returns the server's message from the body of a refusal.
+        auth: the credentials for requests that have none of their own; no others are ever sent, in
+            particular none from `~/.netrc`.
         secrets_over_http: whether credentials may go over plain http.
         sleep: waits between two tries.
     """
@@ -84,7 +84,7 @@ class Session(requests.Session):
         self.mount(url, _Adapter(context))
 
     def begin(self) -> None:
-        """Start the deadline anew."""
+        """Start the time until the deadline again."""
         self._until = time.monotonic() + self._seconds
 
     def tries(self, ask: Callable[[], T]) -> T:
@@ -113,7 +113,7 @@ class Session(requests.Session):
         Raises:
             SourceError: it would send credentials over plain http.
         """
-        is_plain = not str(request.url).startswith("https://")  # prepared: in small letters, without blanks
+        is_plain = not str(request.url).startswith("https://")  # a prepared URL has a lower-case scheme, no blanks
         if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
             raise SourceError(f"credentials are not sent over plain http to {self._server}: use https")
         return super().send(request, **{**kwargs, "timeout": max(self._until - time.monotonic(), 0.001)})
@@ -127,7 +127,7 @@ class Session(requests.Session):
         return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= self._until
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
-        """Read a whole answer, however slowly it comes, and refuse one that is not a success."""
+        """Read the whole answer, but not past the deadline, and raise an error if it is not a success."""
         chunks = []
         size = 0
         while chunk := response.raw.read1(_CHUNK, decode_content=True):
@@ -138,7 +138,7 @@ class Session(requests.Session):
                 response.close()
                 raise SourceError(self._too_slow())
         body = b"".join(chunks)
-        # The session would read it without a deadline; it offers no other way to bring a body along.
+        # The session itself would read the body without a deadline, and has no public way to set it.
         response._content = body  # noqa: SLF001
         if response.status_code != HTTPStatus.OK and not response.is_redirect:
             raise self._refusal(response.status_code, self._explain(body)[:_LONGEST_TEXT])
@@ -173,14 +173,14 @@ class Session(requests.Session):
 
 
 class _Nobody(AuthBase):
-    """No credentials; without it, requests looks for some in the home directory."""
+    """No credentials; without this class, requests looks for credentials in the home directory."""
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         return request
 
 
 class _Adapter(HTTPAdapter):
-    """Connects with certificates of its own choice."""
+    """Connects with the given TLS context."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
@@ -200,7 +200,7 @@ def plain(body: bytes) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the system's words for what went wrong, without the object names of the layers between."""
+    """Return the system's message for an error, without the object names of the layers in between."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     cause: BaseException = reason if isinstance(reason, BaseException) else error
     while (deeper := cause.__cause__ or cause.__context__) is not None:

@@ -1,4 +1,8 @@
-"""Queries over a window, as subqueries of PromQL."""
+"""Queries over a window, as subqueries of PromQL.
+
+Example: the median of the query `node_load` over a window of 30m is sent as
+`quantile_over_time(0.5, ((node_load) >= 0)[1800s:60s])`.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,7 +16,7 @@ _SHORTEST_STEP = 15
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time up to now, in steps; a value that is not a number or negative leaves its step out.
+    """A period that ends now, divided into steps; a step whose value is NaN or negative is left out.
 
     Attributes:
         seconds: its length.
@@ -32,7 +36,7 @@ class Window:
 
     @property
     def steps(self) -> int:
-        """How often a query is evaluated in it, give or take one."""
+        """How often a query is evaluated in the window, plus or minus one."""
         return self.seconds // self.step
 
     def quantile(self, query: str, quantile: float) -> str:
@@ -48,11 +52,11 @@ class Window:
 
 
 def alone(query: str) -> str:
-    """Return a query in parentheses; a comment at its end does not reach beyond its line."""
+    """Return a query in parentheses; if it has a comment, the closing parenthesis stands on a line of its own."""
     text = query.strip()
     return f"({text}\n)" if "#" in text else f"({text})"
 
 
 def timestamp(query: str) -> str:
-    """Return the query for the times of the present samples, which Prometheus knows of plain series only."""
+    """Return the query for the times of the present samples; Prometheus knows these only for plain series."""
     return f"timestamp({alone(query)})"
