@@ -1,4 +1,4 @@
-"""The cluster: its objects as values, the snapshot, and what will be as pods go and come.
+"""The cluster: its objects as values, the snapshot, and its expected state as pods go and come.
 
-No I/O is done here, no clock is read, nothing is decoded, and no rule of the scheduler's or of evictions is known.
+No I/O is done here, no clock is read, nothing is decoded.  The rules of the scheduler and of evictions are elsewhere.
 """

@@ -1,10 +1,9 @@
-"""One picture of the future: the snapshot a cycle works on, less the pods that go, and with the pods that come.
+"""The expected state of the cluster: the snapshot a cycle works on, without the pods that go, with those that come.
 
-The objects never change.  Three things change the picture: `evicted` takes a pod out for good, since it was granted;
-`remove` takes one out to see what would be; `place` lets one come to a node, where its replacement is expected.  The
-last two are taken back when the scope ends in which they were done.  All that is kept beside the pods (requests,
-siblings, every index) follows each of these steps, back and forth, so whatever is asked next is answered by the
-picture as it is then.
+The objects never change.  Three methods change the state: `evicted` takes a pod out for good, because its eviction was
+granted; `remove` takes one out to see what would happen; `place` adds one to the node where its replacement is
+expected.  The last two are undone when their scope ends.  Everything derived from the pods (requests, siblings, every
+index) is updated with each step and each undo, so every answer is about the present state.
 """
 
 from collections import Counter
@@ -23,13 +22,13 @@ from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import StrategyError
 
-#: Asks a source of real usage about a cluster; what is asked is a strategy's `metricsUtilization`, which only the
-#: source understands.  Raises StrategyError where the source has no answer.
+#: Asks a source of real usage about a cluster.  The second argument is a strategy's `metricsUtilization`, which only
+#: the source understands.  Raises StrategyError where the source has no answer.
 Measure = Callable[["Cluster", object], Measured]
 
 
 def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
-    """Have no source of real usage.
+    """Stand in where there is no source of real usage.
 
     Raises:
         StrategyError: always.
@@ -38,14 +37,14 @@ def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
 
 
 class Follower(Protocol):
-    """Follows the cluster: is called with each pod that goes or comes, so that an index stays true."""
+    """Follows the cluster: is called with each pod that goes or comes, so that an index stays up to date."""
 
     def left(self, pod: Pod, sign: int) -> None:
-        """Count a pod that went from its node (1), or that is back there after all (-1)."""
+        """Count a pod that left its node (1), or that is back there (-1)."""
         ...
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count a pod that is expected on a node (1), or is not any more (-1)."""
+        """Count a pod that is expected on a node (1), or no longer is (-1)."""
         ...
 
 
@@ -96,7 +95,7 @@ class Cluster:
         return tuple(pod for pod in self._pods.get(node.name, {}).values() if pod.active)
 
     def expected_on(self, node: Node) -> tuple[Pod, ...]:
-        """Return the pods that were placed on a node, in the order in which they were."""
+        """Return the pods that were placed on a node, in the order in which they were placed."""
         return tuple(self._expected.get(node.name, {}).values())
 
     def residents(self, node: Node) -> tuple[Pod, ...]:
@@ -104,11 +103,11 @@ class Cluster:
         return self.active_pods_on(node) + self.expected_on(node)
 
     def contains(self, pod: Pod) -> bool:
-        """Return whether this very pod is still there."""
+        """Return whether this pod object is still in the cluster."""
         return self._pods.get(pod.node, {}).get(pod.key) is pod
 
     def siblings(self, owner_uid: str) -> int:
-        """Return how many pods that are there carry this owner, in any phase and on any node."""
+        """Return how many pods in the cluster have this owner, in any phase and on any node."""
         return self._siblings[owner_uid]
 
     def used(self, node: Node) -> resources.Resources:
@@ -132,7 +131,7 @@ class Cluster:
         return self._measure(self, wanted)
 
     def evicted(self, pod: Pod) -> None:
-        """Take out a pod that really goes; no scope brings it back."""
+        """Take a pod out for good; no scope brings it back."""
         self._take(pod)
 
     def remove(self, pod: Pod) -> None:
@@ -149,14 +148,14 @@ class Cluster:
         self._undo.record(partial(self._displace, pod, node))
 
     def scope(self) -> AbstractContextManager[Scope]:
-        """Take back, at the end, what is removed, placed and followed meanwhile, unless the scope is told to keep it.
+        """Undo at the end what was removed, placed and followed within the scope, unless the scope is told to keep it.
 
-        Scopes nest; what an inner one keeps, the next outer one takes back.
+        Scopes nest: what an inner one keeps belongs to the next outer one.
         """
         return self._undo.scope()
 
     def undo_with(self, step: Callable[[], None]) -> None:
-        """Call this too when the present scope ends: it takes back what goes with a pod that was removed."""
+        """Call this step, too, when the present scope is undone; it undoes what was done along with a removal."""
         self._undo.record(step)
 
     def follow(self, follower: Follower) -> None:
@@ -165,10 +164,11 @@ class Cluster:
         self._undo.record(partial(self._followers.remove, follower))
 
     def index(self, kind: Callable[["Cluster"], Index]) -> Index:
-        """Return the one index of this kind over the cluster, made as it is first asked for and true ever after.
+        """Return the one index of this kind over the cluster, made when first asked for and kept up to date.
 
         Args:
-            kind: the class of the index; its only argument is the cluster.  If it is a `Follower` it follows for good.
+            kind: the class of the index; its only argument is the cluster.  A `Follower` is told of all later
+                changes.
         """
         known = self._indices.get(kind)
         if known is None:

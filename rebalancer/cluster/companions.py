@@ -1,4 +1,4 @@
-"""What the scheduler reads beside nodes and pods; immutable.
+"""What the scheduler reads besides nodes and pods; immutable.
 
 Selectors of Services and controllers say which pods are spread by default; storage says where volumes are.
 """
@@ -29,8 +29,8 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         services: selectors; None for a Service without one.
         replica_sets: selectors of ReplicaSets.
-        replication_controllers: the same of ReplicationControllers.
-        stateful_sets: the same of StatefulSets.
+        replication_controllers: selectors of ReplicationControllers.
+        stateful_sets: selectors of StatefulSets.
         templates: what owners make their pods from, by kind and uid of the owner.
     """
 

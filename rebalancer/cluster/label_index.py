@@ -1,4 +1,4 @@
-"""Pods by their labels, so that a selector looks at few of them."""
+"""Pods by their labels, so that a selector is matched against few of them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 
 
 class _Group(NamedTuple):
-    """Pods with the very same labels, replicas as a rule."""
+    """Pods that share one mapping of labels, replicas as a rule."""
 
     labels: Labels
     pods: list[Pod]
@@ -19,7 +19,8 @@ class _Group(NamedTuple):
 class LabelIndex:
     """Finds the pods that a selector matches.
 
-    Work goes with the number of different label sets that share a label with the selector, not with that of pods.
+    The work depends on the number of different label sets that share a label with the selector, not on the number
+    of pods.
     """
 
     def __init__(self, pods: Iterable[Pod]) -> None:

@@ -1,7 +1,7 @@
 """What a source of real usage says about nodes and pods, whatever the source.
 
-Figures are integers by resource name, cpu in millicores, memory in bytes, `MetricResource` in whole percent; only what
-was measured is there.
+Figures are integers by resource name, cpu in millicores, memory in bytes, `MetricResource` in whole percent; what was
+not measured is absent.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class PodMetrics(msgspec.Struct, frozen=True, gc=False):
     """What metrics-server says about a pod.
 
     Attributes:
-        usage: sums over the containers; a resource that some container lacks is not there.
+        usage: sums over the containers; a resource that some container lacks is absent.
         taken: the end of the sample, None where it does not say.
     """
 
@@ -42,12 +42,12 @@ class Measured:
     Attributes:
         nodes: by node with a fresh sample, what it uses as a source of pods: the window's figure at the source
             quantile, the sample itself where there is no window.  All have the same resources.
-        peaks: the same nodes as destinations: the figure at the destination quantile; equal to `nodes` without one.
+        peaks: the same nodes as destinations: the figure at the destination quantile; equal to `nodes` if none is set.
         pods: by (namespace, name), what each pod uses; also pods that have left within the window, where the source
             still knows them.  None if the source knows nothing of pods.
         pod_nodes: by (namespace, name), the node on which that was measured, where the source says so.
         missing: by node of the cycle without a fresh sample, why: stale since when, not in the answer, not a number.
-        window: the time that the figures sum up; zero for a sample of the moment.
+        window: the time that the figures cover; zero for a single sample.
         taken: when the oldest sample of a node was taken, stale ones too; None where the source does not say.
         warnings: what the reader of the report should know.
     """

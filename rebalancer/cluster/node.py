@@ -25,7 +25,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         allocatable: what pods may request; empty where the status does not say.
         addresses: address by type, like InternalIP.
         seen: the newest time in its status, a heartbeat as a rule.
-        kubelet_version: as in its status; empty where that does not say.
+        kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """

@@ -4,7 +4,7 @@ import msgspec
 
 from rebalancer.cluster.selectors import LabelSelector
 
-#: The namespace of a PDB of which not even that could be read.
+#: The namespace of a PDB whose namespace could not be read: it counts for every one.
 EVERY_NAMESPACE = ""
 
 

@@ -1,16 +1,16 @@
-"""What the scheduler reads of a pod beside its requests, its node affinity and its spreading; immutable."""
+"""What the scheduler reads of a pod besides its requests, its node affinity and its spreading; immutable."""
 
 import msgspec
 
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.selectors import LabelSelector
 
-#: What the scheduler assumes of a container that names no such request: millicores, and bytes.
+#: What the scheduler assumes for a container without such a request: millicores, and bytes.
 ASSUMED: Resources = {CPU: 100, MEMORY: 200 << 20}
 
 
 class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
-    """Pods in the same topology domain: required or preferred there, or not to be there."""
+    """Selects pods to be near, or to be away from; near means in the same topology domain."""
 
     topology_key: str
     selector: LabelSelector | None
@@ -61,18 +61,18 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         scheduler: the scheduler that the pod names.
-        assumed: requests with what the scheduler assumes of each container that names no cpu or memory; None where
+        assumed: requests with what the scheduler assumes for each container that names no cpu or memory; None where
             that is not known, as for pods made by tests.
-        assumed_of_containers: the same without what the pod requests as a whole; None where the pod does not.
+        assumed_of_containers: the same without requests at pod level; None where the pod has none.
         images: of containers, init containers and image volumes, one each, with a tag.
         affinity: required pod affinity.
         preferred_affinity: pods to be near.
         preferred_anti_affinity: pods to be away from.
-        gated: held back by a scheduling gate.
+        gated: whether a scheduling gate holds it back.
         preempts: whether the pod may have others evicted.
-        disks: named in the pod itself.
+        disks: those named in the pod itself.
         cpus: of the containers, without init containers.
-        overhead_cpu: what the runtime takes, in millicores.
+        overhead_cpu: cpu of the pod's overhead (RuntimeClass), in millicores.
     """
 
     scheduler: str = "default-scheduler"

@@ -16,15 +16,15 @@ from rebalancer.cluster.taints import Toleration
 #: A pod without a creation time counts as infinitely old, as in the descheduler.
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-#: Value of the class `system-cluster-critical`; from here on a pod is critical.
+#: Value of the class `system-cluster-critical`; a pod with this priority or a higher one is critical.
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 
-#: The classes whose pods are critical, also where the number that they stand for is missing.
+#: The classes whose pods are critical, even where the priority number is missing.
 SYSTEM_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
-    """An ownerReference; the one with `controller` set looks after the pod."""
+    """An ownerReference; the one with `controller` set manages the pod."""
 
     kind: str
     name: str
@@ -57,9 +57,9 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         requests: effective requests, cpu in millicores, else whole units.
-        requested: names that some container has a request entry for, zero or not.
+        requested: resources for which some container has a request entry, even one of zero.
         node_terms: required node affinity; None where there is none, no terms match no node.
-        node_affinity: whether any node affinity stands there, required or preferred.
+        node_affinity: whether any node affinity is declared, required or preferred.
         node_selector: None where the key is absent (an empty one is present).
         anti_affinity: required pod anti-affinity.
         local_storage: some volume is a hostPath or an emptyDir.
@@ -120,12 +120,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         claims: PersistentVolumeClaims that its volumes name.
         own_claims: those of its generic ephemeral volumes, which end with it.
         nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
-        static: it comes from anywhere but the API server.
-        evict_annotation: annotated as one that may go whatever protects it.
+        static: whether its source is other than the API server.
+        evict_annotation: annotated as one that may be evicted despite its protections.
         marked_critical: annotated as critical.
         remark: what is odd about its annotations and worth a warning; empty if nothing is.
         problem: why the pod could not be read in full; empty if it could.
-        evacuating: another controller has taken its eviction over in an earlier cycle, and has not finished.
+        evacuating: another controller took over its eviction in an earlier cycle and has not finished.
     """
 
     namespace: str
@@ -178,7 +178,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
 
     @property
     def controller(self) -> Owner | None:
-        """The owner that looks after the pod: the controller, else the first owner, else None."""
+        """The owner that manages the pod: the controller, else the first owner, else None."""
         return next((owner for owner in self.owners if owner.controller), next(iter(self.owners), None))
 
     def age(self, now: datetime) -> timedelta:

@@ -7,7 +7,7 @@ from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
-#: The name of a share of the whole node, for a source that does not know resources; every node has a hundred of it.
+#: Stands for percent of the whole node, for a source that does not know resources; every node has a hundred of it.
 METRIC_RESOURCE = "MetricResource"
 
 Resources = Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Steps that can be taken back: a log of how to undo them, and scopes that end by doing so."""
+"""Steps that can be undone: a log of how to undo them, and scopes that do so when they end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,25 +11,25 @@ class Scope:
         self.kept = False
 
     def keep(self) -> None:
-        """Let what was done so far, and is done from now on, outlive this scope."""
+        """Do not undo this scope's steps, earlier or later ones, when it ends."""
         self.kept = True
 
 
 class UndoLog:
-    """How to take back the steps of the scopes that are open; without an open scope steps are final."""
+    """How to undo the steps of the open scopes; without an open scope, steps are final."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
         self._depth = 0
 
     def record(self, step: Callable[[], None]) -> None:
-        """Remember how to take back what was just done."""
+        """Remember how to undo what was just done."""
         if self._depth:
             self._steps.append(step)
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Take back what is recorded meanwhile, the last step first, unless the scope is told to keep it."""
+        """Undo what is recorded within the scope, the last step first, unless the scope is told to keep it."""
         start, scope = len(self._steps), Scope()
         self._depth += 1
         try:
@@ -40,7 +40,7 @@ class UndoLog:
 
     def _end(self, start: int, scope: Scope) -> None:
         if scope.kept and self._depth:
-            return  # the next outer scope takes it back
+            return  # the steps belong to the next outer scope
         steps = self._steps[start:]
         del self._steps[start:]
         if not scope.kept:

@@ -46,7 +46,7 @@ def _less(value: str | None, values: tuple[str, ...]) -> bool:
 
 
 def _integer(*texts: str | None) -> int | None:
-    """Return the one text as a whole number of 64 bits; None if it is none, or if there is not exactly one text."""
+    """Return the only text as a 64-bit integer; None if it is not one, or if there is not exactly one text."""
     text = texts[0] if len(texts) == 1 else None
     number = int(text) if text is not None and _INTEGER.fullmatch(text) else None
     return number if number is not None and -_MAX_INTEGER - 1 <= number <= _MAX_INTEGER else None
@@ -63,7 +63,7 @@ _OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
 
 
 class LabelSelector(msgspec.Struct, frozen=True, gc=False):
-    """A conjunction of requirements, sorted by key; none of them matches everything."""
+    """Requirements that must all hold, sorted by key; a selector without any matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -211,8 +211,8 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False):
     def matches(self, labels: Labels, name: str) -> bool:
         """Return whether a node with these labels and this name satisfies the term.
 
-        `metadata.name` is the one field there is; a term on any other, and one with an operator that
-        Kubernetes does not know, matches nothing.
+        `metadata.name` is the only field; a term with another field, or with an operator that Kubernetes does not know,
+        matches nothing.
         """
         if not self.expressions and not self.fields:
             return False

@@ -28,8 +28,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         namespaces: labels by namespace.
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
-        companions: what the scheduler reads beside nodes and pods.
-        scheduler_configuration: a KubeSchedulerConfiguration as its document says it; None for the defaults.
+        companions: what the scheduler reads besides nodes and pods.
+        scheduler_configuration: a KubeSchedulerConfiguration as a decoded document; None for the defaults.
     """
 
     now: datetime
@@ -62,11 +62,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, nodes=nodes)
 
     def newest(self) -> datetime | None:
-        """Return the nearest thing to the time of the snapshot that its objects tell; None if they tell nothing.
+        """Return the best estimate of the snapshot's time from its objects; None if they hold no time.
 
         That is the newest creation of a pod; or the median heartbeat of the nodes or the median time of the samples,
-        if one of them is later.  A clock that is too late would make every pod look old, so no single odd object may
-        set it: no time after `now` counts, and none that is much later than the median heartbeat.
+        if one of them is later.  A clock that is too late would make every pod look old, so a single odd object must
+        not set it: no time after `now` counts, and none that is much later than the median heartbeat.
         """
         heartbeats = [node.seen for node in self.nodes if node.seen and node.seen <= self.now]
         heartbeat = median_low(heartbeats) if heartbeats else None

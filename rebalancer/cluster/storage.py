@@ -22,7 +22,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         volume: the volume it is bound to, empty before.
         bound: whether the binding is complete.
         requested: bytes.
-        selected_node: where its volume is being made.
+        selected_node: the node for which its volume is being made.
         filesystem: whether it asks for a file system, not for a block device.
     """
 
@@ -48,8 +48,8 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         node_terms: the nodes that reach it; None for all.
         claim: namespace, name and uid of the claim it is kept for; empty text where it does not say.
         phase: Available, Bound, Released or Failed.
-        driver: of CSI, empty for another kind.
-        handle: what the driver calls it.
+        driver: the CSI driver; empty for another kind of volume.
+        handle: the driver's name for it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class CsiDriver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A CSIDriver.
 
     Attributes:
-        capacity: whether the scheduler looks at how much room it publishes.
+        capacity: whether the scheduler checks the storage capacity that it publishes.
         needed: whether pods with its volumes are kept from nodes without it.
     """
 

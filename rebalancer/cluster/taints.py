@@ -1,6 +1,7 @@
 """Taints and tolerations.
 
-Source: the Kubernetes documentation, Taints and Tolerations; the numeric operators `Lt` and `Gt` are on.
+Source: the Kubernetes documentation, Taints and Tolerations; the numeric operators `Lt` and `Gt` are
+taken to be enabled.
 """
 
 import re
@@ -16,7 +17,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
-    """A mark on a node that keeps pods away which do not tolerate it."""
+    """A mark on a node that keeps away pods that do not tolerate it."""
 
     key: str
     value: str = ""
@@ -27,7 +28,7 @@ class Taint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False):
-    """What a pod puts up with; empty key or effect means any."""
+    """Taints that a pod tolerates; an empty key or effect means any."""
 
     key: str = ""
     operator: str = ""
@@ -35,7 +36,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
-        """Return whether this toleration matches the taint; `tolerationSeconds` plays no part."""
+        """Return whether this toleration matches the taint; `tolerationSeconds` does not matter."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         if self.operator in ("", "Equal"):

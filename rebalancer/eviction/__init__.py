@@ -1,4 +1,4 @@
-"""What a strategy may ask, what it hears, and in which order pods should go.
+"""What a strategy can ask for, what it is told, and in which order pods should go.
 
-Nothing here decides: reasons to refuse stand in `guards`.
+Nothing here decides: the rules that refuse evictions are in `guards`.
 """

@@ -1,4 +1,4 @@
-"""Where a pod that goes will likely run."""
+"""Where the replacement of a pod will likely run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ class Destination:
     """The nodes on which a replacement is expected.
 
     Attributes:
-        nodes: one if the replacement will likely run there; of several each is equally likely, and the plan counts on
-            the first one.  At most 16 are named.
+        nodes: one, if the replacement will likely run there; several, if each is equally likely: then the plan counts
+            on the first.  At most 16 are named.
     """
 
     nodes: tuple[str, ...]
 
     @property
     def is_one(self) -> bool:
-        """Whether the replacement is expected on one node, not on any of several."""
+        """Whether the replacement is expected on one node, not on one of several."""
         return len(self.nodes) == 1
 
     @classmethod
     def among(cls, expected: str, likely: Iterable[str]) -> "Destination":
-        """Return the destination of a pod that the plan counts on one of its likely nodes."""
+        """Return a destination of the likely nodes; the expected one, on which the plan counts, comes first."""
         others = (name for name in likely if name != expected)
         return cls((expected, *others)[:_MOST_NODES])

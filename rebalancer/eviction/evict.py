@@ -1,4 +1,4 @@
-"""What a strategy asks of the engine."""
+"""The questions and requests that a strategy puts to the engine."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -13,10 +13,10 @@ from rebalancer.eviction.verdict import Refused, Verdict
 
 
 class Evict(Protocol):
-    """What a strategy asks of the engine.
+    """The questions and requests that a strategy puts to the engine.
 
-    The questions are the descheduler's extension points, answered for the profile the strategy runs in and on the
-    cluster as it is when they are asked; so ask for all pods of a listing before evicting the first of them.
+    The questions are the descheduler's extension points.  They are answered for the profile the strategy runs in, and
+    by the present state of the cluster; so ask for all pods of a list before evicting the first of them.
     """
 
     @property
@@ -40,8 +40,8 @@ class Evict(Protocol):
 
         Args:
             pod: the pod in question.
-            because: why the strategy wants it gone.  If given, a no is recorded as a refusal; without it the question
-                leaves no trace.
+            because: why the strategy wants it gone.  If given, the answer no is recorded as a refusal; without it
+                nothing is recorded.
         """
         ...
 
@@ -53,13 +53,13 @@ class Evict(Protocol):
         ...
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
-        """Return a refusal, by Newcomer, if the pod came within this time in place of another that was likely moved."""
+        """Return a refusal by Newcomer if the pod started within this time, unless with its owner's first pods."""
         ...
 
     def with_owner_limit(self) -> "Evict":
-        """Return the same with one more rule: an owner without a PDB loses few of its pods in a cycle.
+        """Return this with one more rule: an owner without a PDB loses few of its pods in a cycle.
 
-        That is at most a quarter of its pods, and at least one, over all strategies; one more is refused by OwnerShare.
+        That is at most a quarter of its pods, and at least one, over all strategies; more are refused by OwnerShare.
         """
         ...
 
@@ -68,15 +68,15 @@ class Evict(Protocol):
         ...
 
     def warn(self, what: Cause | str) -> None:
-        """Warn the person who runs the program; a warning that is given twice counts once."""
+        """Warn the person who runs the program; a repeated warning counts once."""
         ...
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
         """Count what was looked at, so that a report can say why nothing was done.
 
         Args:
-            counts: what and how many, like `{"pods": 214, "older": 0}`; what is counted twice adds up.
-            figures: by what was counted, like an age in seconds.
+            counts: what and how many, like `{"pods": 214, "older": 0}`; repeated counts add up.
+            figures: the limits by which it was counted, like an age in seconds.
         """
         ...
 

@@ -26,10 +26,10 @@ class WeighedNode:
     """How full a node is, and how full it is expected to be when the plan is carried out.
 
     Attributes:
-        before: percent by resource as the strategy began.
-        after: the same as it ended, with what is expected to come.
-        state: one of the three states, as the strategy began.
-        state_after: the same as it ended.
+        before: percent by resource when the strategy began.
+        after: the same when it ended, with the pods that are expected to come.
+        state: one of the three states, when the strategy began.
+        state_after: the same when it ended.
     """
 
     name: str
@@ -41,12 +41,12 @@ class WeighedNode:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a strategy looked at; several add up.
+    """What a strategy looked at; observations can be added up.
 
     Attributes:
-        counts: how many of what, in the order in which they are told; `pods` are those that came into question.
-        figures: by what was counted, like an age in seconds.
-        nodes: those that were weighed.
+        counts: how many of what, in the order of the report; `pods` are the pods that were considered.
+        figures: the limits by which it was counted, like an age in seconds.
+        nodes: the nodes whose utilization was compared.
         thresholds: percent by resource, at or below which a node is underutilized in this run.
         targets: percent by resource, above which it is overutilized.
         obstacle: why nothing could be done; empty where something could.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rebalancer.cluster.pod import Pod
 
-#: No priority before any; priority; QoS; pods that prefer no eviction last.
+#: Whether there is a priority; the priority; QoS; whether the pod prefers no eviction.
 EvictionClass = tuple[bool, int, int, bool]
 
 _QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")
@@ -20,7 +20,7 @@ def eviction_class(pod: Pod) -> EvictionClass:
 def cheapest_first(pods: Sequence[Pod]) -> list[Pod]:
     """Return the pods in the order in which they should go.
 
-    No priority before any, low before high, BestEffort before Burstable before Guaranteed, pods that prefer no
-    eviction last; ties by age, oldest first, then namespace and name.
+    Pods without a priority first, then low before high, BestEffort before Burstable before Guaranteed, pods that prefer
+    no eviction last; ties by age, oldest first, then namespace and name.
     """
     return sorted(pods, key=lambda pod: (eviction_class(pod), pod.age_order))

@@ -1,12 +1,12 @@
-"""Steering: what a strategy plans so that replacements land where they help, and what it hears of them.
+"""Steering: what a strategy plans so that replacements land where they help, and how it learns where they landed.
 
 A strategy that steers makes its moves in waves.  Before the evictions of a wave, nodes that should receive nothing are
-avoided: in a live run they carry soft taints.  After them it hears where the replacements landed, and plans the next
-wave on that, not on what was foreseen.
+marked to be avoided: in a live run they get soft taints.  After the evictions the strategy learns where the
+replacements landed, and plans the next wave on that, not on the forecast.
 
 Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles.  TaintToleration has weight 3 and is
-normalised over the nodes that are scored: of n, the most untolerated soft taints on any of them, each is worth 300/n
-points.
+normalised over the nodes that are scored: if n is the highest number of untolerated soft taints on any of them, each
+taint costs a node 300/n points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ class Move:
     Attributes:
         pod: the pod that goes.
         expected: the node on which the plan counts on its replacement.
-        likely: all nodes on which it may land as foreseen, `expected` among them; any will do.
-        because: why it goes.
-        usage: what it uses, by resource.
+        likely: all nodes on which the replacement should land by the forecast, with `expected`; any of them is fine.
+        because: why the pod goes.
+        usage: what the pod uses, by resource.
     """
 
     pod: Pod
@@ -49,7 +49,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Moves that are made together, and what is avoided meanwhile.
+    """Moves that are made together, and the nodes to avoid while they are made.
 
     Attributes:
         avoid: by name of the node, the number of its soft taints; nodes that carry none are left out.
@@ -89,14 +89,14 @@ class Landing:
 
 
 class Steer(Protocol):
-    """What carries waves out beside the evictions, which the strategy asks for as always.
+    """Carries out waves, apart from the evictions, which the strategy asks for as always.
 
-    For each wave: `begin`, the evictions, `settle`.  After the last one `end`, whatever happened; nothing that was
-    begun may be left behind then.  A live run and a dry run differ in what stands behind this and in nothing else.
+    For each wave: `begin`, the evictions, `settle`.  After the last one always `end`, even after an error:
+    nothing that was begun may be left behind.  A live run and a dry run differ in the class behind this interface only.
 
     Attributes:
         min_gain: how many points a move has to bring, by the policy.
-        keys: of the soft taints: the first one's, and that of the second one of hot nodes.
+        keys: the keys of the first soft taint, and of the second one, which only hot nodes get.
     """
 
     @property
@@ -106,7 +106,7 @@ class Steer(Protocol):
     def keys(self) -> tuple[str, str]: ...  # noqa: D102
 
     def begin(self, wave: Wave) -> None:
-        """Let the nodes of a wave be avoided, and no others, before its first eviction.
+        """Mark the nodes of a wave to be avoided, and no others, before its first eviction.
 
         Raises:
             CycleStopped: that failed, or nothing more may be asked for in this run.
@@ -118,27 +118,27 @@ class Steer(Protocol):
 
         Args:
             wave: the one that was begun.
-            moved: its moves whose pods go, with what was answered; one that was answered `Unknown` may not have gone.
+            moved: its moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
 
         Returns:
-            One landing for each of them, in their order.
+            One landing for each move, in their order.
 
         Raises:
-            CycleStopped: the run has to end.  (Of replacements that stay pending the landings tell.)
+            CycleStopped: the run has to end.  (Not for pending replacements: their landings say so.)
         """
         ...
 
     def end(self) -> None:
-        """Let nothing be avoided any more."""
+        """Stop avoiding any node."""
         ...
 
 
 class DrySteer:
-    """Writes nothing, and lets every replacement land where it is expected.
+    """Writes nothing, and takes every replacement to land where it is expected.
 
     Args:
         min_gain: how many points a move has to bring.
-        keys: of the soft taints that a live run would set.
+        keys: the keys of the soft taints that a live run would set.
     """
 
     def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:

@@ -26,10 +26,10 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The pod stays, as expected of a rule; no failure.
+    """The pod stays because of a rule; this is not a failure.
 
     Attributes:
-        cause: the first of those that hold it.
+        cause: the first cause that keeps the pod.
     """
 
     cause: Cause
@@ -43,18 +43,18 @@ class Refused:
 
     @property
     def gone(self) -> bool:
-        """Whether the pod was gone already, or goes without us."""
+        """Whether the pod was gone already, or is leaving without us."""
         return self.cause.code is Code.GONE or self.leaving
 
     @property
     def leaving(self) -> bool:
-        """Whether the pod goes without us; the eviction that moves it was counted as the cycle began."""
+        """Whether the pod is leaving without us; its eviction was counted when the cycle began."""
         return self.cause.code is Code.IN_PROGRESS
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The eviction was asked for, and it is not known whether it happened: it counts as if it had.
+    """The eviction was asked for, but it is not known whether it happened; it counts as if it had.
 
     Attributes:
         error: what happened, in words.
@@ -69,7 +69,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The eviction did not happen: it could not be asked for, or the answer is a no that no rule explains.
+    """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains.
 
     Attributes:
         error: what happened, in words.

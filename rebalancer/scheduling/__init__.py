@@ -1,5 +1,5 @@
 """What kube-scheduler would do with a pod: which nodes may take it, and which of them it would choose.
 
-What runs where is asked of the cluster, which follows what goes and comes; nothing is kept here that could differ from
-it.  Nothing here knows of usage or policies, and of evictions only how causes are told.
+The cluster is the only source of what runs where: every index here follows it, so none can differ from it.  This
+package knows nothing of usage or policies; of the eviction package it uses only the causes.
 """

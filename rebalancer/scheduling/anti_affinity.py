@@ -1,9 +1,9 @@
-"""Which pods break their own required anti-affinity, and against whom.
+"""Which pods break their own required anti-affinity, and against which other pod.
 
 Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector` add up, `matchLabelKeys` and
 `mismatchLabelKeys` narrow the selector by the pod's own labels.  Source: the Kubernetes documentation, Assigning Pods
-to Nodes.  As in the descheduler, pods of one name never conflict, and two pods on one node do even if the node lacks
-the topology label.
+to Nodes.  As in the descheduler, two pods with the same name never conflict, and two pods on one node conflict even if
+the node lacks the topology label.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 
 
 class _Rule(NamedTuple):
-    """A term as it applies to one pod; all replicas have the same."""
+    """A term as it applies to one pod; replicas have equal rules."""
 
     topology_key: str
     selector: LabelSelector
@@ -27,16 +27,17 @@ class _Rule(NamedTuple):
 
 
 class _Domain(NamedTuple):
-    """The value of a topology label, or, of a node that lacks the label, the node's name."""
+    """A topology domain: the value of the label, or the node's name where the node lacks the label."""
 
     labelled: bool
     value: str
 
 
 class AntiAffinityIndex:
-    """Pods that may be in each other's way, less those that have left the cluster since.
+    """Finds pods that break their anti-affinity; pods that have left the cluster no longer count.
 
-    The pods are sorted into topology domains once for each different rule, so the work is near linear in their number.
+    The pods are sorted into topology domains once for each different rule, so the work grows almost linearly with
+    their number.
 
     Args:
         cluster: the cluster they run on.
@@ -53,9 +54,9 @@ class AntiAffinityIndex:
         self._domains: dict[_Rule, dict[_Domain, list[Pod]]] = {}
 
     def conflict(self, pod: Pod) -> Cause | None:
-        """Return which pod a required anti-affinity term of this one is broken against, None if all are kept.
+        """Return with which other pod this one breaks its own required anti-affinity; None if with none.
 
-        Of several it names the one that would go last.
+        If there are several, it is the one that would go last.
         """
         for term in pod.spec.anti_affinity:
             rule = _rule(term, pod)
@@ -100,7 +101,7 @@ class AntiAffinityIndex:
         ]
 
     def _selected(self, namespace: str, selector: LabelSelector) -> bool:
-        """Tell whether a namespace's labels match; one whose labels are unknown matches the empty selector only."""
+        """Return whether a namespace's labels match; if they are unknown, only the empty selector matches."""
         labels = (self._cluster.snapshot.namespaces or {}).get(namespace)
         return not selector if labels is None else selector.matches(labels)
 

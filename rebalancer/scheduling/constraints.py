@@ -1,8 +1,8 @@
-"""What pods demand of a node whatever runs there: tolerations, node selector and required node affinity.
+"""What pods demand of a node, no matter what runs there: tolerations, node selector and required node affinity.
 
-Pods with equal constraints form a group, and a question is answered once for the group.  Nodes that no constraint in
-question can tell apart are looked at once together.  So many specs and many nodes cost little more than both of them
-added up.
+Pods with equal constraints form a group, and each question is answered once per group.  Nodes with equal taints and
+equal values of the labels in question are checked once together.  So the cost is close to specs plus nodes, not specs
+times nodes.
 """
 
 from collections.abc import Iterable
@@ -41,10 +41,10 @@ class ConstraintGroups:
         self._alike: dict[frozenset[str] | None, list[list[Node]]] = {}
 
     def of(self, spec: PodSpec) -> ConstraintGroup:
-        """Return the group of a spec; equal constraints have the very same."""
+        """Return the group of a spec; specs with equal constraints get the same object."""
         known = self._of_spec.get(id(spec))
         if known is None:
-            # Kept with the spec, so that its id cannot come to mean another.
+            # The entry keeps the spec alive, so that no other object can get its id.
             known = self._of_spec[id(spec)] = (spec, self._by_constraints(spec))
         return known[1]
 
@@ -58,7 +58,7 @@ class ConstraintGroups:
         return known
 
     def _alike_for(self, keys: frozenset[str] | None) -> list[list[Node]]:
-        """Return the nodes grouped by taints and the values of these labels; each alone where keys is None."""
+        """Return the nodes grouped by taints and the values of these labels; if keys is None, each on its own."""
         known = self._alike.get(keys)
         if known is None:
             groups: dict[object, list[Node]] = {}

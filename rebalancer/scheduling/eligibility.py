@@ -1,7 +1,7 @@
 """Which nodes could take a pod: the one answer for strategies, nodeFit and relief.
 
-What a pod demands of a node whatever runs there is asked once for each group of equal constraints.  Anti-affinity and
-room are asked of the cluster as it is, with the pods that went and those that are expected.
+Constraints that do not depend on other pods are checked once for each group of equal constraints.  Anti-affinity and
+room are checked against the present state of the cluster: without the pods that went, with those that are expected.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _ENOUGH = 2
 
 
 class EligibleNodes:
-    """Answers for one cluster; ask the cluster for the one there is: `cluster.index(EligibleNodes)`."""
+    """Answers for one cluster.  There is one per cluster: get it with `cluster.index(EligibleNodes)`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -25,9 +25,9 @@ class EligibleNodes:
         self.changes: list[tuple[str, bool]] = []
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
-        """Return the nodes whose hard taints are tolerated and which selector and required affinity match.
+        """Return the nodes whose hard taints the spec tolerates and that its selector and required affinity match.
 
-        Cordoned and full nodes are among them.
+        Cordoned and full nodes are included.
         """
         return self._groups.of(spec).names
 
@@ -41,15 +41,15 @@ class EligibleNodes:
         return why_too_full(pod.spec, self._cluster.free(node))
 
     def fits(self, pod: Pod, node: Node) -> bool:
-        """Tell whether the pod could run on the node."""
+        """Return whether the pod could run on the node."""
         return not self.why_not(pod, node)
 
     def has_room(self, spec: PodSpec, node: Node) -> bool:
-        """Tell whether one more pod with this spec, which repels no other, could run on the node."""
+        """Return whether one more pod with this spec, which has no anti-affinity, could run on the node."""
         return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
 
     def among(self, nodes: Sequence[Node]) -> "OtherNodes":
-        """Return what finds another node for pods, among these."""
+        """Return an object that finds another node for pods among these nodes."""
         return OtherNodes(self, nodes)
 
     def left(self, pod: Pod, sign: int) -> None:
@@ -62,13 +62,13 @@ class EligibleNodes:
 
 
 class _Search:
-    """What is known of one spec.
+    """The state of the search for one spec.
 
     Attributes:
         found: up to two nodes that take it; two, since one of them may be the pod's own.
-        asked: how many nodes of the list were asked so far.
-        changes: how many changes of the cluster were looked at.
-        emptier: nodes that have more room since they were asked.
+        asked: how many nodes of the list were checked so far.
+        changes: how many changes of the cluster it has taken into account.
+        emptier: nodes that may have got more room since they were checked.
     """
 
     __slots__ = ("asked", "changes", "emptier", "found")
@@ -85,12 +85,13 @@ class _Search:
 
 
 class OtherNodes:
-    """Tells whether some other node takes a pod, asked of many pods at little cost.
+    """Finds another node for a pod; asking for many pods costs little.
 
-    Pods of one template ask the same question.  So for each spec the first two nodes that take it are remembered.  A
-    change of the cluster concerns one node: with less room it is asked again if it was found, with more room if two
-    are not found.  For example, with a hundred replicas and a thousand nodes of which only the last two have room, the
-    first replica asks a thousand nodes and the others none; once one of the two is full, the next replica asks it.
+    Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered.  A
+    change of the cluster concerns one node.  A node with less room is checked again if it is one of the two; a node
+    with more room is checked if fewer than two are known.  For example, with a hundred replicas and a thousand nodes of
+    which only the last two have room, the first replica checks a thousand nodes and the others none; once one of the
+    two is full, the next replica checks that node again.
     """
 
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
@@ -100,7 +101,7 @@ class OtherNodes:
         self._searches: dict[int, tuple[PodSpec, _Search]] = {}
 
     def any_for(self, pod: Pod) -> bool:
-        """Tell whether one of the nodes other than the pod's own takes it."""
+        """Return whether a node other than the pod's own takes it."""
         return bool(self.first_for(pod))
 
     def first_for(self, pod: Pod) -> str:
@@ -110,7 +111,7 @@ class OtherNodes:
             return next((node.name for node in others if self._eligible.fits(pod, node)), "")
         known = self._searches.get(id(pod.spec))
         if known is None:
-            # Kept with the spec, so that its id cannot come to mean another.
+            # The entry keeps the spec alive, so that no other object can get its id.
             known = self._searches[id(pod.spec)] = (pod.spec, _Search(len(self._eligible.changes)))
         search = known[1]
         if search.changes < len(self._eligible.changes):
@@ -118,7 +119,7 @@ class OtherNodes:
         return search.other_than(pod.node) or self._go_on(search, pod)
 
     def _catch_up(self, search: _Search, spec: PodSpec) -> None:
-        """Forget the nodes found that are full by now, and note those that have more room."""
+        """Forget the nodes found that are full now, and note those that have more room."""
         changes = self._eligible.changes
         for name, emptier in changes[search.changes :]:
             if emptier:

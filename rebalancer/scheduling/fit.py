@@ -1,8 +1,8 @@
 """Whether a pod could run on a node, and if not, why: the descheduler's NodeFit.
 
 Checked in this order: the node is not cordoned; node selector and required node affinity; hard taints; the pod's own
-required anti-affinity against the pods on that very node; room by requests, which is not asked on the pod's own node.
-Not looked at: pod affinity, the residents' anti-affinity, spread, volumes, host ports, preferences.
+required anti-affinity against the pods on that node; room by requests, which is not checked on the pod's own node.
+Not checked: pod affinity, the residents' anti-affinity, spread, volumes, host ports, preferences.
 """
 
 from collections import Counter
@@ -15,14 +15,14 @@ from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause, Code, cause
 
-#: Of more obstacles than this nobody could make use; each may be about another pod.
+#: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
-#: What differs from node to node though the obstacle is the same.
+#: Figures that differ from node to node although the obstacle is the same.
 _OF_ONE_NODE = ("requested", "free")
 
 
 def why_placement_fails(spec: PodSpec, node: Node) -> Cause | None:
-    """Return why no pod with this spec may be placed on the node whatever runs there; None if it may."""
+    """Return why no pod with this spec may be placed on the node, no matter what runs there; None if one may."""
     if node.unschedulable:
         return cause(Code.CORDONED)
     if not spec.selects_node(node.labels, node.name):
@@ -32,7 +32,7 @@ def why_placement_fails(spec: PodSpec, node: Node) -> Cause | None:
 
 
 def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> Cause | None:
-    """Return which request finds no room, given what is free by resource name; None if all do."""
+    """Return the first request that does not fit, given what is free by resource name; None if all fit."""
     if free(PODS) < 1:
         return cause(Code.NO_POD_SLOT)
     for name, request in spec.requests.items():
@@ -42,7 +42,7 @@ def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> Cause | None:
 
 
 def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> Cause | None:
-    """Return which resident the pod's own required anti-affinity keeps apart from it; None if none."""
+    """Return the resident that the pod's own required anti-affinity excludes; None if there is none."""
     terms = [term for term in pod.spec.anti_affinity if term.topology_key in node.labels]
     if not terms:
         return None
@@ -58,10 +58,10 @@ def _selects(term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
 
 
 def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
-    """Return why nodes do not take a pod as the figure `obstacles`: each with its number of nodes, the most first.
+    """Return why nodes do not take a pod, as the figure `obstacles`: the most frequent first, with node counts.
 
-    What is about one node alone is left out.  For example, of three nodes of which two are cordoned and one lacks
-    500m of cpu: `Cordoned` of 2, `Insufficient` cpu of 1.
+    Figures that concern a single node are left out.  For example, of three nodes two are cordoned and one lacks 500m of
+    cpu: `Cordoned` of 2, `Insufficient` cpu of 1.
     """
     counts = Counter((each.code, _shared(each)) for each in causes if each)
     most = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:_MOST_OBSTACLES]

@@ -1,4 +1,4 @@
-"""Node affinity: what a pod requires of nodes in words, and what it prefers in weights."""
+"""Node affinity: which requirements of a pod a node does not meet, as text, and which nodes it prefers, by weight."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 
 
 def unmet(spec: PodSpec, node: Node) -> str:
-    """Return what node selector and required affinity ask for and the node lacks, as kubectl spells selectors.
+    """Return what the node lacks of the node selector and required affinity, as kubectl writes selectors.
 
     Alternatives are joined by "or"; the text is empty if the node meets them.
     """

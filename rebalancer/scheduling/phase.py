@@ -1,4 +1,4 @@
-"""The cluster as the scheduler counts it at one time, and what would become of a pod that comes then."""
+"""The cluster as the scheduler sees it at one point in time, and where it would put a pod then."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ from rebalancer.scheduling.simulator.state import State
 
 
 class Phase:
-    """One time: a state that pods come to and leave, and the scheduler that looks at it."""
+    """One point in time: the state, in which pods come and go, and the scheduler that looks at it."""
 
     def __init__(self, state: State, simulator: Simulator) -> None:
         self._state = state
         self._simulator = simulator
 
     def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
-        """Let a pod leave a node and another come to it; a node that was not read is left out."""
+        """Remove a pod from a node and add another to it; do nothing if the node was not read."""
         if goes is not comes and node in self._state.index:
             if goes:
                 self._state.remove(goes, node)
@@ -29,9 +29,9 @@ class Phase:
 
         Args:
             coming: the pod.
-            node: that of the pod whose place it takes.
-            there: what is there of that pod, if anything.
-            meanwhile: what is still there of it when the other comes.
+            node: the node of the pod that it replaces.
+            there: the replaced pod as the state has it now: running, terminating, or None.
+            meanwhile: the replaced pod as it is when the new one comes: terminating, or None.
         """
         self.exchange(node, there, meanwhile)
         try:
@@ -40,13 +40,13 @@ class Phase:
             self.exchange(node, meanwhile, there)
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
-        """Let nodes have these soft taints, too, instead of those that were supposed before."""
+        """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""
         index = self._state.index
         self._state.soft_taints = {index[name]: each for name, each in taints.items() if name in index}
 
 
 def either(one: Answer, other: Answer) -> Answer:
-    """Return what holds whichever of two answers comes true: all nodes of both, but only if neither has none."""
+    """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""
     if one == other:
         return one
     for answer in (one, other):

@@ -1,9 +1,16 @@
-"""Where the replacements of pods would go, in the one picture of the future: the simulator on top of the cluster.
+"""Where the replacements of pods would go: the simulator, applied to the cluster with its expected changes.
 
-It follows the cluster: where a pod is expected its replacement runs, and pods that went end or have ended.  Nobody
-knows how long they take, so the scheduler is asked twice: soon, while all of them end and those replacements have not
-come that wait for it, and later, when all are gone.  An answer holds for both.  Ask the cluster for the one there is:
-`cluster.index(Simulation)`.
+How long evicted pods take to end is not known, so the scheduler is asked at two points in time:
+
+1. Soon: the evicted pods still terminate and keep their room.  Replacements that are made at once (as by a ReplicaSet)
+   are there; those that wait until the old pod is gone (as by a StatefulSet) are not.
+2. Later: the evicted pods are gone and all replacements are there.
+
+The answer has the nodes of both; if one of the two has no node, that is the answer.  Example: n1 is full, and a pod of
+2 cores has been evicted from it; n2 has 2 cores free.  Soon, a replacement of 2 cores fits on n2 only; later it fits on
+n1 too.  If n1 scores higher then, the answer is n1 and n2.  If n2 were full as well, the answer would be: no node.
+
+There is one simulation per cluster, which follows it: get it with `cluster.index(Simulation)`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +49,11 @@ class Simulation:
     """Answers for one cluster.
 
     Attributes:
-        notices: what stands in for objects that were not read, in words.
+        notices: what is assumed in place of objects that were not read, in words.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """Take the cluster in as it is, with the pods that are expected somewhere.
+        """Start from the cluster as it is now, with the pods that are expected on nodes.
 
         Raises:
             ConfigurationError: the scheduler's configuration cannot be read.
@@ -63,7 +70,7 @@ class Simulation:
         self._answers: dict[Pod, list[Answer]] = {}
         self._taints: Mapping[str, Sequence[Taint]] = {}
         self._soon = self._phase()
-        self._later: Phase | None = None  # until something changes both are the same
+        self._later: Phase | None = None  # None until something changes: both are the same till then
         self._catch_up()
 
     def _phase(self) -> Phase:
@@ -85,13 +92,13 @@ class Simulation:
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted.
 
-        A replacement that is made at once meets the old pod, which still has its room, its ports and its affinity;
-        only spreading does not count it any more.  Asked again before anything has changed, it costs nothing.
+        A replacement that is made at once comes while the old pod still has its room and ports, and its affinity still
+        counts; only spreading no longer counts it.  Answers are kept until something changes.
         """
         return reduce(either, self.in_turn(pod))
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
-        """Yield the answer for soon, and for later where that may be another; who has heard enough asks no more."""
+        """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed."""
         known = self._answers.setdefault(pod, [])
         for number, phase in enumerate(self._phases()):
             if number == len(known):
@@ -109,26 +116,27 @@ class Simulation:
         return phase.ask(coming.pod, pod.node, present, meanwhile)
 
     def replacement(self, pod: Pod) -> Replacement:
-        """Return what the controller of a pod would make in its place; the very same each time it is asked."""
+        """Return what the controller of a pod would make in its place; always the same object."""
         known = self._replacements.get(pod)
         if known is None:
             known = self._replacements[pod] = self._ranked(replacement(pod, self._templates), pod.spec.priority)
         return known
 
     def _ranked(self, made: Replacement, priority: int | None) -> Replacement:
-        """Return a replacement with its priority as a number, which a template names by its class only."""
+        """Return a replacement with its priority as a number; a template only names the priority class."""
         if made.pod is None or priority is None or made.pod.spec.priority is not None:
             return made
         spec = made.pod.spec
-        key = (id(spec), priority)  # the value keeps the spec alive; replicas go on sharing theirs
+        key = (id(spec), priority)  # the value keeps the spec alive; replicas still share one
         _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
         return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moment)
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:
-        """Answer meanwhile as if nodes had these taints too, by name of the node, instead of those of an outer block.
+        """Answer within the block as if nodes had these taints too, by name; they replace those of an outer block.
 
-        Only soft ones (PreferNoSchedule) are looked at.  It is cheap to ask for many pods within one block.
+        Only soft taints (PreferNoSchedule) count.  The answers are discarded at both ends of a block, so it is cheapest
+        to ask for many pods within one.
         """
         before = self._taints
         self._suppose(taints)
@@ -144,7 +152,7 @@ class Simulation:
             phase.suppose(taints)
 
     def left(self, pod: Pod, sign: int) -> None:
-        """Let a pod end, and be gone later; or be back."""
+        """Count a pod as terminating soon and as gone later (1), or as running again (-1)."""
         if not pod.active or not pod.node:
             return
         self._change()
@@ -159,7 +167,7 @@ class Simulation:
             self._phases()[-1].exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Let the replacement of a pod run on a node, or not any more; the pod itself where nobody knows what comes."""
+        """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
         self._change()
         made = self.replacement(pod)
         coming = made.pod or pod

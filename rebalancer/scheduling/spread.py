@@ -20,12 +20,12 @@ from rebalancer.cluster.taints import Toleration, untolerated
 
 
 class Restriction(msgspec.Struct, frozen=True, gc=False):
-    """Which nodes make domains: those that the declaring pod selects and tolerates, as far as its policies say so.
+    """Which nodes a constraint counts: those that the pod selects and tolerates, where its policies are `Honor`.
 
     Attributes:
         node_selector: pairs of a label and its value.
         node_terms: required node affinity; None where there is none.
-        tolerations: None where taints play no part.
+        tolerations: None where taints do not matter.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -33,7 +33,7 @@ class Restriction(msgspec.Struct, frozen=True, gc=False):
     tolerations: tuple[Toleration, ...] | None = None
 
     def admits(self, node: Node) -> bool:
-        """Tell whether the node makes a domain; a cordoned one does."""
+        """Return whether the constraint counts the node; a cordoned node is counted."""
         return (
             all(node.labels.get(key) == value for key, value in self.node_selector)
             and (self.node_terms is None or any_term_matches(self.node_terms, node.labels, node.name))
@@ -42,7 +42,7 @@ class Restriction(msgspec.Struct, frozen=True, gc=False):
 
 
 class Spread(msgspec.Struct, frozen=True, gc=False):
-    """A constraint as it applies to a pod; pods that share it are evened out once."""
+    """A constraint as it applies to a pod; pods with equal ones are balanced together."""
 
     topology_key: str
     max_skew: int
@@ -95,7 +95,7 @@ class Domain:
 
     Attributes:
         nodes: its nodes that the constraint counts.
-        pods: the counted pods on its nodes, also on those that are not counted.
+        pods: the pods counted on its nodes, also on nodes that the constraint does not count.
     """
 
     value: str
@@ -104,7 +104,7 @@ class Domain:
 
 
 class Move(NamedTuple):
-    """A number of pods from one domain to another, both by their place in the sequence of sizes."""
+    """How many pods to move from one domain to another; both are positions in the sequence of sizes."""
 
     source: int
     target: int
@@ -117,7 +117,7 @@ class Domains:
 
     Attributes:
         sorted: the domains, the smallest first, equal ones by value.
-        available: how many domains the counted nodes make.
+        available: the number of domains that have a counted node.
     """
 
     spread: Spread
@@ -148,7 +148,7 @@ class Topology:
             yield Domains(spread, found, len(self.empty(spread)))
 
     def empty(self, spread: Spread) -> Mapping[str, Domain]:
-        """Return the domains that the nodes make which the constraint counts, without pods, in order of value."""
+        """Return the domains of the nodes that the constraint counts, without pods, in order of value."""
         key = (spread.topology_key, spread.restriction)
         if key not in self._empty:
             found = defaultdict(list)
@@ -181,13 +181,15 @@ class Topology:
 
 
 def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
-    """Yield the moves that bring domains of these sizes within the skew: from the greatest to the smallest, inwards.
+    """Yield the moves that bring domains of these sizes within the skew: from the largest to the smallest, inwards.
 
-    No domain shrinks below the average or grows above it, rounded outwards.
+    No domain shrinks below the average rounded down, or grows above the average rounded up.  For example, with sizes 1,
+    2, 6 and a maximum skew of 1, two pods move from the third domain to the first, then one from the third to the
+    second.
 
     Args:
         sizes: sizes of the domains, ascending.
-        max_skew: the difference between two domains that is still fine.
+        max_skew: the largest difference allowed between two domains.
     """
     now = list(sizes)
     if not now or now[-1] - now[0] <= max_skew:

@@ -1,8 +1,8 @@
-"""What stands in for objects that nobody read: of most files there are nodes and pods, and nothing else.
+"""What is assumed in place of objects that were not read: often only nodes and pods were saved to files.
 
-Where no Service and no controller was read, a pod is taken to be spread by default among the pods of its owner.  They
-are told by the labels that all of them have, without those that the binding adds.  As a rule that is what the selectors
-say as well: a ReplicaSet's has a hash of the template that no other pod carries.
+If neither Services nor controllers were read, default spreading is taken to count the pods of the same owner.  The
+selector consists of the labels that all these pods have, without those that binding adds.  As a rule the real selector
+matches the same pods: that of a ReplicaSet contains the hash of its template, which no other pod carries.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def completed(companions: Companions, pods: Iterable[Pod]) -> tuple[Companions, list[str]]:
-    """Return what was read with what stands in for the rest, and what a person should know of that."""
+    """Return what was read, completed with what is assumed for the rest, and notices about that for a person."""
     templates = companions.templates is not None
     kinds = ("services", *_KINDS.values())
     if any(getattr(companions, kind) is not None for kind in kinds):

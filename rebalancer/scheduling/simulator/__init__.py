@@ -1,4 +1,4 @@
-"""kube-scheduler, simulated: its plugins, one module each, and what becomes of a pod.
+"""kube-scheduler, simulated: its plugins, one module each, and where a pod goes.
 
 Nothing here knows of evictions, usage sources or policies, and no I/O is done.
 """

@@ -1,4 +1,4 @@
-"""Where a pod would go: the nodes that may win, or why there is none, or why nobody knows."""
+"""Where a pod would go: the nodes that may win, or why there is none, or why that is not known."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +16,14 @@ class Answer:
     """What the scheduler would do with a pod.
 
     Attributes:
-        nodes: the nodes that may win, by name; all of them, since nothing is known of which of equals is taken.
-        reason: where there is none, why, in the scheduler's words.
-        unknown: why nobody knows; empty if it is known.  With a reason, too, there is no node but for preemption.
+        nodes: the names of all nodes that may win; it is not known which of several equal ones is taken.
+        reason: why there is no such node, in the scheduler's words; empty if there is one.
+        unknown: why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
         feasible: how many nodes the pod could go to.
-        sampled: whether the scheduler scores a part of them only; then the set is wider.
-        favourites: tells, where it does, the best of them: one wins in 99 of 100 parts, if any is as likely as another.
-        scores: the score of any feasible node, plugin by plugin; empty for others.
+        sampled: whether the scheduler scores only a part of them; then more nodes may win.
+        favourites: if sampled, returns the best of them: one of these wins in 99 of 100 cases, if every node is equally
+            likely to be scored.
+        scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
     """
 
     nodes: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class Answer:
 
     @property
     def likely(self) -> tuple[str, ...]:
-        """The nodes to reckon with: all that may win, or, where a part is scored, the favourites."""
+        """The nodes to count on: all that may win, or, if only a part is scored, the favourites."""
         return self.favourites() if self.sampled else self.nodes
 
     @property

@@ -8,7 +8,7 @@ _HALF = 0.5
 
 
 def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
-    """Return scores from 0 to 100, the highest of them 100; turned round, the highest of them 0."""
+    """Return scores scaled so that the highest becomes 100; if reversed, so that the highest becomes 0."""
     most = max(scores, default=0)
     if most == 0:
         return [WHOLE if reverse else 0] * len(scores)
@@ -23,6 +23,6 @@ def rounded(value: float) -> int:
 
 
 def quotient(dividend: int, divisor: int) -> int:
-    """Return a quotient cut off towards zero."""
+    """Return a quotient rounded towards zero."""
     whole = abs(dividend) // abs(divisor)
     return whole if (dividend < 0) == (divisor < 0) else -whole

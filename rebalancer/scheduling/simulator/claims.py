@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PodClaims:
-    """The claims of a pod, sorted out.
+    """The claims of a pod, bound and waiting.
 
     Attributes:
-        bound: claims with their volumes; None for a volume that is not there.
-        waiting: claims that get a volume where the pod goes.
+        bound: claims with their volumes; None for a volume that does not exist.
+        waiting: claims that get a volume once the pod has a node.
     """
 
     bound: tuple[tuple[Claim, Volume | None], ...] = ()
@@ -45,7 +45,7 @@ def names(pod: Pod) -> tuple[str, ...]:
 
 
 class Claims:
-    """Sorts the claims of pods out."""
+    """Sorts the claims of pods into bound and waiting ones."""
 
     def __init__(self, companions: Companions) -> None:
         self._companions = companions
@@ -54,8 +54,8 @@ class Claims:
         """Return the claims of a pod.
 
         Raises:
-            PodUnschedulableError: one is missing, going, or has no volume yet though it does not wait for a pod.
-            UnknownPlacementError: what it goes by was not read.
+            PodUnschedulableError: a claim is missing, is being deleted, or is unbound although its class binds at once.
+            UnknownPlacementError: what the answer depends on was not read.
         """
         claims = [self._claim(pod, name) for name in names(pod)]
         volumes = read("PersistentVolumes", self._companions.volumes) if claims else {}

@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration (v1), as far as it says where pods go.
+"""A KubeSchedulerConfiguration (v1): the parts that decide where pods go.
 
 Source: the Kubernetes documentation, Scheduler Configuration and kube-scheduler Configuration (v1).
 """
@@ -31,17 +31,17 @@ DEFAULT_PLUGINS: Mapping[str, int] = {
     "ImageLocality": 1,
 }
 
-#: Plugins that nothing runs unless a configuration says so.
+#: Plugins that run only if a configuration enables them.
 OTHER_PLUGINS = ("TargetLoadPacking", "LoadVariationRiskBalancing", "PodCapacityOfNode")
 
-#: Plugins that neither refuse a node nor score one, as far as pods are concerned whose answer is known.
+#: Plugins that neither refuse nor score nodes, at least for pods whose answer is known.
 _ELSEWHERE = frozenset(
     ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling")
 ) | {"NodeDeclaredFeatures"}
 
 
 class Plugin(msgspec.Struct, frozen=True):
-    """A plugin by name; a weight of 0 stands for 1 where it is enabled by name."""
+    """A plugin by name; where it is enabled by name, a weight of 0 means 1."""
 
     name: str = ""
     weight: int = 0
@@ -55,7 +55,7 @@ class PluginSet(msgspec.Struct, frozen=True):
 
 
 class Plugins(msgspec.Struct, frozen=True, rename={"pre_filter": "preFilter", "multi_point": "multiPoint"}):
-    """The points that say where pods go."""
+    """The extension points that decide where pods go."""
 
     filter: PluginSet = PluginSet()
     pre_filter: PluginSet = PluginSet()
@@ -128,7 +128,7 @@ def read_configuration(document: object) -> Configuration:
 def enabled(profile: ProfileConfig, point: str) -> dict[str, int]:
     """Return the plugins that a profile has at `filter` or `score`, in order, with their weights.
 
-    What a point says itself goes before `multiPoint`, and that before the defaults.
+    The point's own lists override `multiPoint`, and `multiPoint` overrides the defaults.
     """
     plugins = profile.plugins
     here: PluginSet = getattr(plugins, point)
@@ -146,6 +146,6 @@ def _merged(defaults: Mapping[str, int], changes: PluginSet) -> dict[str, int]:
 
 
 def unknown_plugins(profile: ProfileConfig, known: Sequence[str]) -> list[str]:
-    """Return the plugins of a profile that nothing is known of."""
+    """Return the plugins of a profile that the simulator does not know."""
     named = {**enabled(profile, "filter"), **enabled(profile, "score")}
     return sorted(set(named) - set(known) - _ELSEWHERE)

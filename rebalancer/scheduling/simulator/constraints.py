@@ -22,7 +22,7 @@ PREFERRED = "ScheduleAnyway"
 _HONOR = "Honor"
 _ZONE = "topology.kubernetes.io/zone"
 
-#: What kube-scheduler spreads by where the pod says nothing and the profile neither.
+#: kube-scheduler's default constraints, for pods without any in a profile that sets none.
 SYSTEM_DEFAULTS = (
     SpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=PREFERRED, selector=None),
     SpreadConstraint(max_skew=5, topology_key=_ZONE, when_unsatisfiable=PREFERRED, selector=None),
@@ -57,7 +57,7 @@ class Constraints:
         """Return the constraints of one kind.
 
         Raises:
-            UnknownPlacementError: the defaults count, and what they select by was not read.
+            UnknownPlacementError: the defaults apply, and what their selector depends on was not read.
         """
         declared = [each for each in pod.spec.spread or self._defaults if each.when_unsatisfiable == when]
         if pod.spec.spread:
@@ -87,7 +87,7 @@ def _narrowed(declared: SpreadConstraint, labels: Labels) -> LabelSelector | Non
 
 
 class DefaultSelectors:
-    """What default constraints select by: what Services and the controller of a pod select by, together."""
+    """The selectors of default constraints: those of a pod's Services and of its controller, combined."""
 
     def __init__(self, companions: Companions) -> None:
         self._companions = companions
@@ -102,7 +102,7 @@ class DefaultSelectors:
         """Return the selector, empty where nothing selects the pod.
 
         Raises:
-            UnknownPlacementError: a kind that it hangs on was not read.
+            UnknownPlacementError: a kind of object that it depends on was not read.
         """
         owner = next((each for each in pod.owners if each.controller), None)
         key = (pod.namespace, id(pod.labels), owner)

@@ -1,4 +1,4 @@
-"""How busy nodes are, for schedulers that go by it; where it comes from is not known here."""
+"""How busy nodes are, for plugins that score by it; the source of the figures is not known here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class NodeLoad:
     deviation: float = 0.0
 
 
-#: By name of the node, by resource; None where nobody measures.
+#: By name of the node, by resource; None where usage is not measured.
 Loads = Mapping[str, Mapping[str, NodeLoad]] | None
 
 
@@ -22,7 +22,7 @@ def measured(loads: Loads, plugin: str) -> Mapping[str, Mapping[str, NodeLoad]]:
     """Return the loads.
 
     Raises:
-        UnknownPlacementError: nobody measures them.
+        UnknownPlacementError: usage is not measured.
     """
     if loads is None:
         raise UnknownPlacementError(f"{plugin} goes by real usage, which is not measured")

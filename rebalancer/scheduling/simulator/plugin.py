@@ -1,4 +1,4 @@
-"""What a plugin of the scheduler is here."""
+"""The interface of the simulated scheduler plugins."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -18,10 +18,10 @@ class Filter(Protocol):
     name: str
 
     def refusals(self, pod: Pod, nodes: Sequence[int], /) -> Refusals:
-        """Return which of these nodes the plugin refuses, and why; others may be among them.
+        """Return which of these nodes the plugin refuses, and why; the result may hold other nodes too.
 
         Raises:
-            UnknownPlacementError: what the answer hangs on was not read.
+            UnknownPlacementError: what the answer depends on was not read.
         """
         ...
 
@@ -33,10 +33,10 @@ class Score(Protocol):
     name: str
 
     def scores(self, pod: Pod, nodes: Sequence[int], /) -> list[int] | None:
-        """Return a score for each of these nodes, 0 to 100, in their order; None where the plugin sits out.
+        """Return a score for each of these nodes, 0 to 100, in their order; None if it does not score this pod.
 
         Raises:
-            UnknownPlacementError: what the answer hangs on was not read.
+            UnknownPlacementError: what the answer depends on was not read.
         """
         ...
 

@@ -1,6 +1,7 @@
-"""Arguments of plugins in a KubeSchedulerConfiguration, made into what the plugins take.
+"""Plugin arguments of a KubeSchedulerConfiguration, converted to what the plugins take.
 
-Source: the Kubernetes documentation, kube-scheduler Configuration (v1); for Trimaran, its own.
+Source: the Kubernetes documentation, kube-scheduler Configuration (v1); for Trimaran, the scheduler-plugins'
+documentation.
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +54,7 @@ class _Fit(msgspec.Struct, rename="camel"):
 
 
 def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
-    """Return strategy, weights, and what tells whether a resource is ignored.
+    """Return the strategy, the weights, and a function that returns whether a resource is ignored.
 
     Raises:
         ConfigurationError: the strategy is not known, or has no shape.
@@ -119,7 +120,7 @@ class _Spread(msgspec.Struct, rename="camel"):
 
 
 def spread(args: Args) -> tuple[SpreadConstraint, ...] | None:
-    """Return the constraints of the profile; None for those of the system."""
+    """Return the default constraints of the profile; None for kube-scheduler's own."""
     wire = _converted("PodTopologySpread", args, _Spread)
     if wire.defaulting_type != "List":
         return None
@@ -206,7 +207,7 @@ def _converted(plugin: str, args: Args, kind: type[T]) -> T:
         raise ConfigurationError(f"{plugin}: {error}") from None
 
 
-#: What reads the arguments of each plugin that takes some.
+#: The reader of each plugin that takes arguments.
 READERS: Mapping[str, Callable[[Args], object]] = {
     "NodeResourcesFit": fit,
     "NodeResourcesBalancedAllocation": balance,

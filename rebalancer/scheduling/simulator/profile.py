@@ -33,7 +33,7 @@ from rebalancer.scheduling.simulator.state import State
 
 NEWEST_MINOR = 36
 
-#: Filters whose answer goes by the pod's spec and the node alone.
+#: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
 
 
@@ -42,11 +42,11 @@ class Profile:
     """A profile at work on one cluster.
 
     Attributes:
-        still: filters whose answer goes by the pod's spec and the node alone, in order.
+        still: filters whose answer depends only on the pod's spec and the node, in order.
         moving: the other filters, in order.
         scores: plugins that score, with their weights.
-        percentage: of nodes to score; 0 lets the scheduler choose by the number of nodes.
-        unknown: why nothing is known of what it does; empty as a rule.
+        percentage: the share of nodes to score; 0 lets the scheduler choose by the number of nodes.
+        unknown: why its decisions are not known; empty as a rule.
     """
 
     still: Sequence[Filter]
@@ -65,7 +65,7 @@ def profiles(
         state: the cluster.
         configuration: None for the default profile alone.
         minor: the cluster's version, 1.`minor`.
-        loads: real usage, for plugins that go by it.
+        loads: real usage, for plugins that score by it.
 
     Raises:
         ConfigurationError: a plugin's arguments cannot be read.

@@ -1,10 +1,10 @@
 """What a controller makes in place of a pod that goes, and when.
 
 Sources: the Kubernetes documentation (ReplicaSet, Deployment, StatefulSet, Jobs with `podReplacementPolicy`).  A
-ReplicaSet, and so a Deployment, makes the replacement while the old pod still terminates, whose requests, ports and
-affinity count until it is gone; only spreading does not count it.  A StatefulSet makes it afterwards, with the same
-name and claims, and so does a Job that replaces failed pods only.  The template is the owner's: resources that were
-changed in place and labels that the binding added are not the replacement's.
+ReplicaSet, and so a Deployment, makes the replacement while the old pod still terminates.  The old pod's requests,
+ports and affinity count until it is gone; only spreading ignores it.  A StatefulSet makes the replacement when the old
+pod is gone, with the same name and claims; a Job that replaces failed pods only waits as well.  The replacement follows
+the owner's template: resources that were changed in place and labels that binding added are not in it.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The pod that comes, or why nobody knows which."""
+    """The new pod and when it is made, or why it is not known."""
 
     pod: Pod | None = None
     moment: Moment = Moment.AT_ONCE
@@ -49,7 +49,7 @@ def replacement(pod: Pod, templates: Templates | None) -> Replacement:
 
     Args:
         pod: the pod that goes.
-        templates: of the owners that were read; None if none were, then the pod itself stands in for its template.
+        templates: the templates of the owners that were read; if None, the pod itself stands in for its template.
     """
     owner = next((each for each in pod.owners if each.controller), None)
     if owner is None:
@@ -74,14 +74,14 @@ def _by_template(pod: Pod, owner: Owner, template: Template) -> Replacement:
 
 
 def unbound(labels: Labels) -> Labels:
-    """Return labels without what the binding added, and the very same where it added nothing."""
+    """Return labels without those that binding added; the same object if it added none."""
     if labels.keys().isdisjoint(_BINDING):
         return labels
     return {key: value for key, value in labels.items() if key not in _BINDING}
 
 
 def _made(pod: Pod, template: Template, *, keeps: bool) -> Pod:
-    labels = {**template.labels, **_identity(pod)} if keeps else template.labels  # shared, and so worth keeping
+    labels = {**template.labels, **_identity(pod)} if keeps else template.labels  # shared by replicas, not copied
     return Pod(
         namespace=pod.namespace,
         name=pod.name if keeps else f"{pod.name}'s replacement",
@@ -100,15 +100,16 @@ def _identity(pod: Pod) -> dict[str, str]:
 
 
 def merged(spec: PodSpec, labels: Labels) -> PodSpec:
-    """Return a template's spec as the API server makes it a pod's: `matchLabelKeys` become part of the selectors.
+    """Return a template's spec as a pod gets it from the API server: with `matchLabelKeys` merged into the selectors.
 
-    Since Kubernetes 1.29 (pod affinity) and 1.34 (spreading); before that the scheduler reads them so.
+    The API server does so since Kubernetes 1.29 (pod affinity) and 1.34 (spreading); before, the scheduler applied the
+    keys itself, to the same effect.
     """
     placement = spec.placement
     weighted = (*placement.preferred_affinity, *placement.preferred_anti_affinity)
     terms = (*spec.anti_affinity, *placement.affinity, *(each.term for each in weighted))
     if not any(each.match_label_keys for each in spec.spread) and not any(map(_has_keys, terms)):
-        return spec  # shared by all replicas, and so worth keeping
+        return spec  # shared by all replicas, so not copied
     return msgspec.structs.replace(
         spec,
         anti_affinity=tuple(_term(each, labels) for each in spec.anti_affinity),

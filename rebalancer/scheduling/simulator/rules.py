@@ -1,4 +1,4 @@
-"""The pod affinity of the pods that run: how often each term stands in each topology domain, and whom it selects."""
+"""Pod affinity terms of running pods: which pods each term selects, and how many pods per topology domain have it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ class Strength(Enum):
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
-    """A term as it stands in a pod of some namespace; replicas have equal ones.
+    """An affinity term of a pod in some namespace; replicas have equal terms.
 
     Attributes:
-        weight: of a preferred term, negative against; 1 of a required one.
+        weight: the weight of a preferred term, negative for anti-affinity; 1 for a required term.
     """
 
     strength: Strength
@@ -46,8 +46,8 @@ class Rule:
 def condition_of(term: PodAffinityTerm, namespace: str) -> Condition:
     """Return which pods a term in a pod of this namespace selects.
 
-    Namespaces and the selector of namespaces add up; without either it is the pod's own.  `matchLabelKeys` and
-    `mismatchLabelKeys` are in the selector since the pod was made (Kubernetes 1.29).
+    `namespaces` and `namespaceSelector` add up; without either, the pod's own namespace counts.  `matchLabelKeys` and
+    `mismatchLabelKeys` are part of the selector already: they are merged into it when a pod is made (Kubernetes 1.29).
     """
     own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
     return Condition(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
@@ -71,7 +71,7 @@ class RuleBook:
     """The rules of all running pods.
 
     Attributes:
-        conditions_on_namespaces: those that ask for labels of namespaces.
+        conditions_on_namespaces: the conditions that ask for labels of namespaces.
     """
 
     def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
@@ -85,7 +85,7 @@ class RuleBook:
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[Rule]]] = {}
 
     def count(self, pod: Pod, node: int, change: int) -> None:
-        """Let a pod with its terms come to a node, or leave it."""
+        """Count the terms of a pod that comes to a node (1), or leaves it (-1)."""
         for rule in self._rules_of(pod):
             value = self._topology[node].get(rule.term.topology_key)
             if value is not None:
@@ -137,7 +137,7 @@ def _has_affinity(spec: PodSpec) -> bool:
 
 
 def _asked_label(selector: LabelSelector | None) -> tuple[str, str] | None:
-    """Return a label that every selected pod has, if one is plain to see."""
+    """Return a label that every selected pod must have; None if no requirement names exactly one value."""
     for each in selector.requirements if selector else ():
         if each.operator == "In" and len(each.values) == 1:
             return each.key, each.values[0]

@@ -27,12 +27,12 @@ Scorer = Callable[[Sequence[Column]], list[int]]
 
 
 def least_allocated(columns: Sequence[Column]) -> list[int]:
-    """Return the means of what is left, in percent."""
+    """Return the weighted mean of what is left on each node, in percent."""
     return _means(columns, lambda asked, offered: max(offered - asked, 0) * WHOLE // offered)
 
 
 def most_allocated(columns: Sequence[Column]) -> list[int]:
-    """Return the means of what is requested, in percent; more than there is counts as all."""
+    """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
     return _means(columns, lambda asked, offered: min(asked, offered) * WHOLE // offered)
 
 
@@ -47,7 +47,7 @@ def _means(columns: Sequence[Column], score: Callable[[int, int], int]) -> list[
 
 
 def requested_to_capacity_ratio(shape: Shape) -> Scorer:
-    """Return the strategy that reads scores off a shape; resources that score nothing are left out of the mean."""
+    """Return the strategy that reads scores off a shape; resources that score 0 are left out of the mean."""
     points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
 
     def score(columns: Sequence[Column]) -> list[int]:

@@ -20,7 +20,7 @@ class _Known(Generic[T]):
 
 
 class Shapes(Generic[T]):
-    """Answers of one question, which goes by the pod's requests and the node alone.
+    """Answers to one question that depends only on the pod's requests and the node.
 
     Args:
         state: the cluster.

@@ -1,7 +1,8 @@
 """Where kube-scheduler would put a pod, asked of one cluster and its profiles.
 
-Source: the Kubernetes documentation, kube-scheduler and Scheduler Performance Tuning.  Not simulated, and so unknown:
-preemption, gates, dynamic resource allocation, and pods for which others have been evicted already.
+Source: the Kubernetes documentation, kube-scheduler and Scheduler Performance Tuning.  Preemption, scheduling gates and
+dynamic resource allocation are not simulated: where they matter, the answer is unknown.  It is unknown, too, while a
+pod of equal or higher priority waits for room that preemption makes.
 """
 
 from bisect import bisect_left
@@ -21,7 +22,7 @@ PREEMPTS = "pods of a lower priority might have to make room, and nobody knows w
 
 
 class Simulator:
-    """Answers for one cluster, as its state is when it is asked.
+    """Answers for one cluster, by its state at the time of the question.
 
     Args:
         state: the cluster.
@@ -34,7 +35,7 @@ class Simulator:
         self._still: dict[tuple[int, str], tuple[PodSpec, list[int], Refusals]] = {}
 
     def ask(self, pod: Pod) -> Answer:
-        """Return where a pod would go that runs nowhere yet."""
+        """Return where a pod that has no node yet would go."""
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
@@ -109,7 +110,7 @@ class Simulator:
         return _filtered(pod, profile.moving, *self._suited(pod, profile))
 
     def _suited(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
-        """Return the nodes that suit a pod whatever runs there, and why the others do not."""
+        """Return the nodes that suit a pod, no matter what runs there, and why the others do not."""
         key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
         known = self._still.get(key)
         if known is None:

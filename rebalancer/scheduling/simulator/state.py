@@ -1,6 +1,6 @@
-"""The cluster as the scheduler counts it: what is taken of each node, and which pods are where.
+"""The cluster as the scheduler counts it: what is requested on each node, and which pods run where.
 
-Pods come and go; whatever hangs on them is kept true at once, or brought up to date when it is asked for.
+As pods come and go, everything that depends on them is updated at once, or when it is next asked for.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ClusterView(Protocol):
-    """What a state is built from; the cluster of a cycle, and a snapshot, offer it.
+    """What a state is built from; a snapshot offers it.
 
     Attributes:
         nodes: all nodes, ready or not.
@@ -47,21 +47,22 @@ class State:
 
     Attributes:
         nodes: the nodes.
-        names: theirs.
-        index: by name, the index.
-        kinds: by index, a number that nodes share whose taints and labels, but for the host name, are equal.
+        names: the names of the nodes.
+        index: by name, the index of the node.
+        kinds: by index, the kind of the node: nodes of one kind have equal taints and labels, apart from the host name,
+            and are cordoned alike.
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
-        assumed: the same of cpu and memory with what is assumed of pods that do not say.
+        assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.
         residents: by index, the pods that take room.
         priorities: how many pods of each priority take room; 0 where a pod has none.
-        changes: the nodes that pods came to or left, in order; caches read on from where they were.
+        changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
         namespaces: labels by namespace, None where they were not read.
         companions: what else was read.
-        nominated: pods that wait for room made for them.
+        nominated: pods that wait for room that preemption makes for them.
         claims_on: by index, how many pods there have each claim.
         claimants: by claim, how many pods on any node have it.
-        soft_taints: by index, taints that the scheduler would find beside those that were read, none of them hard.
+        soft_taints: by index, soft taints that are assumed in addition to those that were read.
     """
 
     def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
@@ -109,13 +110,13 @@ class State:
         return self._values[topology_key]
 
     def place(self, pod: Pod, name: str) -> None:
-        """Let a pod run on a node, wherever its own words say it runs."""
+        """Add a pod to a node, whatever the pod's own `node` field says."""
         node = self.index[name]
         self.residents[node].add(pod)
         self._count(pod, node, 1)
 
     def remove(self, pod: Pod, name: str) -> None:
-        """Let a pod be gone from a node."""
+        """Remove a pod from a node."""
         node = self.index[name]
         self.residents[node].remove(pod)
         self._count(pod, node, -1)
@@ -145,15 +146,16 @@ def _tell(counter: Counter[T], key: T, change: int) -> None:
 
 
 def assumed_of(pod: Pod) -> Resources:
-    """Return cpu and memory with what the scheduler assumes of a pod that does not say."""
+    """Return the requests of cpu and memory, with what the scheduler assumes for containers without them."""
     requests = pod.spec.requests if pod.spec.placement.assumed is None else pod.spec.placement.assumed
     return {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
 
 
 def scored_of(pod: Pod) -> Resources:
-    """Return the same as it counts in the score of the pod itself: without what the pod requests as a whole.
+    """Return the same as it counts for the pod that is being placed: without requests at pod level.
 
-    Source: seen with the scheduler of 1.36, which counts that for running pods, and not for the one it places.
+    Source: observed with the scheduler of 1.36: it counts pod-level requests of running pods, but not of the pod it
+    places.
     """
     requests = pod.spec.placement.assumed_of_containers
     return assumed_of(pod) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}

@@ -1,7 +1,7 @@
-"""Pods counted by node, kept true as pods come and go.
+"""Pods counted by node, kept up to date as pods come and go.
 
-Pods of one namespace with equal labels form a group.  A tally counts the groups that a matcher takes, so that a pod
-that comes or goes costs as much as there are tallies that count it.
+Pods of one namespace with equal labels form a group.  A tally counts the pods of all groups that its
+matcher takes.  When a pod comes or goes, only the tallies that count its group are updated.
 """
 
 from collections import defaultdict
@@ -16,9 +16,9 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     """Pods of some namespaces that a selector matches.
 
     Attributes:
-        namespaces: of these.
+        namespaces: names of namespaces.
         selector: None matches nothing.
-        namespace_selector: and of those namespaces whose labels match.
+        namespace_selector: selects further namespaces by their labels.
     """
 
     namespaces: frozenset[str]
@@ -26,7 +26,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     namespace_selector: LabelSelector | None = None
 
     def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
-        """Tell whether a pod of this namespace with these labels is meant."""
+        """Return whether a pod of this namespace with these labels is selected."""
         here = namespace in self.namespaces or (
             self.namespace_selector is not None and self.namespace_selector.matches(namespace_labels)
         )
@@ -45,11 +45,11 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
     running_only: bool = False
 
     def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
-        """Tell whether a pod of this namespace with these labels counts."""
+        """Return whether a pod of this namespace with these labels counts."""
         return all(each.takes(namespace, namespace_labels, labels) for each in self.conditions)
 
     def asked(self) -> Iterable[Requirement]:
-        """Return what every pod that counts has one of: labels with certain values."""
+        """Return the `In` requirements, which every pod that counts meets."""
         selectors = (each.selector for each in self.conditions)
         return (each for selector in selectors if selector for each in selector.requirements if each.operator == "In")
 
@@ -60,7 +60,7 @@ class Group:
     Attributes:
         nodes: how many are on each node, by index.
         leaving: how many of them are terminating.
-        tallies: those that count them.
+        tallies: the tallies that count these pods.
     """
 
     __slots__ = ("labels", "leaving", "namespace", "nodes", "tallies")
@@ -78,7 +78,7 @@ class Tally:
 
     Attributes:
         nodes: by index of the node.
-        total: of them all.
+        total: the sum over all nodes.
     """
 
     def __init__(self, matcher: Matcher) -> None:
@@ -87,7 +87,7 @@ class Tally:
         self.total = 0
 
     def count(self, node: int, change: int) -> None:
-        """Count so many more, or fewer, on a node."""
+        """Add a change to the count of a node."""
         self.nodes[node] += change
         self.total += change
 
@@ -120,7 +120,7 @@ class Tallies:
         return group
 
     def count(self, group: Group, node: int, change: int, *, leaving: bool) -> None:
-        """Let pods of a group come to a node, or leave it."""
+        """Count pods of a group that come to a node, or leave it (negative change)."""
         group.nodes[node] += change
         if leaving:
             group.leaving[node] += change

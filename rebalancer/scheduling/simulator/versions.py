@@ -1,4 +1,4 @@
-"""Which version of Kubernetes a cluster is of: rules of the scheduler change with it."""
+"""Which version of Kubernetes a cluster runs; some rules of the scheduler depend on it."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 
 
 def newest_minor(nodes: Iterable[Node]) -> int:
-    """Return the minor version of Kubernetes 1 that the newest kubelet is of; the newest known if none tells.
+    """Return the minor version (1.x) of the newest kubelet; the newest version known if no kubelet reports one.
 
     Kubelets may lag behind the scheduler, but are never ahead of the API server.
     """

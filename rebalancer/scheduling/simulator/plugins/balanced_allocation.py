@@ -1,8 +1,16 @@
 """NodeResourcesBalancedAllocation: nodes whose shares of cpu and memory are even.
 
-Source: the Kubernetes documentation, scheduling plugins.  Up to 1.35 the score is 100 less the standard deviation of
-the shares in percent, with the pod; since 1.36 (kubernetes/kubernetes#135573) it goes by how much the pod changes that.
-Since 1.33 (#130260) it sits out for pods that request none of the resources.
+Source: the Kubernetes documentation, scheduling plugins.  For each node:
+
+1. The share of each resource that is requested, with the pod.
+2. Evenness: 100 less the standard deviation of the shares in percent.  Up to 1.35 this is the score.
+3. Since 1.36 (kubernetes/kubernetes#135573) the score is 50 plus half of: 50, plus evenness with the pod, less evenness
+   without it.  So a pod that changes nothing scores 75.
+
+Example: shares of cpu and memory are 25 % and 50 %, evenness 87 (rounded down).  With a pod that raises cpu to 50 %,
+evenness is 100: the score is 100 up to 1.35, and 50 + 63 // 2 = 81 since 1.36.
+
+Since 1.33 (#130260) the plugin does not score pods that request none of the resources.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +42,7 @@ class NodeResourcesBalancedAllocation:
         self._scores = Shapes(state, self._score)
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
-        """Return how even the shares are with the pod, or how much evener they become."""
+        """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
         if self._minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
             return None
         return self._scores.of(pod, nodes)

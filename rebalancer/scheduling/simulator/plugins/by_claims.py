@@ -1,4 +1,4 @@
-"""What filters have in common that go by the claims of a pod."""
+"""The common part of the filters that look at a pod's claims."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ class ByClaims(ABC):
         """Return the nodes that the claims rule out.
 
         Raises:
-            PodUnschedulableError: a claim is missing, going, or has no volume yet though it does not wait for a pod.
-            UnknownPlacementError: what the answer goes by was not read.
+            PodUnschedulableError: a claim is missing, is being deleted, or is unbound although its class binds at once.
+            UnknownPlacementError: what the answer depends on was not read.
         """
         return self._refused(self._claims.of(pod), nodes) if names(pod) else NO_REFUSALS
 

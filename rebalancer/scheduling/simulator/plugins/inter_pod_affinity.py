@@ -1,8 +1,8 @@
-"""InterPodAffinity: pods that must or should be near others, or away from them, and others that want the same of them.
+"""InterPodAffinity: pods that must or should be near other pods or away from them, by the terms of either.
 
 Source: the Kubernetes documentation, Assigning Pods to Nodes (inter-pod affinity and anti-affinity); scheduling
 profiles (weight 2; `hardPodAffinityWeight` 1; `ignorePreferredTermsOfExistingPods`).  A terminating pod counts until it
-is gone.  The first pod of a group that must be near itself may go anywhere with the labels.
+is gone.  The first pod of a group that must be near pods of its own group may go to any node with the topology labels.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ AFFINITY = ("node(s) didn't match pod affinity rules",)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
 EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
 
-#: By topology key, an amount by value of it.
+#: By topology key and value of that label, an amount.
 _ByKey = Mapping[str, Mapping[str, int]]
 
 
@@ -28,8 +28,8 @@ class InterPodAffinity:
 
     Args:
         state: the cluster.
-        hard_weight: what a required affinity of a running pod counts for the pods it selects.
-        ignore_running: whether preferences of running pods play no part for pods that have none.
+        hard_weight: the weight of a running pod's required affinity for the pods that it selects.
+        ignore_running: whether preferences of running pods are ignored for pods without preferences of their own.
     """
 
     name = "InterPodAffinity"
@@ -56,7 +56,7 @@ class InterPodAffinity:
         return found
 
     def _out_of_reach(self, pod: Pod, required: Sequence[Term], nodes: Sequence[int]) -> Refusals:
-        """Return the nodes away from the pods that the pod must be near; pods count that meet all its terms."""
+        """Return the nodes not near the pods that the pod must be near; those are the pods that meet all its terms."""
         if not required:
             return NO_REFUSALS
         keys = [term.topology_key for term in required]
@@ -80,7 +80,7 @@ class InterPodAffinity:
         return found
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
-        """Return how well the preferences of the pod, and of the running ones for it, are met."""
+        """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
             return None
@@ -141,7 +141,7 @@ def _repels(term: Term) -> bool:
 
 
 def _summed(weighted: Iterable[tuple[Rule, int]]) -> defaultdict[str, defaultdict[str, int]]:
-    """Return what rules with their weights come to, by topology key and value."""
+    """Return the sums of the rules' counts times their weights, by topology key and value."""
     totals: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
     for rule, weight in weighted:
         if weight:

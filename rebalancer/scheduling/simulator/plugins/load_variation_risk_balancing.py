@@ -17,7 +17,7 @@ from rebalancer.scheduling.simulator.state import State
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The plugin's arguments: what deviation counts for, and how soon it is felt."""
+    """The plugin's arguments: the weight of the deviation, and how strongly small deviations count."""
 
     margin: float = 1.0
     sensitivity: float = 1.0
@@ -37,7 +37,7 @@ class LoadVariationRiskBalancing:
         """Return the scores; a node without figures scores 0.
 
         Raises:
-            UnknownPlacementError: nobody measures.
+            UnknownPlacementError: usage is not measured.
         """
         loads = measured(self._loads, self.name)
         return [self._score(pod, self._state.nodes[index], loads.get(self._state.nodes[index].name)) for index in nodes]

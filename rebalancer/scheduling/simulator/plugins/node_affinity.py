@@ -53,7 +53,7 @@ class NodeAffinity:
         return () if spec.selects_node(node.labels, node.name) else REASON
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
-        """Return the shares of the weights that match."""
+        """Return the sums of the weights that match, scaled so that the highest is 100."""
         terms = [each for each in (*self._preferred, *pod.spec.preferred) if each.weight]
         if not terms:
             return None
@@ -67,7 +67,7 @@ def _weight(terms: Sequence[PreferredTerm], node: Node) -> int:
 def named_nodes(spec: PodSpec) -> frozenset[str] | None:
     """Return the nodes that the required affinity names, None where it does not name them all.
 
-    Each alternative must ask for `metadata.name`; such a pod is looked at on these nodes only.
+    Each alternative must ask for `metadata.name`; the scheduler then looks at these nodes only.
     """
     if not spec.node_terms:
         return None

@@ -1,4 +1,4 @@
-"""NodePorts: a port of a node goes to one pod.
+"""NodePorts: only one pod can use a port of a node.
 
 Source: the Kubernetes documentation, `hostPort` of a container.  The address 0.0.0.0 stands for every address of the
 node.  Ports of restartable init containers count.
@@ -36,6 +36,6 @@ class NodePorts:
 
 
 def conflict(one: HostPort, other: HostPort) -> bool:
-    """Tell whether two ports are the same on some address."""
+    """Return whether two ports are the same on some address."""
     same = (one.port, one.protocol) == (other.port, other.protocol)
     return same and (one.address == other.address or _ANY in (one.address, other.address))

@@ -27,7 +27,7 @@ class NodeResourcesFit:
         state: the cluster.
         scorer: the strategy: what nodes score.
         weights: of the resources that are scored.
-        ignored: tells which extended resources are not looked at.
+        ignored: returns whether an extended resource is ignored.
     """
 
     name = "NodeResourcesFit"
@@ -47,7 +47,7 @@ class NodeResourcesFit:
         self._scores = Shapes(state, self._score)
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
-        """Return the nodes without room, and which requests find none."""
+        """Return the nodes without room, and which requests do not fit."""
         lacking = self._short.by_node(pod)
         if not any(lacking):  # as a rule
             return NO_REFUSALS
@@ -64,7 +64,7 @@ class NodeResourcesFit:
         return found
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
-        """Return what the strategy makes of each node with the pod on it."""
+        """Return the strategy's score of each node with the pod on it."""
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:

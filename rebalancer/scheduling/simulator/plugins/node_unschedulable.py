@@ -23,7 +23,7 @@ class NodeUnschedulable:
         self._cordoned = dict.fromkeys((index for index, node in enumerate(state.nodes) if node.unschedulable), REASON)
 
     def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
-        """Return the cordoned nodes, for a pod that does not tolerate that."""
+        """Return the cordoned nodes, unless the pod tolerates that."""
         if any(each.tolerates(CORDONED) for each in pod.spec.tolerations):
             return NO_REFUSALS
         return self._cordoned

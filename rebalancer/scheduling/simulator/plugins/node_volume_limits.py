@@ -1,7 +1,7 @@
-"""NodeVolumeLimits: a node takes so many volumes of a CSI driver.
+"""NodeVolumeLimits: a node takes a limited number of volumes of a CSI driver.
 
-Source: the Kubernetes documentation, Node-specific Volume Limits.  Volumes that VolumeAttachments tell of count like
-those of the pods that run there.
+Source: the Kubernetes documentation, Node-specific Volume Limits.  Volumes in VolumeAttachments count like those of
+the pods that run there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from rebalancer.scheduling.simulator.state import State
 
 EXCEEDED = ("node(s) exceed max volume count",)
 
-#: A driver, and what it calls a volume.
+#: A driver, and its own name for a volume.
 _Handle = tuple[str, str]
 
 
@@ -66,7 +66,7 @@ class NodeVolumeLimits:
         return {handle for handle in found if handle is not None}
 
     def _handle(self, claim: Claim) -> _Handle | None:
-        """Return the volume of a claim; one that is still to be made goes by its claim."""
+        """Return the volume of a claim; one that is still to be made is named by its claim."""
         volume = read("PersistentVolumes", self._state.companions.volumes).get(claim.volume)
         if volume is not None:
             return (volume.driver, volume.handle) if volume.driver else None

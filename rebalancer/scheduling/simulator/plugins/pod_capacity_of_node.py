@@ -1,6 +1,6 @@
-"""PodCapacityOfNode: nodes with few pods; a plugin of a scheduler of one's own.
+"""PodCapacityOfNode: nodes with few pods; not part of Kubernetes, but of custom schedulers.
 
-The score is the share of pods that a node still takes, in percent, cut off: 21, 17 and 25 of 110 pods are 80, 84, 77.
+The score is the share of free pod slots in percent, rounded down: 21, 17 and 25 of 110 pods score 80, 84 and 77.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class PodCapacityOfNode:
         self._state = state
 
     def scores(self, _pod: Pod, nodes: Sequence[int]) -> list[int]:
-        """Return the share of pods that are still taken, in percent."""
+        """Return the share of free pod slots, in percent."""
         offered, taken = self._state.room(PODS)
         return [_score(offered[index], taken[index]) for index in nodes]
 

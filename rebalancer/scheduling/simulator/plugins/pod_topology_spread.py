@@ -1,8 +1,16 @@
 """PodTopologySpread: no domain may, or should, have many more of the selected pods than another.
 
-Source: the Kubernetes documentation, Pod Topology Spread Constraints.  Terminating pods do not count.  A hard
-constraint looks at the nodes that have all the keys of the pod's hard constraints; a soft one scores by the pods in the
-domain, times the logarithm of the number of domains plus two, and is turned round at the end.
+Source: the Kubernetes documentation, Pod Topology Spread Constraints.  Terminating pods do not count.
+
+A hard constraint counts pods on the nodes that have all the keys of the pod's hard constraints.  It refuses a domain if
+its pods, with the new one if selected, would exceed those of the smallest domain by more than `maxSkew`.  With fewer
+domains than `minDomains`, the smallest counts as 0.
+
+Soft constraints score a node: (1) for each, the pods in its domain times log(number of domains + 2), plus `maxSkew`
+less 1; (2) the sum, rounded; (3) reversed: 100 * (highest + lowest - sum) // highest.
+
+Example: zones with 3, 2 and 1 pods and `maxSkew` 1.  Hard: a new pod that is selected may go to the third zone only.
+Soft: log(5) = 1.61, so the sums are 5, 3 and 2, and the scores 40, 80 and 100.
 """
 
 from bisect import bisect_left
@@ -30,14 +38,14 @@ _ENDLESS = 2**31
 
 
 class _Pile(NamedTuple):
-    """What one soft constraint counts against nodes.
+    """What one soft constraint adds to the sum of each node.
 
     Attributes:
-        allowance: what its `maxSkew` adds.
-        weight: of each pod.
+        allowance: `maxSkew` less 1, added for each node with the label.
+        weight: what each pod adds.
         values: the domain of each node, by index; None without the label.
         counts: pods by domain.
-        hosts: pods by node, of a constraint over hosts.
+        hosts: pods by index of the node, if the topology key is the host name.
     """
 
     allowance: int
@@ -48,12 +56,12 @@ class _Pile(NamedTuple):
 
 
 class _Scene:
-    """Nodes that are scored, and what hangs on them alone.
+    """Nodes that are scored, and what depends on them alone.
 
     Attributes:
         scored: the nodes, by index.
-        kinds: of which kind each is.
-        examples: by kind, one of them.
+        kinds: the kind of each node (see `State.kinds`).
+        examples: by kind, one node of it.
     """
 
     def __init__(self, scored: Sequence[int], kinds: Sequence[int]) -> None:
@@ -71,7 +79,7 @@ class PodTopologySpread:
 
     Args:
         state: the cluster.
-        defaults: constraints of the profile; None for those of the system.
+        defaults: default constraints of the profile; None for kube-scheduler's own.
     """
 
     name = "PodTopologySpread"
@@ -128,7 +136,7 @@ class PodTopologySpread:
         return kept
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
-        """Return 100 for the nodes in domains with the fewest pods; None without soft constraints."""
+        """Return 100 for the nodes with the lowest sum, less for others; None without soft constraints."""
         constraints = self._constraints.of(pod, PREFERRED)
         if not constraints:
             return None
@@ -141,7 +149,7 @@ class PodTopologySpread:
     def _raw(
         self, pod: Pod, constraints: Sequence[Constraint], scored: Sequence[int], *, all_labels: bool
     ) -> list[int]:
-        """Return the weighted counts; nodes of one kind and with as many pods on them score alike."""
+        """Return the sums; worked out once per kind of node, and singly for nodes with counted pods on them."""
         piles = [self._pile(pod, each, scored, all_labels=all_labels) for each in constraints]
         crowded = set().union(*(pile.hosts for pile in piles))
         scene = self._scene(scored)
@@ -155,7 +163,7 @@ class PodTopologySpread:
         return found
 
     def _scene(self, scored: Sequence[int]) -> _Scene:
-        """Return what is known of these nodes; as a rule they are those of the question before."""
+        """Return the scene of these nodes; as a rule they are those of the previous question, so it is kept."""
         if self._last is None or self._last.scored != scored:
             self._last = _Scene(scored, self._state.kinds)
         return self._last
@@ -172,7 +180,7 @@ class PodTopologySpread:
         return _Pile(constraint.max_skew - 1, log(len(domains) + 2), values, counts, {})
 
     def _tallied(self, pod: Pod, constraint: Constraint, among: Collection[int]) -> Mapping[str, int]:
-        """Return the pods in each domain that has some."""
+        """Return the number of pods in each domain that has any."""
         admitted = self._admission.nodes(pod, constraint)
         labelled = among if isinstance(among, range) else set(among)
         values, counts = self._state.values(constraint.topology_key), defaultdict[str, int](int)

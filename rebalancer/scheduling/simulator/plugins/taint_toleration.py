@@ -1,7 +1,7 @@
 """TaintToleration: hard taints refuse, soft ones (PreferNoSchedule) count against a node.
 
-Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles (weight 3).  The score of a node is
-turned round: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the
+Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles (weight 3).  Scores are
+reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the
 taint.
 """
 
@@ -16,7 +16,7 @@ from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
 
-#: By index of the node, taints beside those that were read.
+#: By index of the node, taints that are assumed in addition to those that were read.
 SoftTaints = Mapping[int, Sequence[Taint]]
 
 

@@ -1,8 +1,8 @@
-"""TargetLoadPacking (Trimaran): nodes are filled up to a target of real cpu usage, and spared beyond it.
+"""TargetLoadPacking (Trimaran): nodes are filled up to a target of real cpu usage, and avoided beyond it.
 
-Source: the scheduler-plugins' documentation of Trimaran.  The score rises from the target at no load to 100 at the
-target, falls to where the target's complement was, and to 0 at full load.  A pod is taken to use its limits, else its
-requests times 1.5, else one core.  What pods use that came too late to be measured is not known here.
+Source: the scheduler-plugins' documentation of Trimaran.  With a target of 40 %, the score rises from 40 at no load to
+100 at 40 % load; above that it drops to 40 and falls to 0 at full load.  A container is taken to use its limit, else
+its request times 1.5, else one core.  The usage of pods that are too young to be measured is not counted.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from rebalancer.scheduling.simulator.state import State
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The plugin's arguments: percent, times, and millicores."""
+    """The plugin's arguments: target in percent, factor for requests, millicores where a container has neither."""
 
     utilization: int = 40
     multiplier: float = 1.5
@@ -39,7 +39,7 @@ class TargetLoadPacking:
         """Return the scores; a node without figures scores 0.
 
         Raises:
-            UnknownPlacementError: nobody measures.
+            UnknownPlacementError: usage is not measured.
         """
         loads = measured(self._loads, self.name)
         asked = predicted(pod, self._target)
@@ -64,7 +64,7 @@ def _predicted(container: ContainerCpu, target: Target) -> int:
 
 
 def packed(busy: float, target: int) -> int:
-    """Return the score of a node that would be so busy, in percent."""
+    """Return the score of a node, by how busy it would be in percent."""
     if busy > WHOLE:
         return 0
     if busy <= target:

@@ -21,12 +21,12 @@ _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class VolumeBinding(ByClaims):
-    """Refuses nodes that a pod's volumes cannot be used from."""
+    """Refuses nodes where a pod's volumes cannot be used."""
 
     name = "VolumeBinding"
 
     def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals:
-        """Return the nodes that some volume is out of reach of, or cannot be had on."""
+        """Return the nodes from which a volume cannot be reached, or where a missing one cannot be bound or made."""
         reasons = ((index, self._reasons(claims, self._state.nodes[index])) for index in nodes)
         return {index: reason for index, reason in reasons if reason}
 
@@ -41,7 +41,7 @@ class VolumeBinding(ByClaims):
         return tuple(found)
 
     def _why_not_had(self, waiting: Sequence[Claim], node: Node) -> list[str]:
-        """Return why volumes for these claims cannot be had on a node; volumes that are there go first."""
+        """Return why these claims cannot get volumes on a node; existing volumes are tried first."""
         if any(claim.selected_node not in ("", node.name) for claim in waiting):
             return [NONE_TO_BIND]
         to_make = [claim for claim in waiting if claim.selected_node]
@@ -77,12 +77,12 @@ class VolumeBinding(ByClaims):
 
 
 def reaches(volume: Volume, node: Node) -> bool:
-    """Tell whether a volume can be used from a node."""
+    """Return whether a volume can be used from a node."""
     return volume.node_terms is None or any_term_matches(volume.node_terms, node.labels, node.name)
 
 
 def suits(volume: Volume, claim: Claim) -> bool:
-    """Tell whether a volume can be bound to a claim: kept for it or free, of its class and large enough."""
+    """Return whether a volume can be bound to a claim: kept for it or free, of its class and large enough."""
     key = (claim.namespace, claim.name)
     if volume.claim is not None and (volume.claim[:2] != key or volume.claim[2] not in ("", claim.uid)):
         return False
@@ -103,7 +103,7 @@ def _selected(volume: Volume, claim: Claim) -> bool:
 
 
 def offers(capacity: StorageCapacity, claim: Claim, node: Node) -> bool:
-    """Tell whether a published capacity is for the node and large enough."""
+    """Return whether a published capacity is for the node and large enough."""
     room = capacity.capacity if capacity.largest is None else capacity.largest
     here = capacity.nodes is not None and capacity.nodes.matches(node.labels)
     return here and room is not None and room >= claim.requested

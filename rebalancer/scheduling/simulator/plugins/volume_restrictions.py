@@ -1,4 +1,4 @@
-"""VolumeRestrictions: a claim for one pod goes to one pod, and some disks to one pod a node.
+"""VolumeRestrictions: a ReadWriteOncePod claim is for one pod, and some disks for one pod per node.
 
 Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.
 """
@@ -19,7 +19,7 @@ NO_DISK = ("node(s) had no available disk",)
 
 
 class VolumeRestrictions:
-    """Refuses nodes where a disk is in use, and all nodes where a claim for one pod is."""
+    """Refuses nodes where a disk is in use, and all nodes if a ReadWriteOncePod claim is in use."""
 
     name = "VolumeRestrictions"
 
@@ -28,7 +28,7 @@ class VolumeRestrictions:
         self._claims = Claims(state.companions)
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
-        """Return where a claim or a disk of the pod is another's."""
+        """Return the nodes where another pod keeps the pod from using a claim or a disk."""
         found: dict[int, tuple[str, ...]] = {}
         if names(pod) and self._taken(pod):
             found.update(dict.fromkeys(nodes, TAKEN))
@@ -48,6 +48,6 @@ class VolumeRestrictions:
 
 
 def conflict(one: Disk, other: Disk) -> bool:
-    """Tell whether two pods on a node cannot both have these."""
+    """Return whether two pods on one node cannot use these disks at the same time."""
     shared = one.shareable and one.read_only and other.read_only
     return one.kind == other.kind and bool(one.names & other.names) and not shared
