@@ -43,7 +43,7 @@ class Usage:
 
 
 class FallingUsage:
-    """Keeps what nodes use true to the cluster as pods leave it.
+    """Lowers what nodes use as pods leave the cluster.
 
     Args:
         nodes: the nodes.
@@ -61,7 +61,7 @@ class FallingUsage:
             node.charge(self._of_pod(pod) or {}, -sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count nothing: where a pod is expected it does not use anything yet that could be taken off."""
+        """Count nothing: a pod uses nothing yet on the node where it is expected."""
 
 
 def requested(cluster: Cluster, names: Iterable[str]) -> Usage:
