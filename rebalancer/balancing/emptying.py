@@ -84,7 +84,7 @@ class Emptying:
         """Evict these pods and return None; if one of them may not go, evict none, and return it with the reason."""
         if kept := self._immovable(pods) or self._evict.first_refusal(pods):
             return kept
-        # All destinations are found before the first pod goes; a pod that stays after all is not expected there any more.
+        # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self._cluster.scope() as attempt:
             plan = self._plan(pods)
             if isinstance(plan, tuple):

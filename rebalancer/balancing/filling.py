@@ -47,8 +47,8 @@ _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
 #: expected on is a guess.  While at most so many nodes are below the band, it is the one where the pod brings least;
 #: otherwise the search would stop before the last node is filled.  While more are, it is the one where it brings most;
 #: otherwise some would be filled twice.  Measured (`tests/outcome/simulation.py`, `deviation`): 185 to 204 evictions,
-#: and as a rule none or one node below its band, in one load three.  Always the best: as many evictions, and more often
-#: one or two below.  Always the worst: 175 to 194 evictions, and one to four below.
+#: and as a rule none or one node below its band, in one load three.  With always the node where it brings most:
+#: as many evictions, and more often one or two below.  With always the least: 175 to 194, and one to four below.
 _FEW = 3
 #: The most tries of a cycle: so many per node below its band, and so many per node of the cluster.  Where several nodes
 #: may win, each move makes the next ones less certain; the next cycle sees where these landed.  Measured as above:

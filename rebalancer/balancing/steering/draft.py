@@ -24,7 +24,7 @@ class Draft:
 
     @property
     def destination(self) -> str:
-        """Where the first pod is expected; of a wave to one node, where all are."""
+        """Where the first pod is expected; in a wave to one node, where all are."""
         return self.offers[0].destination
 
     @property
