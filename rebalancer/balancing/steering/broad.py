@@ -4,7 +4,8 @@
 2. The pods that bring most go, at most one of each node.  A wave has one move for four receivers, and at most 48.
 3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node.  So
    whichever part the scheduler scores very likely has some of them.
-4. The pod may land on any receiver; so even the fullest has to have room for it twice, and no spreading over zones may get worse.
+4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading
+   over zones get worse.
 
 An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 receivers
 outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
