@@ -40,7 +40,7 @@ class ByUsage:
         args: the arguments that strategies on utilization share.
         cluster: the cluster.
         evict: whom to ask for evictions; an owner without a PDB loses few of its pods.
-        wanted: tells which pods come into question.
+        wanted: returns whether the strategy may move a pod.
 
     Raises:
         StrategyError: the source has no answer, or does not measure what `thresholds` name.

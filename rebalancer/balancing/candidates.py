@@ -56,13 +56,13 @@ def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, flo
 
 
 class Selection:
-    """Which pods come into question for relief, filling and emptying.
+    """Which pods relief, filling and emptying may move.
 
     Args:
         cluster: the cluster they run in.
         evict: what protects pods, and knows which of them rest.
         usage: what pods use.
-        wanted: tells which pods the strategy's arguments allow.
+        wanted: returns whether the strategy's arguments allow a pod.
         rest: how long a replacement rests.
     """
 

@@ -8,8 +8,8 @@ of them must be able to take it; they need not be destinations.  If the pod may 
 node that it would lift above the ceilings, it stays: it would have to be moved again.
 
 There is one exception, where nodes have floors.  A node may be full of one resource and low in another, and the
-scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling if the pod brings it
-nearer to its floors by more points than it lifts it above its ceilings.
+scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling, up to
+100 %, if the pod brings it nearer to its floors by more points than it lifts it above its ceilings.
 
 Where the scheduler's choice is not known, the pod is expected on the destination that is the most free by requests, or
 the least free where pods are packed; ties by name.

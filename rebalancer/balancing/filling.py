@@ -7,9 +7,10 @@ above the mean donate pods as well.
    nine tenths, then the edge) and a least gain of a move (4 points, 2, 1, then 0.3).  All gains are tried with one
    ceiling before the next ceiling.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
-3. Of a donor's pods the one with the largest gain goes.  The gain is the points by which the pod fills the nodes where
-   it would likely land up to the mean, less the points that the donor lacks afterwards.  No costly pod (see
-   `rebalancer.eviction.order`) goes while a cheaper one of its node brings anything.
+3. Of a donor's pods the one with the largest gain goes.  The gain is how many of the points up to the mean
+   the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
+   lacks afterwards.  No costly pod (see `rebalancer.eviction.order`) goes while a cheaper one of its node brings
+   anything.
 4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
 
 An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.

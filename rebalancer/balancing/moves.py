@@ -22,7 +22,7 @@ class Purpose:
 
     Attributes:
         targets: by resource, above which percentage a node loses pods.
-        filling: whether they go to fill others; then pods that stay are not recorded, since nobody asked for them.
+        filling: whether they go to fill other nodes; then pods that stay are not recorded.
     """
 
     targets: Percentages
@@ -39,7 +39,7 @@ class Moves:
     Args:
         cluster: the cluster.
         evict: whom to ask for evictions.
-        selection: which pods come into question.
+        selection: which pods may be moved.
         destinations: where they may go.
         pods_known: whether the usage of pods is known.
         limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,

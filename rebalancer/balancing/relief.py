@@ -73,7 +73,7 @@ class Relief:
                 yield best
 
     def _best(self, group: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
-        # Without the usage of pods nobody knows which helps most: the oldest goes.
+        # If the usage of pods is not known, neither is which one helps most: the oldest goes.
         return choose(group, excess, first) if self._moves.pods_known else next(iter(group), None)
 
 

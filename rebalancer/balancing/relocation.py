@@ -26,7 +26,7 @@ class Relocation:
         cluster: the cluster.
         evict: whom to ask for evictions.
         usage: what nodes and pods use.
-        wanted: returns whether a pod may be moved.
+        wanted: returns whether the strategy may move a pod.
         limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,
             since nobody could tell when it has lost enough.
     """

@@ -17,7 +17,7 @@ from rebalancer.errors import StrategyError
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What nodes and pods use of the tracked resources, whatever the source.
+    """What nodes and pods use of the tracked resources, from any source.
 
     Attributes:
         nodes: by name of the node; the same resources for each.  A node that is missing is left out of everything.

@@ -1,7 +1,7 @@
 """What nodes use before and after a strategy has moved pods between them, for the report.
 
 Nothing is decided by these figures.  Pods that go are taken off their node; pods that are expected somewhere are added
-there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full by then,
+there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full then,
 without asking whether it fits.
 """
 

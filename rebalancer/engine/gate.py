@@ -86,7 +86,7 @@ class Gate:
             strategy: who asks.
             pod: the pod in question.
             because: why it should go.
-            destination: where its replacement will likely run, None if nobody looked.
+            destination: where its replacement will likely run; None if that was not looked up.
             owner_limit: whether an owner without a PDB keeps most of its pods.
 
         Raises:
@@ -145,7 +145,7 @@ class Gate:
             self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
 
     def _replaced(self, pod: Pod) -> None:
-        """Give back what a pod has cost its PDB and its owner, as its replacement is Ready; limits stay spent."""
+        """Give back what a pod has cost its PDB and its owner, once its replacement is Ready; limits stay spent."""
         self._budgets.spend(pod, -1)
         self._shares.spend(pod, -1)
 

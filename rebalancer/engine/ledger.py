@@ -18,7 +18,7 @@ class Entry:
 
     Attributes:
         because: why the strategy wants it gone, with what it measured.
-        destination: where its replacement will likely run; None if nobody looked, or if it was refused before.
+        destination: where its replacement will likely run; None if that was not looked up, or the pod was refused.
     """
 
     profile: str

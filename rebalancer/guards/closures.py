@@ -1,8 +1,8 @@
 """Namespaces where evictions keep failing: no more are asked for there, and none at all once all would fail.
 
 A missing permission closes its namespace at the first refusal.  Other failures are counted: 20 in a row with one cause,
-with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.  With five closed
-namespaces nothing more is asked for; if permissions are missing, only while nothing has been granted yet.
+with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.  Once five
+namespaces are closed, the cycle asks for nothing more; for missing permissions, only if nothing has been granted yet.
 """
 
 import re

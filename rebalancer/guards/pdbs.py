@@ -1,6 +1,6 @@
 """PodDisruptionBudgets (PDBs): what each still allows in this cycle.
 
-For each pod, in this order (pods that are pending, have ended or are terminating need no PDB's leave):
+For each pod, in this order (PDBs do not count for pods that are pending, have ended or are terminating):
 
 1. If a PDB that may select the pod could not be read, the pod is refused.  If more than one PDB selects it, it is
    refused as well: the API server would refuse it.
@@ -67,7 +67,7 @@ class DisruptionBudgets:
                 self._spent[budget.namespace, budget.name] += count
 
     def select(self, pod: Pod) -> bool:
-        """Return whether some PDB that could be read selects the pod, whatever it allows."""
+        """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
         return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:

@@ -39,12 +39,12 @@ class Annotations(msgspec.Struct, gc=False):
 
     @property
     def avoids_eviction(self) -> bool:
-        """Whether the pod would rather stay, whatever the value."""
+        """Whether the pod prefers not to be evicted; any value counts."""
         return self.prefer_no_eviction is not msgspec.UNSET
 
     @property
     def critical(self) -> bool:
-        """Whether the pod is marked as critical, whatever the value."""
+        """Whether the pod is marked as critical; any value counts."""
         return self.critical_pod is not msgspec.UNSET
 
     @property

@@ -77,7 +77,7 @@ class Collection:
 
     Attributes:
         collectors: by kind, as `kind` is spelled in documents.
-        seen: the kinds of which objects or lists were taken in.
+        seen: the kinds of which objects or lists were read.
         unfinished: the kinds whose last list says that more pages follow.
     """
 

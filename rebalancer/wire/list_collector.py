@@ -27,8 +27,8 @@ class Kind(Generic[W, T]):
         key: what identifies an object among its kind; None for a stand-in of unknown identity.
         stand_in: makes what stands for an object that cannot be read, from its bytes and the problem; raises
             ValueError where nothing can stand for it.
-        meaning: what becomes of an object that has a stand-in, in words; empty where the stand-in itself says so.
-        otherwise: what becomes of one that has none.
+        meaning: text that says what becomes of an object with a stand-in; empty where the stand-in itself says so.
+        otherwise: text that says what becomes of an object without one.
     """
 
     name: str

@@ -31,7 +31,7 @@ class LoadWatcherAnswer(msgspec.Struct):
 
     @property
     def percents(self) -> Mapping[str, Mapping[str, float]]:
-        """By host and type of metric in lower case, percent of capacity: AVG if there, else Latest, else neither."""
+        """By host and type of metric in lower case, percent of capacity: AVG, else Latest, else without operator."""
         return {host: _best(each.metrics or ()) for host, each in (self.data.hosts or {}).items()}
 
 

@@ -1,7 +1,7 @@
 """Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
 1. Nodes at or below the mean in every resource receive; all others are avoided, hot ones with two taints.
-2. The pods that bring most go, at most one of each node.  A wave has one move for four receivers, and at most 48.
+2. The pods that bring most go, at most one of each node.  A wave has one move per four receivers, and at most 48.
 3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node.  So
    whichever part the scheduler scores very likely has some of them.
 4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading

@@ -10,7 +10,7 @@ from rebalancer.cluster.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Moves, and what is avoided meanwhile.
+    """Moves, and the nodes that are avoided while they are made.
 
     Attributes:
         offers: the moves, in order.

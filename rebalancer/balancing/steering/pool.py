@@ -15,7 +15,7 @@ class Pool:
 
     Args:
         cluster: the cluster.
-        selection: which pods come into question.
+        selection: which pods may be moved.
         fullness: the nodes.
         targets: on nodes above these percentages, pods that stay are recorded with the reason.
         limit: the most evictions from each node.

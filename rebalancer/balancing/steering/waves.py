@@ -1,4 +1,4 @@
-"""The next wave: moves that go to one destination together, in any order of arrival, and what is avoided meanwhile.
+"""The next wave: moves that go to one destination together, in any order of arrival, and which nodes are avoided.
 
 1. The move that brings most is the first of the wave; it says which node is the destination.  (Where the scheduler
    scores only a part of the nodes, see `rebalancer.balancing.steering.broad`.)
