@@ -1,4 +1,4 @@
 """How full nodes are, and which pods should move to even that out.
 
-What stands here asks for evictions and never grants them; it sees figures and never their source.
+These modules ask for evictions and never grant them; they see figures, and never where the figures come from.
 """

@@ -1,4 +1,4 @@
-"""A band around the mean, and the nodes that are below some line of it."""
+"""A band around the mean, and the nodes below a line in it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ class Band:
     high: Percentages
 
     def below(self, share: float) -> Percentages:
-        """Return what lies such a share of the way from the lower edge to the mean."""
+        """Return the percentages at this share of the way from the lower edge to the mean."""
         return {name: edge + share * (self.mean[name] - edge) for name, edge in self.low.items()}
 
     def above(self, share: float) -> Percentages:
-        """Return what lies such a share of the way from the mean to the upper edge."""
+        """Return the percentages at this share of the way from the mean to the upper edge."""
         return {name: self.mean[name] + share * (edge - self.mean[name]) for name, edge in self.high.items()}
 
 
 class NodesBelow:
-    """The nodes that are below some floors; `names` are theirs."""
+    """The nodes that are below a floor; `names` has their names."""
 
     def __init__(self, floors: Percentages, nodes: Iterable[NodeUtilization]) -> None:
         self._floors = floors

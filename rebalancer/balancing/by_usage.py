@@ -40,7 +40,7 @@ class ByUsage:
         args: the arguments that strategies on utilization share.
         cluster: the cluster.
         evict: whom to ask for evictions; an owner without a PDB loses few of its pods.
-        wanted: tells which pods come into question.
+        wanted: returns whether the strategy may move a pod.
 
     Raises:
         StrategyError: the source has no answer, or does not measure what `thresholds` name.
@@ -54,7 +54,7 @@ class ByUsage:
         self._selection = Selection(cluster, self._evict, self._usage, wanted, args.rest)
 
     def relieve(self, bounds: Bounds, limit: int | None) -> None:
-        """Take pods off nodes above target; with distances from the mean fill those that are below it, too.
+        """Take pods off nodes above target; where bounds are distances from the mean, also fill nodes below it.
 
         Args:
             bounds: when nodes are nearly idle and too full.
@@ -112,7 +112,7 @@ class ByUsage:
         relief = Relief(moves, band.high)
         relief.run(sources)
         if deviation:
-            # What the first ceilings did not let go may go further up now; then low nodes are filled.
+            # Pods that the first ceilings held back may fill nodes further now; then low nodes are filled.
             if furthest_first(sources, band.high):
                 destinations.limit(band.above(LAST_CEILING))
                 relief.run(sources)

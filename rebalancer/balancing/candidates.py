@@ -1,4 +1,4 @@
-"""Which pods of a node may go, and which of them does most for it."""
+"""Which pods of a node may go, and which of them helps it most."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from rebalancer.eviction.order import EvictionClass, eviction_class
 from rebalancer.eviction.verdict import Refused
 
 _LEAST_SHARE = 0.1
-_DECIMALS = 9  # what differs by less is equal: sums of the same numbers in another order
+_DECIMALS = 9  # smaller differences do not count: sums of the same numbers in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A pod that may go, with what it takes along: amounts, and points of its node."""
+    """A pod that may go, with its usage: as amounts, and as points of its node."""
 
     pod: Pod
     usage: Resources
@@ -30,11 +30,11 @@ class Candidate:
 
 
 def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
-    """Return the candidate that does most for what a node has above target, None if none does enough.
+    """Return the candidate that best reduces what a node has above target; None if none takes enough.
 
-    For example, a node is 10 points above.  Pods of 4, 12 and 15 points may go: that of 12 brings it within target
-    with the least left over.  If only pods of 4 and 7 may go, that of 7 leaves the least.  One of 0.9 does not go
-    where 10 points were above at first: that is less than a tenth.
+    For example, a node is 10 points above.  Pods of 4, 12 and 15 points may go: the pod of 12 brings the node
+    within target and takes the least beyond that.  If only pods of 4 and 7 may go, the pod of 7 leaves the least above
+    target.  A pod of 0.9 does not go if 10 points were above at first: it takes less than a tenth.
 
     Args:
         candidates: of one class, the oldest first.
@@ -48,7 +48,7 @@ def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Can
 
 
 def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, float] | None:
-    """Return whether the candidate leaves anything, and how much of what is left over; None if it takes too little."""
+    """Return whether points stay above target, and how many, or how many go beyond; None if it takes too little."""
     left = excess.left(candidate.points)
     if left == 0:
         return (False, round(excess.beyond(candidate.points), _DECIMALS))
@@ -56,13 +56,13 @@ def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, flo
 
 
 class Selection:
-    """Which pods come into question for relief, filling and emptying.
+    """Which pods relief, filling and emptying may move.
 
     Args:
         cluster: the cluster they run in.
         evict: what protects pods, and knows which of them rest.
         usage: what pods use.
-        wanted: tells which pods the strategy's arguments allow.
+        wanted: returns whether the strategy's arguments allow a pod.
         rest: how long a replacement rests.
     """
 
@@ -76,7 +76,7 @@ class Selection:
         self.wanted = wanted
 
     def immovable_reason(self, pod: Pod) -> Refused | None:
-        """Return why a pod is not a candidate: too young for the window, just come, or of unknown usage or none."""
+        """Return why a pod is not a candidate: younger than the window, resting, of unknown usage, or using nothing."""
         return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
 
     def groups(self, source: NodeUtilization, because: Cause | None) -> Iterator[list[Candidate]]:

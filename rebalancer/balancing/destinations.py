@@ -1,15 +1,18 @@
 """Where pods that leave would likely land, and whether that does harm there.
 
-A destination takes a pod if the pod fits (see `rebalancer.scheduling.eligibility`) and its usage stays within the
-destination's ceilings.  Without one no pod goes.
+A destination takes a pod if the pod fits (see `rebalancer.scheduling.eligibility`) and the node stays within its
+ceilings with the pod's usage.  A pod that no destination takes stays.
 
-Where it is known on which nodes the scheduler would put the replacement (see `rebalancer.scheduling.simulation`), each
-of them must do, and none need be a destination.  A pod that may come back to its own node, or land on one that it lifts
-above its ceilings, has no destination: it would have to be moved again.  But a node with floors, below which it uses
-too little, may pass a ceiling where the pod fills it more in another resource: a node full of one and low in another,
-which the scheduler prefers to all others, would let no pod move for ever.  Where nobody knows what the scheduler does,
-the pod is expected on the destination that is the most free by requests, or the least free where pods are packed; ties
-by name.
+Where it is known on which nodes the scheduler would put the replacement (see `rebalancer.scheduling.simulation`), all
+of them must be able to take it; they need not be destinations.  If the pod may come back to its own node, or land on a
+node that it would lift above the ceilings, it stays: it would have to be moved again.
+
+There is one exception, where nodes have floors.  A node may be full of one resource and low in another, and the
+scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling, up to
+100 %, if the pod brings it nearer to its floors by more points than it lifts it above its ceilings.
+
+Where the scheduler's choice is not known, the pod is expected on the destination that is the most free by requests, or
+the least free where pods are packed; ties by name.
 """
 
 from bisect import insort
@@ -29,7 +32,7 @@ from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
 from rebalancer.scheduling.simulator.answer import Answer
 
-_DECIMALS = 9  # shares that differ by less are equal, but for the noise of floating point
+_DECIMALS = 9  # smaller differences of shares are floating-point noise
 
 
 class Destinations:
@@ -37,13 +40,13 @@ class Destinations:
 
     Args:
         cluster: the cluster they are in.
-        nodes: the destinations, with what they use at their peaks of all resources that count.
-        ceilings: up to which percentage they may be used; a resource without one up to the whole.
-        of_pod: tells what a pod uses.
+        nodes: the destinations, with their peak usage of all resources that count.
+        ceilings: percentages up to which they may be used; a resource without one may be used in full.
+        of_pod: returns what a pod uses.
         packed: whether pods go to the fullest that takes them, not the emptiest.
         others: the nodes of known usage that are not destinations.
-        landings: tells where replacements land; None if nobody knows.
-        floors: by resource, the percentage that nodes are short of when they use less.
+        landings: returns where replacements land; None if that is not known.
+        floors: by resource, the percentage below which a node uses too little.
         emptied: names of nodes that are to lose all their pods.
     """
 
@@ -85,11 +88,11 @@ class Destinations:
         return self._known[node.name]
 
     def likely(self, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
-        """Return the nodes where the replacement may land, or why the pod had better stay.
+        """Return the nodes where the replacement may land, or why the pod should stay.
 
-        For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, up to 50 %.  n2 has room
-        for it, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it may choose n3,
-        the pod lifts that to 55 %: it stays.  If it may choose n1, the pod would come back: it stays.
+        For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, with a ceiling of 50 %.
+        n2 has room for the pod, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it
+        may choose n3, the pod would lift n3 to 55 %: it stays.  If it may choose n1, the pod would come back: it stays.
         """
         # Is there any node that could take it?
         first = self._first(pod, usage)
@@ -100,8 +103,8 @@ class Destinations:
         for answer in self._landings.of(pod) if self._landings else ():
             nodes = self._judge(answer, pod, usage)
             if isinstance(nodes, Refused):
-                return nodes  # and nobody asks what comes later
-            if not nodes:  # nobody knows
+                return nodes  # the later answer is not asked for then
+            if not nodes:  # the scheduler's choice is not known
                 return (first,)
             found.update((node.name, node) for node in nodes)
         return [found[name] for name in sorted(found)] or (first,)
@@ -121,7 +124,7 @@ class Destinations:
         Args:
             pod: the pod that would go.
             node: one of its likely nodes.
-            names: the resources to tell of.
+            names: the resources to report.
         """
         self._cluster.place(pod, node)
         return arrival(self._known[node.name], self._of_pod(pod), names)
@@ -132,7 +135,7 @@ class Destinations:
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
 
     def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
-        """Note that a node has more free by requests, or less again; its peak stays, to be on the safe side."""
+        """Note that a node has more free by requests, or less again; its peak is not lowered, to be safe."""
         self._reorder(pod.node)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
@@ -195,7 +198,7 @@ class Destinations:
             insort(self._order, after)
 
     def _rank(self, node: Node) -> tuple[float, str, Node]:
-        """Return the destination with its place in the order: by the mean share of cpu and memory nobody requests."""
+        """Return the destination with its place in the order: by the mean share of cpu and memory not requested."""
         free = self._cluster.free(node)
         shares = [free(name) / node.allocatable[name] for name in (CPU, MEMORY) if node.allocatable.get(name)]
         return (round(self._sign * sum(shares) / max(len(shares), 1), _DECIMALS), node.name, node)

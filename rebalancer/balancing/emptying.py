@@ -1,7 +1,7 @@
 """Emptying: take all pods off idle nodes, each node as a whole or not at all.
 
 A node is emptied only if every pod that keeps it busy may go, all of them together, and has a destination.  Pods of
-DaemonSets, mirror and static pods and those that are terminating keep no node busy.
+DaemonSets, mirror and static pods and those that are terminating do not count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from rebalancer.eviction.verdict import Refused, refused
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a pod is expected: the node, how full that becomes, and what other nodes are as likely."""
+    """Where a pod is expected: the node, how full that becomes, and which other nodes are as likely."""
 
     node: Node
     arrival: Mapping[str, Any]
@@ -42,9 +42,9 @@ class Emptying:
         cluster: the cluster.
         evict: whom to ask for evictions.
         usage: what pods use.
-        selection: which pods come into question; a node with another one is left alone.
+        selection: which pods may be moved; a node with any other pod is left alone.
         destinations: the nodes that are not to be emptied.
-        thresholds: at which the nodes count as idle, for the reasons.
+        thresholds: at or below these percentages nodes count as idle; the reasons show them.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Emptying:
         self._thresholds = thresholds
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
-        """Empty nodes; of each that is left alone one refusal tells which pod keeps it.
+        """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it.
 
         Raises:
             CycleOver: see `Evict`.
@@ -76,16 +76,15 @@ class Emptying:
             if kept:
                 pod, refusal = kept
                 self._evict.refuse(pod, reason, _keeps(source, refusal))
-                if (
-                    refusal.cause.code is Code.TOTAL_LIMIT
-                ):  # nor is there enough left for the nodes that follow, with as many pods
+                if refusal.cause.code is Code.TOTAL_LIMIT:
+                    # The nodes that follow have as many pods or more: the limit would stop them, too.
                     return
 
     def _empty(self, pods: Sequence[Pod], source: NodeUtilization, reason: Cause) -> tuple[Pod, Refused] | None:
-        """Evict these pods and return None, or return which of them stays and why, and leave them all alone."""
+        """Evict these pods and return None; if one of them may not go, evict none, and return it with the reason."""
         if kept := self._immovable(pods) or self._evict.first_refusal(pods):
             return kept
-        # All destinations are found before the first pod goes; what stays after all is not expected there any more.
+        # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self._cluster.scope() as attempt:
             plan = self._plan(pods)
             if isinstance(plan, tuple):
@@ -104,7 +103,7 @@ class Emptying:
             place, points = plan[pod], source.points(self._usage.of_pod(pod))
             why = with_pod_gone(reason, points).with_figures(lands_on=place.arrival)
             if not self._evict(pod, why, place.destination).gone:
-                # Only the server can say no after all: then the node is not emptied, and the rest had better stay.
+                # Only the server can still refuse: then the node is not emptied, and its other pods stay.
                 break
             gone.append(pod)
         return gone
@@ -123,7 +122,7 @@ class Emptying:
         return None
 
     def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
-        """Expect each pod somewhere, the largest first since they are hardest to place, or tell which cannot go."""
+        """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
         plan: dict[Pod, _Place] = {}
         for pod in sorted(pods, key=self._largest_first):
             likely = self._destinations.likely(pod, self._usage.of_pod(pod))

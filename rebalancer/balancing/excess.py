@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Percentages that differ by less are equal: the noise of floating point.
+#: Smaller differences of percentages are floating-point noise.
 TOLERANCE = 1e-9
 
 Points = Mapping[str, float]
@@ -11,7 +11,7 @@ Points = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """How far a node is above its targets: points by resource, of those above it only."""
+    """How far a node is above its targets: points by resource, only for those above their target."""
 
     points: Points
 
@@ -21,7 +21,7 @@ class Excess:
         return sum(self.points.values())
 
     def left(self, taken: Points) -> float:
-        """Return the sum that is left once a pod has taken its usage along; 0 if that brings it within target."""
+        """Return the sum that stays above target when a pod has gone; 0 if the node is within target then."""
         left = 0.0
         for name, over in self.points.items():
             remains = over - taken.get(name, 0.0)
@@ -29,5 +29,5 @@ class Excess:
         return left
 
     def beyond(self, taken: Points) -> float:
-        """Return how much more than the excess a pod takes along that brings the node within target."""
+        """Return how much more than the excess a pod takes, if it brings the node within target."""
         return sum(taken.get(name, 0.0) - over for name, over in self.points.items())

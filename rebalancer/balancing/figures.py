@@ -1,4 +1,4 @@
-"""What balancing measured, as the figures of causes: how full nodes are, what they become, and where pods land."""
+"""What balancing measured, as the figures of causes: how full nodes are and will be, and where pods land."""
 
 from collections.abc import Iterable
 from math import isfinite
@@ -13,7 +13,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 def why_relieved(source: NodeUtilization, targets: Percentages, *, filling: bool) -> Cause:
     """Return why pods should leave a node: how far it is above its targets, or, while filling, above the mean.
 
-    Figures: `measured` has what is above, and `points` how much that is in all; a node that is not has none.
+    Figures: `measured` lists the resources that are above, and `points` is the sum; a node below has none.
     """
     excess = source.above(targets)
     code = Code.ABOVE_MEAN if filling else Code.OVER_TARGET
@@ -31,7 +31,7 @@ def above_caps(source: NodeUtilization, targets: Percentages) -> Cause | None:
 
 
 def underutilized(source: NodeUtilization, thresholds: Percentages) -> Cause:
-    """Return what is not above its threshold."""
+    """Return why a node is emptied: how full it is, and the thresholds that it does not exceed."""
     return cause(Code.UNDERUTILIZED, node=source.node.name, measured=_measured(source, sorted(thresholds), thresholds))
 
 
@@ -41,7 +41,7 @@ def with_pod_gone(why: Cause, points: Points) -> Cause:
 
 
 def arrival(node: NodeUtilization, usage: Resources, names: Iterable[str]) -> dict[str, Any]:
-    """Return the node where a pod is expected, and how full it is before and after, of these resources."""
+    """Return the node where a pod is expected, and how full it is in these resources, before and after."""
     added = node.points(usage)
     return {"node": node.node.name, "filled": [_filled(node, name, added[name]) for name in names if added[name]]}
 
@@ -55,7 +55,7 @@ def _above_cap(source: NodeUtilization, name: str, targets: Percentages) -> dict
     shown = {"resource": name, "before": percent or 0.0, "target": bound}
     if percent is not None and percent > bound:
         return shown
-    # Where percentages are equal the whole units tell: a node of 10 pods that may have 9.9 of them has 9.
+    # Where the percentage does not show it, whole units do: a cap of 9.9 pods is a cap of 9.
     return {**shown, "used": source.used[name], "cap": source.cap(name, targets)}
 
 

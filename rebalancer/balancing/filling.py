@@ -1,15 +1,22 @@
 """Filling: bring nodes that are below a band around the mean into it.
 
-Where targets are distances from a mean, a node below its band is as wrong as one above it.  So when nodes above the
-band have given what they may, nodes above the mean donate too.  The pod goes that is expected to bring most: points
-that the nodes where it would likely land lack up to the mean, less those that its own node lacks then.  Large
-gains come before small ones, and nodes are lifted halfway to the band's upper edge before they are lifted further.  But
-no costly pod (see `rebalancer.eviction.order`) goes before a cheaper one of its node that brings anything.
+Where targets are distances from a mean, a node below its band is as wrong as one above it.  So after relief, nodes
+above the mean donate pods as well.
+
+1. Filling goes in rounds.  Each has a ceiling for destinations (halfway from the mean to the band's upper edge, then
+   nine tenths, then the edge) and a least gain of a move (4 points, 2, 1, then 0.3).  All gains are tried with one
+   ceiling before the next ceiling.
+2. In a round the nodes above the mean donate in turn, the one furthest above it first.
+3. Of a donor's pods the one with the largest gain goes.  The gain is how many of the points up to the mean
+   the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
+   lacks afterwards.  No costly pod (see `rebalancer.eviction.order`) goes while a cheaper one of its node brings
+   anything.
+4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
 
 An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.
-A pod of 8 points on n1 would likely land on n3, which lacks 18 up to the mean and 10 then: the gain is 8.  n1 would be
-at 50 % and lacks nothing.  A pod of 25 points would bring n3 to 47 %, so the gain is 18; but n1 would be at 33 %, two
-below the 35 % that a donor keeps: 16 are left.  It still brings more, and goes first; n3 is in its band then.
+n3 lacks 18 points up to the mean.  With a pod of 8 points from n1 it would lack 10: the gain is 8.  n1 would be at 50 %
+and lack nothing.  With a pod of 25 points n3 would be at 47 %, so it gains 18; but n1 would be at 33 %, two points
+below the 35 % that a donor keeps: the gain is 16.  The second pod brings more and goes; now n3 is in its band.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,32 +33,32 @@ from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
 
-#: How far above the mean, as a share of the way to the band's edge, destinations are filled at first, and then: not to
-#: the very edge, since where a pod lands is likely and not certain.
+#: How far above the mean, as a share of the way to the band's edge, destinations are filled at first, and later.  Not
+#: to the edge itself, since where a pod lands is likely and not certain.
 FIRST_CEILING = 0.5
 LAST_CEILING = 0.9
 #: To the edge at last: the scheduler may want all pods on one node, which is full of one resource and low in another.
 _CEILINGS = (FIRST_CEILING, LAST_CEILING, 1.0)
-#: How far a node may be brought from the edge towards the mean by what it donates.
+#: What a donor keeps, as a share of the way from the band's lower edge to the mean: below that it lacks points.
 _KEPT = 0.5
 #: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
-#: Of several nodes that may win the scheduler takes any.  A pod must bring something on each of them; which one it is
-#: charged to is a guess: while so few nodes are below the band, the one where it brings least, otherwise the search
-#: would stop before the last of them is filled; while more are, the one where it brings most, otherwise some would be
-#: filled twice.  Measured (`tests/outcome/simulation.py`, `deviation`): 185 to 204 evictions, and none or one node
-#: below its band as a rule, three in one load; always the best, as many evictions, and one or two below more often;
-#: always the worst, 175 to 194, and one to four below.
+#: Where several nodes may win, the scheduler takes any of them.  A pod must bring something on each.  Which one it is
+#: expected on is a guess.  While at most so many nodes are below the band, it is the one where the pod brings least;
+#: otherwise the search would stop before the last node is filled.  While more are, it is the one where it brings most;
+#: otherwise some would be filled twice.  Measured (`tests/outcome/simulation.py`, `deviation`): 185 to 204 evictions,
+#: and as a rule none or one node below its band, in one load three.  With always the node where it brings most:
+#: as many evictions, and more often one or two below.  With always the least: 175 to 194, and one to four below.
 _FEW = 3
-#: So many tries a cycle for each node that is below its band, and for each node that there is: where several nodes may
-#: win, each move makes the next ones less certain, and the next cycle knows where these landed.  Measured as above:
+#: The most tries of a cycle: so many per node below its band, and so many per node of the cluster.  Where several nodes
+#: may win, each move makes the next ones less certain; the next cycle sees where these landed.  Measured as above:
 #: without these bounds 234 to 265 evictions, and up to six nodes below their band in the end.
 _TRIES_PER_LOW_NODE = 8
 _TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
 _MOST_IDLE_DONORS = 20
-_DECIMALS = 9  # what differs by less is equal, but for the noise of floating point
+_DECIMALS = 9  # smaller differences are floating-point noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Filling:
         self._tries_left = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
-        """Fill nodes while some are below the band; of a source that knows nothing of pods, none.
+        """Fill nodes while some are below the band; do nothing if the usage of pods is not known.
 
         Raises:
             CycleOver: see `Evict`.
@@ -101,7 +108,7 @@ class Filling:
                 self._collect(donors, least)
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
-        """Let the donors give what brings more than the least gain of this round."""
+        """Move pods of the donors that bring more than the least gain of this round."""
         idle = 0
         for donor in donors:
             if not self._tries_left or idle == _MOST_IDLE_DONORS:
@@ -124,7 +131,7 @@ class Filling:
                     return
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
-        """Move a pod, and tell whether its node may lose no more."""
+        """Move a pod, and return whether its node may lose no more."""
         verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination, offer.likely)
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
@@ -132,9 +139,9 @@ class Filling:
         return node_is_spent(verdict)
 
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
-        """Return the offer that brings most, the oldest pod's of equal ones, if any brings more than a small gain.
+        """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.
 
-        Moves made meanwhile change what offers bring: the best is asked again, and the others only once it is worse.
+        Moves made meanwhile change what offers bring: the best is worked out again, the others only if it got worse.
         """
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)
@@ -148,12 +155,12 @@ class Filling:
         return None
 
     def _offer(self, candidate: Candidate, donor: NodeUtilization) -> _Offer | None:
-        """Return the gain to be expected, and the node to expect the pod on; None if it may go for nothing."""
+        """Return the expected gain, and the node to expect the pod on; None if the move may bring nothing."""
         likely = self._destinations.likely(candidate.pod, candidate.usage)
         if isinstance(likely, Refused):
             return None
         # Any of these nodes may get it, so the gain is their mean; the loss is what the donor lacks then.
-        gains = [round(self._gain(candidate, node), _DECIMALS) for node in likely]  # equal but for noise is equal
+        gains = [round(self._gain(candidate, node), _DECIMALS) for node in likely]  # without floating-point noise
         taken = {name: -points for name, points in candidate.points.items()}
         loss = donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
         if round(min(gains) - loss, _DECIMALS) <= 0:

@@ -1,4 +1,4 @@
-"""Where replacements land, as far as it is known."""
+"""Where replacements land, by the simulated scheduler."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ ROOM_DECIDES = "where that decides, a node that has room for a pod is enough to 
 
 
 class Landings:
-    """Asks the simulated scheduler, and warns once of each cause for which it does not know.
+    """Asks the simulated scheduler, and warns once of each reason why it has no answer.
 
     Args:
         simulation: the scheduler.
@@ -23,10 +23,10 @@ class Landings:
         self._evict = evict
 
     def of(self, pod: Pod) -> Iterator[Answer]:
-        """Yield where the replacement of a pod would land: soon, and once pods that go are gone; each of them counts.
+        """Yield where a pod's replacement would land: soon, and later, when pods that are going have gone.
 
-        The last one is unknown if nobody knows.  A pod that could come in only where others are preempted has nowhere
-        to go, whatever the scheduler would do.
+        Each answer counts.  The last one is unknown if the scheduler's choice is not known.  A pod that could only come
+        in by preempting others has nowhere to go, even if the scheduler would preempt them.
         """
         for notice in self._simulation.notices:
             self._evict.warn(notice)

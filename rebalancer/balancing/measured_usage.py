@@ -1,8 +1,8 @@
-"""Measured usage as relief needs it: what really is above target, and what is not yet to be seen.
+"""Measured usage as relief needs it: what really is above target, and what does not show yet.
 
-A figure that sums up a window stays high after pods have left and low after pods have come.  So a node counts with the
-lower of two figures as a source: that of the window, and what its present pods use plus what no pod accounts for.  And
-as a destination it is charged with the pods that came too late to be seen.
+A figure over a time window stays high after pods have left, and low after pods have come.  So as a source a node counts
+with the lower of two figures: that of the window, and what its present pods use plus what no pod accounts for.  As a
+destination it is charged with the pods that came too late to show in the figure.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Res
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
 
-#: No window is shorter than this for the question which pods it shows.
+#: To decide which pods the figures show, a window counts as at least this long.
 _SHORTEST = timedelta(minutes=5)
 
 
@@ -60,7 +60,7 @@ class MeasuredUsage:
         """Return the same nodes as sources; what they use falls as pods leave the cluster, in the present scope.
 
         Each counts with the lower of what was measured, and what the present pods use plus what no pod accounts for.
-        For example, 80 % was measured over a window, of which pods of 30 % left meanwhile: the node counts with 50 %.
+        For example, 80 % was measured over a window, and pods that used 30 % have left: the node counts with 50 %.
         """
         sources = [self._as_source(node) for node in self.nodes()]
         if self.pods_known:
@@ -68,7 +68,7 @@ class MeasuredUsage:
         return sources
 
     def destination(self, node: Node) -> NodeUtilization:
-        """Return what a node uses at its peak, of all that is measured, with the pods that cannot be seen yet."""
+        """Return a node's peak usage of all that is measured, plus the pods that the figures do not show yet."""
         amounts = self._measured.peaks[node.name]
         names = {*self._names, *self._known}
         peak = NodeUtilization(node, {name: self._figure(node, name, amounts) for name in names})
@@ -78,14 +78,14 @@ class MeasuredUsage:
         return peak
 
     def of_pod(self, pod: Pod) -> Resources:
-        """Return what a pod takes along: what it uses, or else what it requests."""
+        """Return what a pod uses, or what it requests if its usage is not known."""
         amounts = self._usage(pod)
         if amounts is None:
             return {**{name: self._requested(pod, name) for name in self._known}, PODS: 1}
         return {**amounts, PODS: 1}
 
     def too_young(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the figures sum up more time than the pod has run."""
+        """Return a refusal if the figures cover more time than the pod has run."""
         if not self._measured.window or not self._young(pod):
             return None
         age, window = self._age(pod).total_seconds(), self._youth.total_seconds()
@@ -102,7 +102,7 @@ class MeasuredUsage:
         return None if any(amounts.values()) else refused(Code.NO_USAGE, used=0)
 
     def _as_source(self, node: NodeUtilization) -> NodeUtilization:
-        # A terminating pod is on its way: it is not present any more.
+        # A terminating pod is about to leave: it does not count as present.
         present = [pod for pod in self._cluster.active_pods_on(node.node) if not pod.terminating]
         lower = {name: min(used, self._present(name, used, node.node, present)) for name, used in node.used.items()}
         return NodeUtilization(node.node, lower)
@@ -119,7 +119,7 @@ class MeasuredUsage:
         return rest + sum((self._usage(pod) or {}).get(name, 0) for pod in present)
 
     def _usage(self, pod: Pod) -> Resources | None:
-        """Return what the pod was measured to use; None if it was not, or as another of this name elsewhere."""
+        """Return what the pod was measured to use; None if it was not, or if a pod of its name was, on another node."""
         measured = self._measured
         if measured.pod_nodes.get(pod.key, pod.node) != pod.node:
             return None
@@ -134,7 +134,7 @@ class MeasuredUsage:
         return sums
 
     def _unseen(self, pod: Pod) -> bool:
-        """Tell whether the figures of its node do not show the pod, or not in full."""
+        """Return whether the figures of its node do not show the pod, or not in full."""
         return self._young(pod) and (bool(self._measured.window) or (self.pods_known and self._usage(pod) is None))
 
     def _young(self, pod: Pod) -> bool:

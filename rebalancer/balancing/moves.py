@@ -22,7 +22,7 @@ class Purpose:
 
     Attributes:
         targets: by resource, above which percentage a node loses pods.
-        filling: whether they go to fill others; then pods that stay are not recorded, since nobody asked for them.
+        filling: whether they go to fill other nodes; then pods that stay are not recorded.
     """
 
     targets: Percentages
@@ -39,11 +39,11 @@ class Moves:
     Args:
         cluster: the cluster.
         evict: whom to ask for evictions.
-        selection: which pods come into question.
+        selection: which pods may be moved.
         destinations: where they may go.
         pods_known: whether the usage of pods is known.
-        limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
-            nobody could tell when it has lost enough.
+        limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,
+            since nobody could tell when it has lost enough.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Moves:
         self.pods_known = pods_known
 
     def is_spent(self, source: NodeUtilization) -> bool:
-        """Tell whether a node has lost as many pods as it may."""
+        """Return whether a node has lost as many pods as it may."""
         return self._evicted[source.node.name] == self._limit
 
     def groups(self, source: NodeUtilization, purpose: Purpose) -> Iterator[list[Candidate]]:
@@ -87,7 +87,7 @@ class Moves:
             source: its node.
             purpose: why.
             expected: which of its likely nodes to expect it on; by default the first.
-            likely: those nodes; asked for here unless given.
+            likely: those nodes; looked up here unless given.
 
         Raises:
             CycleOver: see `Evict`.
@@ -117,7 +117,7 @@ class Moves:
         if self.pods_known:
             relieved = excess.total - excess.left(candidate.points)
             reason = with_pod_gone(reason, candidate.points).with_figures(relieved=relieved)
-        # The pod is expected there while it is asked for; if it stays after all, that is taken back.
+        # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
         with self._cluster.scope() as attempt:
             arrival = self._destinations.expect(candidate.pod, expected, tuple(excess.points))
             verdict = self._evict(candidate.pod, reason.with_figures(lands_on=arrival), destination)
@@ -127,10 +127,10 @@ class Moves:
         return verdict
 
     def warn(self, what: Cause) -> None:
-        """Tell the reader of the report."""
+        """Add a warning to the report."""
         self._evict.warn(what)
 
 
 def node_is_spent(verdict: Verdict) -> bool:
-    """Tell whether no more may leave the node."""
+    """Return whether no more may leave the node."""
     return isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT

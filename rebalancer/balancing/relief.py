@@ -1,13 +1,16 @@
 """Relief: bring full nodes within their targets with few moves, each of a pod that some destination takes.
 
-On each node the pod goes that brings it within target with the least left over, or, if none does, the one that leaves
-the least; but never a costly one (see `rebalancer.eviction.order`) before a cheaper one that helps, pods of Jobs last
-among their like, and never one that takes less than a tenth of the first excess without bringing the node within
-target.  Ties go by age, oldest first, then namespace and name.
+1. The node furthest above its targets comes first, then the others.
+2. Of its pods the cheapest class is tried first (see `rebalancer.eviction.order`); in a class, pods of Jobs are last.
+3. In a class the pod goes that brings the node within target and takes the least beyond that.  If none does, the pod
+   goes that leaves the least above target.  Ties go by age, oldest first, then namespace and name.  A pod that does not
+   bring the node within target has to take at least a tenth of the node's first excess.
+4. A pod without a destination stays, and the next best is tried, until the node is within its targets, no pod helps, or
+   the node may lose no more.
 
 An example: targets are 50 % of cpu; n1 uses 75 %, n2 60 %.  n1 is 25 points above and goes first.  Pods of 30, 20 and 6
-points may leave it: 30 brings it to 45 %.  If the one of 30 has no destination, 20 goes and leaves 5; then 6 goes and
-n1 is at 49 %.  Then n2.
+points may leave it.  The pod of 30 brings n1 to 45 %.  If it has no destination, the pod of 20 goes and leaves 5 points
+above; then the pod of 6 goes, and n1 is at 49 %.  Then n2 follows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +47,7 @@ class Relief:
             self._relieve(source)
 
     def warn(self, sources: Iterable[NodeUtilization]) -> None:
-        """Tell which nodes stay above their targets, as far as that is known."""
+        """Warn of the nodes that stay above their targets; of none if the usage of pods is not known."""
         over = furthest_first(sources, self._purpose.targets) if self._moves.pods_known else []
         for source in over[:_NAMED]:
             self._moves.warn(cause(Code.STAYS_OVER, **self._purpose.reason(source).figures))
@@ -58,7 +61,7 @@ class Relief:
                 return
 
     def _choices(self, source: NodeUtilization) -> Iterator[Candidate]:
-        """Yield the best candidate for what is above target at that moment, as long as something is."""
+        """Yield the best candidate, one after the other, while the node is above target."""
         excess = source.above(self._purpose.targets)
         if not excess.points:
             return
@@ -70,7 +73,7 @@ class Relief:
                 yield best
 
     def _best(self, group: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
-        # Without the usage of pods nobody knows which helps most: the oldest goes.
+        # If the usage of pods is not known, neither is which one helps most: the oldest goes.
         return choose(group, excess, first) if self._moves.pods_known else next(iter(group), None)
 
 

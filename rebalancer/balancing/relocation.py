@@ -26,9 +26,9 @@ class Relocation:
         cluster: the cluster.
         evict: whom to ask for evictions.
         usage: what nodes and pods use.
-        wanted: tells which pods come into question.
-        limit: the most evictions from each node; without it a node of whose pods the usage is unknown loses one, since
-            nobody could tell when it has lost enough.
+        wanted: returns whether the strategy may move a pod.
+        limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,
+            since nobody could tell when it has lost enough.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Relocation:
     def _drain(
         self, source: NodeUtilization, room: Room, weighing: Weighing, because: Callable[[], Cause | None]
     ) -> None:
-        """Evict pods of a node, the cheapest first; `because` tells why yet another should go, None if none needs to.
+        """Evict pods of a node, the cheapest first; `because` returns why one more should go, None if none needs to.
 
-        What the node uses falls as pods go; where they will run nobody knows, so the room of all destinations shrinks.
+        The node's usage falls as pods go.  Nobody knows where they will run, so the room of all destinations shrinks.
         """
         evicted = 0
         for pod in self._candidates(source, room, because()):
@@ -126,7 +126,7 @@ class Relocation:
         )
 
     def _amounts(self, pod: Pod, room: Room, reason: Cause) -> Resources | None:
-        """Return what the pod takes along (nothing if that is unknown of all pods), None if it cannot go."""
+        """Return what the pod uses (empty if the source does not know pods); None if it cannot go."""
         if not room.tolerated_by(pod):
             self._evict.refuse(pod, reason, refused(Code.NO_DESTINATION, tolerated=False))
             return None

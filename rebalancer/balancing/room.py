@@ -22,7 +22,7 @@ class Room:
 
     @property
     def spent(self) -> bool:
-        """Whether some tracked resource has nothing left, whichever; then nothing more may come."""
+        """Whether any tracked resource has nothing left; then no more pods may come."""
         return any(left <= 0 for left in self._left.values())
 
     def take(self, amounts: Resources) -> None:
@@ -31,7 +31,7 @@ class Room:
             self._left[name] -= amounts.get(name, 0)
 
     def tolerated_by(self, pod: Pod) -> bool:
-        """Tell whether some destination's taints, of whatever effect, are all tolerated by the pod.
+        """Return whether the pod tolerates all taints of some destination, whatever their effect.
 
         As in the descheduler a pod needs at least as many tolerations as the node has taints.
         """

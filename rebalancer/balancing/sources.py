@@ -15,7 +15,7 @@ from rebalancer.scheduling.simulator.configuration import ConfigurationError
 def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
     """Return what nodes and pods use: measured if the arguments say so, else requested.
 
-    What the source has to say beside its figures becomes warnings.
+    Warnings of the source go into the report.
 
     Raises:
         StrategyError: the source has no answer, or does not measure what `thresholds` name.
@@ -35,7 +35,7 @@ def measured_usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> 
 
 
 def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landings | None:
-    """Return what tells where replacements land; None if the arguments say that nobody knows.
+    """Return where replacements land; None if the arguments say that the scheduler is unknown.
 
     Raises:
         StrategyError: the scheduler's configuration cannot be read.

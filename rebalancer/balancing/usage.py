@@ -17,7 +17,7 @@ from rebalancer.errors import StrategyError
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What nodes and pods use of the tracked resources, whatever the source.
+    """What nodes and pods use of the tracked resources, from any source.
 
     Attributes:
         nodes: by name of the node; the same resources for each.  A node that is missing is left out of everything.
@@ -43,7 +43,7 @@ class Usage:
 
 
 class FallingUsage:
-    """Keeps what nodes use true to the cluster as pods leave it.
+    """Lowers what nodes use as pods leave the cluster.
 
     Args:
         nodes: the nodes.
@@ -61,7 +61,7 @@ class FallingUsage:
             node.charge(self._of_pod(pod) or {}, -sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count nothing: where a pod is expected it does not use anything yet that could be taken off."""
+        """Count nothing: a pod uses nothing yet on the node where it is expected."""
 
 
 def requested(cluster: Cluster, names: Iterable[str]) -> Usage:

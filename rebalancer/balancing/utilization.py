@@ -1,9 +1,8 @@
-"""How full one node is: what it uses against what it offers, in percent, and how far that is from any bounds.
+"""How full one node is: what it uses against what it offers, in percent, and how far that is from bounds.
 
-Usage may come from requests or from measurements; what stands here sees numbers and never their source.  There is one
-tolerance: what differs by less than a thousand millionth of a percent is equal.  For example, 7 / 100 * 100 is a little
-more than 7 in floating point, and still a node that uses 7 of 100 is not above 7 %, and one that uses nothing has room
-for 7 up to 7 %.
+Usage may come from requests or from measurements; this module sees numbers, and never their source.  There is one
+tolerance: percentages that differ by less than 0.000000001 are equal.  For example, 7 / 100 * 100 is a little more than
+7 in floating point; still, a node that uses 7 of 100 is not above 7 %, and an empty one has room for 7 up to 7 %.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,38 +53,38 @@ class NodeUtilization:
         return {name: self.percent(name) or 0.0 for name in self.used}
 
     def points(self, amounts: Resources) -> Points:
-        """Return amounts in percent of what the node has; infinite for what it lacks."""
+        """Return amounts in percent of what the node has; infinite for a resource that it does not have."""
         return {name: self._share(name, amounts.get(name, 0)) for name in self.used}
 
     def above(self, targets: Percentages) -> Excess:
-        """Return how far the node is above its targets; a resource that it does not offer is not."""
+        """Return how far the node is above its targets; a resource that it does not offer counts as unused."""
         over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(targets.items())}
         return Excess({name: points for name, points in over.items() if points > TOLERANCE})
 
     def within(self, thresholds: Percentages) -> bool:
-        """Tell whether no resource is above its threshold; one that the node does not offer counts as unused."""
+        """Return whether no resource is above its threshold; one that the node does not offer counts as unused."""
         return not self.above(thresholds).points
 
     def lacks(self, floors: Percentages) -> bool:
-        """Tell whether some resource is below its floor."""
+        """Return whether some resource is below its floor."""
         return self.short_of(floors, {}) > 0
 
     def short_of(self, floors: Percentages, change: Points) -> float:
-        """Return how many points the node is below floors, summed up, with a change of what it uses."""
+        """Return by how many points the node is below floors, summed up, after a change of its usage."""
         short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in floors.items())
         return round(sum(points for points in short if points > 0), _DECIMALS)
 
     def outside(self, floors: Percentages, ceilings: Percentages, added: Points) -> float:
-        """Return how many points the node is below floors and above ceilings, summed up, with so many points more."""
+        """Return by how many points the node is below floors and above ceilings, summed up, with points added."""
         full = {name: points + added.get(name, 0.0) for name, points in self.percents().items()}
         below = sum(max(floor - full[name], 0.0) for name, floor in floors.items() if name in full)
         above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in ceilings.items() if name in full)
         return round(below + above, _DECIMALS)
 
     def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
-        """Return which ceiling the node would pass with these amounts beside what it uses, None if none.
+        """Return which ceiling the node would pass with these amounts added to its usage; None if none.
 
-        A resource without a ceiling may be used up to the whole.
+        A resource without a ceiling may be used in full.
         """
         for name, used in self.used.items():
             ceiling = ceilings.get(name, _WHOLE)

@@ -1,7 +1,7 @@
 """What nodes use before and after a strategy has moved pods between them, for the report.
 
 Nothing is decided by these figures.  Pods that go are taken off their node; pods that are expected somewhere are added
-there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full by then,
+there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full then,
 without asking whether it fits.
 """
 
@@ -47,13 +47,13 @@ class Weighing:
         self._receivers: list[tuple[float, str]] = []
 
     def receive_on(self, nodes: Iterable[NodeUtilization]) -> None:
-        """Say on which nodes pods are expected that `arrive`."""
+        """Set the nodes on which pods that `arrive` are expected."""
         names = [each.node.name for each in nodes if each.node.name in self._nodes]
         self._receivers = [(self._fullness(name), name) for name in names]
         heapify(self._receivers)
 
     def arrive(self, amounts: Resources) -> None:
-        """Expect what a pod uses on the receiver that is the least full."""
+        """Add what a pod uses to the receiver that is the least full."""
         if self._receivers:
             name = self._receivers[0][1]
             self._nodes[name].charge(amounts)
@@ -102,15 +102,15 @@ def told(
     obstacles: Sequence[tuple[bool, str]],
     figures: Mapping[str, float],
 ) -> Iterator[None]:
-    """Follow the cluster meanwhile, and observe at the end, however that comes.
+    """Follow the cluster within this context, and report at its end what was observed, also after an error.
 
     Args:
-        weighing: what follows.
-        cluster: in whose present scope it does.
-        evict: whom to tell.
-        counts: of nodes.
-        obstacles: why nothing can be done, each with whether it is so; the first that is counts.
-        figures: by what was counted.
+        weighing: the figures that follow the cluster.
+        cluster: the cluster; only its present scope is followed.
+        evict: what takes the observation.
+        counts: numbers of nodes.
+        obstacles: reasons why nothing can be done, each with whether it holds; the first that holds counts.
+        figures: the arguments that the numbers are compared with.
     """
     obstacle = next((code for is_so, code in obstacles if is_so), "")
     cluster.follow(weighing)

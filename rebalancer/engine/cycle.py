@@ -36,7 +36,7 @@ Around = Callable[[str, str], AbstractContextManager[object]]
 
 
 def nothing_around(_profile: str, _strategy: str) -> AbstractContextManager[object]:
-    """Let a strategy run by itself."""
+    """Put nothing around a strategy."""
     return nullcontext()
 
 
@@ -62,11 +62,11 @@ def run_cycle(
         sink: where granted evictions go.
         timer: seconds, for the duration of each strategy.
         observe: called with every ledger entry as it is recorded.
-        around: what goes on around each strategy.
+        around: the context entered around each strategy.
         steer: what carries out waves; None steers nothing.
 
     Raises:
-        UsageError: an evictor's arguments do not go with the cluster.
+        UsageError: an evictor's arguments do not fit the cluster.
     """
     ledger = Ledger(observe=observe, limits=limits)
     plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
@@ -93,7 +93,7 @@ def _namespaces(args: object) -> tuple[str, ...]:
 def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str | None:
     """Run one strategy and return its error, if any."""
     try:
-        # What a strategy expects of the future goes with it; what was evicted stays gone.
+        # What a strategy expects is forgotten when it ends; what was evicted stays gone.
         with cluster.scope():
             strategy.run(cluster, gate)
     except CycleOver:

@@ -1,4 +1,14 @@
-"""The one place where evictions are granted: protections, limits and PDBs first, the sink last."""
+"""The one place where evictions are granted: protections, limits and PDBs first, the sink last.
+
+1. The first rule that holds refuses the pod: it has left already, a protection, an eviction in progress, minReplicas,
+   a limit (all, node, namespace), a PDB, and, where a strategy asks for it, the share of an owner without a PDB.
+2. If none refuses, the sink carries the eviction out; in a dry run it only grants it.
+3. If the pod goes, or may have gone, it is counted and leaves the cluster before the next pod is asked for.
+4. The verdict is recorded.  At the limit on all evictions the strategy ends.
+
+An example: a node may lose 2 pods and n1 has lost 1; a PDB allows 1 disruption.  Pod a of n1, under the PDB, is
+granted: n1 has lost 2, the PDB allows 0.  Then pod b of n1 is refused by the limit, and pod c of n2 by the same PDB.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -29,7 +39,7 @@ class Sink(Protocol):
         """Carry out an eviction and return what became of it.
 
         Raises:
-            CycleStopped: nothing more is to be asked for; this eviction was not.
+            CycleStopped: nothing more may be asked for; this eviction was not asked for either.
         """
         ...
 
@@ -68,7 +78,7 @@ class Gate:
         *,
         owner_limit: bool = False,
     ) -> Verdict:
-        """Decide on one pod, carry it out, and record the verdict.
+        """Decide on one pod, carry out the eviction if it is granted, and record the verdict.
 
         Args:
             evictor: the filters of the profile.
@@ -76,8 +86,11 @@ class Gate:
             strategy: who asks.
             pod: the pod in question.
             because: why it should go.
-            destination: where its replacement will likely run, None if nobody looked.
+            destination: where its replacement will likely run; None if that was not looked up.
             owner_limit: whether an owner without a PDB keeps most of its pods.
+
+        Raises:
+            CycleOver: the limit on all evictions is reached.
         """
         refusal = self._refusal(evictor, pod, owner_limit=owner_limit)
         verdict = refusal or self._sink.evict(pod, profile, strategy, because)
@@ -113,7 +126,7 @@ class Gate:
         )
 
     def _try(self, pod: Pod) -> None:
-        """Let a pod go until the present scope ends, with all that it costs."""
+        """Remove a pod until the present scope ends, and count it against limits, PDBs and its owner's share."""
         self.cluster.remove(pod)
         self._spend(pod)
         self.cluster.undo_with(partial(self._spend, pod, -1))
@@ -132,7 +145,7 @@ class Gate:
             self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
 
     def _replaced(self, pod: Pod) -> None:
-        """Give back to PDBs and owners what a pod has cost them that another one runs for by now; limits stay spent."""
+        """Give back what a pod has cost its PDB and its owner, once its replacement is Ready; limits stay spent."""
         self._budgets.spend(pod, -1)
         self._shares.spend(pod, -1)
 
@@ -169,7 +182,7 @@ class StrategyGate:
         return self._recorded(pod, because, self._evictor.without_destination(pod))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Return whether the pod passes both filters; record a no if `because` is given."""
+        """Return whether the pod passes both filters; record a refusal if `because` is given."""
         return self._recorded(pod, because, self._evictor.refusal(pod)) is None
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
@@ -177,7 +190,7 @@ class StrategyGate:
         return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit)
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
-        """Return a refusal if the pod came within this time in place of another."""
+        """Return a refusal if the pod replaced another one within this time."""
         return self._gate.cluster.index(Rest).refusal(pod, rest)
 
     def with_owner_limit(self) -> "StrategyGate":
@@ -206,7 +219,7 @@ class StrategyGate:
         return self._gate.ask(*who, pod, as_cause(because), destination, owner_limit=self._owner_limit)
 
     def stop(self, reason: str) -> None:
-        """Let no further strategy run."""
+        """End the cycle: no further strategy runs."""
         self._gate.ledger.stopped = reason
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:

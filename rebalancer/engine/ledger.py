@@ -18,7 +18,7 @@ class Entry:
 
     Attributes:
         because: why the strategy wants it gone, with what it measured.
-        destination: where its replacement will likely run; None if nobody looked, or if it was refused before.
+        destination: where its replacement will likely run; None if that was not looked up, or the pod was refused.
     """
 
     profile: str
@@ -40,7 +40,7 @@ class Notice:
 
     Attributes:
         cause: what it is.
-        who: whose it is, as profile/strategy; empty where it is the engine's own.
+        who: where it comes from, as profile/strategy; empty if it comes from the engine.
     """
 
     cause: Cause
@@ -65,7 +65,7 @@ class StrategyRun:
 
     Attributes:
         observed: what it looked at.
-        namespaces: those that its arguments name to be looked at; empty for all.
+        namespaces: those that its arguments include; empty for all.
         waves: those that it made, in order.
     """
 
@@ -86,11 +86,11 @@ class Ledger:
     """What was asked and answered, in order.
 
     Attributes:
-        unknown: pods that were asked for and may have gone; they count as evictions wherever something is spent.
+        unknown: pods that were asked for and may have gone; limits, PDBs and owners' shares count them as evicted.
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
         observe: called with every entry as it is recorded.
-        warnings: what strategies have to say beside their entries, each once.
+        warnings: what a reader should know beside the entries, each once.
         limits: the most evictions of the cycle.
     """
 

@@ -1,4 +1,4 @@
-"""Waves written into the ledger as they are carried out, by whatever carries them out."""
+"""Writes waves into the ledger while a `Steer` carries them out."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +17,7 @@ class RecordedSteer:
     Args:
         steer: what carries waves out.
         ledger: where they are written down.
-        replaced: told of each pod whose replacement is Ready: its owner and its PDB can spare another one by then.
+        replaced: called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
     """
 
     def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
@@ -27,7 +27,7 @@ class RecordedSteer:
 
     @property
     def min_gain(self) -> float:
-        """How many points a move has to bring."""
+        """The least gain of a move, in points."""
         return self._steer.min_gain
 
     @property
@@ -44,7 +44,7 @@ class RecordedSteer:
         """Wait for the landings.
 
         Raises:
-            CycleStopped: replacements stay pending: whatever keeps them would keep others, too.
+            CycleStopped: replacements stay pending; others would for the same reason.
         """
         landings = self._steer.settle(wave, moved)
         self._ledger.settle_wave(landings)
@@ -58,5 +58,5 @@ class RecordedSteer:
         return landings
 
     def end(self) -> None:
-        """Let nothing be avoided any more."""
+        """End steering: no node is avoided any more."""
         self._steer.end()

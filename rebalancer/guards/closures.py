@@ -1,7 +1,8 @@
-"""Namespaces where no eviction succeeds: no more are asked for there, and none at all once it is plain that none will.
+"""Namespaces where evictions keep failing: no more are asked for there, and none at all once all would fail.
 
-A missing permission closes its namespace at the first no.  Other failures are counted: so many in a row for one cause,
-with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.
+A missing permission closes its namespace at the first refusal.  Other failures are counted: 20 in a row with one cause,
+with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.  Once five
+namespaces are closed, the cycle asks for nothing more; for missing permissions, only if nothing has been granted yet.
 """
 
 import re
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Closures:
-    """What a cycle has learnt of its evictions that did not happen.
+    """What a cycle has learnt from its evictions that failed.
 
     Attributes:
         ended: why no further eviction is worth asking for; empty as long as one may be.
@@ -33,7 +34,7 @@ class Closures:
         self._row = _Row()
 
     def refusal(self, namespace: str) -> Refused | None:
-        """Return why nothing is asked for in this namespace; None where it is."""
+        """Return why nothing is asked for in this namespace; None if evictions may be asked for."""
         if namespace in self._forbidden:
             return refused(Code.NO_PERMISSION, namespace=namespace)
         if words := self._row.closed.get(namespace):
@@ -78,7 +79,7 @@ class _Row:
         self._namespaces: set[str] = set()
 
     def add(self, pod: Pod, verdict: Verdict) -> None:
-        """Take down one more verdict; anything but a failure, or one for another cause, begins anew."""
+        """Count one more verdict; all but a failure with the same cause ends the row."""
         words = _failure(verdict)
         cause = _cause(words, pod)
         if cause != self._cause:
@@ -95,7 +96,7 @@ class _Row:
         return self._length >= _IN_A_ROW
 
     def notice(self) -> str:
-        """Return what was closed, and for which cause the last time; empty for nothing."""
+        """Return what was closed, with the last cause; empty if nothing was."""
         if not self.closed:
             return ""
         words = next(reversed(self.closed.values()))
@@ -113,7 +114,7 @@ def _failure(verdict: Verdict) -> str:
 
 
 def _cause(words: str, pod: Pod) -> str:
-    """Return what failures of one cause have in common: the webhook's name, or the words without what names the pod."""
+    """Return what failures of one cause have in common: the webhook, or the words without pod and numbers."""
     if found := _ADMISSION.search(words):
         return found[0]
     for name in filter(None, (pod.name, pod.namespace, pod.uid)):

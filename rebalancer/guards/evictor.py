@@ -53,7 +53,7 @@ class Evictor:
         return next(self._refusals(pod), None)
 
     def causes(self, pod: Pod) -> tuple[Cause, ...]:
-        """Return all causes for which the pod may not go, in the order in which they are asked; the first counts."""
+        """Return all causes for which the pod may not go, in the order in which they are checked; the first counts."""
         return tuple(refusal.cause for refusal in self._refusals(pod))
 
     def _refusals(self, pod: Pod) -> Iterator[Refused]:
@@ -89,7 +89,7 @@ class Evictor:
 
 
 def threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
-    """Return the priority from which on pods stay.
+    """Return the priority at and above which pods stay.
 
     Raises:
         UsageError: the policy names a PriorityClass that the cluster does not have.

@@ -1,4 +1,18 @@
-"""PodDisruptionBudgets (PDBs): what each still allows in this cycle."""
+"""PodDisruptionBudgets (PDBs): what each still allows in this cycle.
+
+For each pod, in this order (PDBs do not count for pods that are pending, have ended or are terminating):
+
+1. If a PDB that may select the pod could not be read, the pod is refused.  If more than one PDB selects it, it is
+   refused as well: the API server would refuse it.
+2. A pod in the PDB's `disruptedPods` is refused: the server has let it go already.
+3. A pod that is not ready may go uncounted, if the PDB's policy is AlwaysAllow or enough others are healthy.
+4. A PDB whose status is older than its spec refuses the pod.
+5. Otherwise the PDB has to allow more disruptions than this cycle has spent of it.
+
+An example: desiredHealthy is 3, and five pods are ready, so disruptionsAllowed is 2.  The server lets one go: now
+disruptionsAllowed is 1 and `disruptedPods` names the pod.  Four others are ready, one more than 3: one more may go.  If
+only three others are ready, none may go, although disruptionsAllowed still says 1.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -14,9 +28,9 @@ from rebalancer.guards.protections import covers, surely_covers
 class DisruptionBudgets:
     """The PDBs, counted down by the API server's own rules as pods are granted.
 
-    The server takes an eviction off `disruptionsAllowed` and writes the pod into `disruptedPods` in one step.  Until
-    the pod is seen to go, the number may or may not have been worked out anew without it; so the pods of such a PDB
-    are counted here, and the lower number holds.  In this way none counts twice, and none not at all.
+    For an eviction the server lowers `disruptionsAllowed` and writes the pod into `disruptedPods` in one step.  Until
+    the PDB's controller sees the pod go, it is not known whether the number was worked out again without the pod.  So
+    the ready pods of such a PDB are counted here, and the lower of the two numbers holds.
 
     Source: the Kubernetes documentation (Specifying a Disruption Budget; API-initiated eviction; the API reference of
     PodDisruptionBudgetStatus).
@@ -53,7 +67,7 @@ class DisruptionBudgets:
                 self._spent[budget.namespace, budget.name] += count
 
     def select(self, pod: Pod) -> bool:
-        """Return whether some PDB that could be read selects the pod, whatever it allows."""
+        """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
         return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:

@@ -1,7 +1,7 @@
 """The reasons for which a pod stays whatever a strategy says: a table of names and predicates.
 
 Source: the descheduler's DefaultEvictor.  Stricter than it: mirror, static and terminating pods stay whatever their
-annotations say, and so do a pod that could not be read in full and the pods of a node that could not.
+annotations say.  So do a pod that could not be read in full, and all pods of a node that could not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ ABSOLUTE = (
 
 
 def on_unread_nodes(cluster: Cluster) -> Protection:
-    """Return the protection of pods on nodes that could not be read: nothing is known of where they run."""
+    """Return the protection of pods on nodes that could not be read: nothing is known of these nodes."""
 
     def reason(pod: Pod) -> Mapping[str, Any] | None:
         node = cluster.node(pod.node)
@@ -146,7 +146,7 @@ def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
 def covers(budget: DisruptionBudget, pod: Pod) -> bool:
     """Return whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
 
-    One that could not be read may count for more pods than it selects.
+    A PDB that could not be read may cover more pods than it selects.
     """
     here = budget.namespace in (EVERY_NAMESPACE, pod.namespace)
     return here and budget.selector is not None and budget.selector.matches(pod.labels)

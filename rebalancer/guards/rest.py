@@ -1,10 +1,10 @@
-"""Replacements rest: a pod that came lately in place of another is not moved again.
+"""Replacements rest: a pod that has just replaced another one is not moved again.
 
-A run remembers nothing of the one before; this keeps it from moving one pod again and again.  What is known of the past
-is when an owner's pods were created.  For example, eight pods of an owner are a day old, but one came five minutes ago:
-that one replaced another, and rests.  If all eight came five minutes ago, the owner has just started, and none rests.
-If two came ten minutes ago and the others later, it is not certain: a cycle may have moved two of eight, and later ones
-the rest.  So all of them rest.
+A run remembers nothing of the one before; this keeps it from moving one pod again and again.  All that is known of the
+past is when an owner's pods were created.  For example, of eight pods of an owner seven are a day old, and one came
+five minutes ago: that one replaced another, and rests.  If all eight came five minutes ago, the owner has just started,
+and none rests.  If two came ten minutes ago and the others later, it is not certain: a cycle may have moved two of
+eight, and later cycles the others.  So all of them rest.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class Rest:
 
 
 def _first_creations(pods: Iterable[Pod]) -> dict[str, datetime | None]:
-    """Return when the first pods of each owner were created; None where one cycle may have moved so few."""
+    """Return when the first pods of each owner were created; None if one cycle may have moved so few."""
     created: dict[str, list[datetime]] = {}
     for pod in pods:
         if owner := pod.controller:

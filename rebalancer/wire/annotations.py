@@ -1,14 +1,14 @@
-"""The annotations that mean something here; the names are the descheduler's, the kubelet's and the scheduler's."""
+"""The annotations that are read; the names are the descheduler's, the kubelet's and the scheduler's."""
 
 import msgspec
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _YES = "true"
-#: What plainly means no, and needs no warning.
+#: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no", "")
 _LONGEST_SHOWN = 40
 
-#: A text, null or not there.  Go reads null as an empty text, so an annotation that is null is there.
+#: A string, null or absent.  Go reads null as an empty string, so an annotation that is null is present.
 _Text = str | msgspec.UnsetType | None
 
 
@@ -32,31 +32,31 @@ class Annotations(msgspec.Struct, gc=False):
 
     @property
     def remark(self) -> str:
-        """What is odd about the annotation `evict`; empty if it plainly means yes or no."""
+        """What is odd about the annotation `evict`; empty if it clearly means yes or no."""
         if self.evict is None or self.evictable or self.evict.strip().lower() in _NO:
             return ""
         return f"its annotation {EVICT} is {self.evict[:_LONGEST_SHOWN]!r}, which counts as no: only 'true' means yes"
 
     @property
     def avoids_eviction(self) -> bool:
-        """Whether the pod would rather stay, whatever the value."""
+        """Whether the pod prefers not to be evicted; any value counts."""
         return self.prefer_no_eviction is not msgspec.UNSET
 
     @property
     def critical(self) -> bool:
-        """Whether the pod is marked as critical, whatever the value."""
+        """Whether the pod is marked as critical; any value counts."""
         return self.critical_pod is not msgspec.UNSET
 
     @property
     def mirror(self) -> bool:
-        """Whether the pod is the image of a static pod."""
+        """Whether the pod is the API server's copy of a static pod."""
         return self.config_mirror is not msgspec.UNSET
 
     @property
     def static(self) -> bool:
-        """Whether the pod comes from anywhere but the API server."""
+        """Whether the kubelet got the pod from a source other than the API server."""
         return self.config_source not in (msgspec.UNSET, "api")
 
 
-#: Their names.
+#: The names of these annotations.
 ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))

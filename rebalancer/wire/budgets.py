@@ -58,9 +58,9 @@ def budget(wire: BudgetWire) -> DisruptionBudget:
 
 
 def stand_in(raw: bytes, problem: str) -> DisruptionBudget:
-    """Return what stands for a PDB that cannot be read: it allows nothing, for as many pods as it may select.
+    """Return what stands for a PDB that cannot be read: it allows nothing, for all pods that it may select.
 
-    These are the pods of its selector where that can be read, else of its namespace, else all.
+    These are the pods of its selector if that can be read, else those of its namespace, else all pods.
     """
     document = _mapping(_decoded(raw))
     metadata = _mapping(document.get("metadata"))

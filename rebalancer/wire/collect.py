@@ -77,8 +77,8 @@ class Collection:
 
     Attributes:
         collectors: by kind, as `kind` is spelled in documents.
-        seen: the kinds of which objects or lists were taken in.
-        unfinished: the kinds of which the last list says that more of it follows.
+        seen: the kinds of which objects or lists were read.
+        unfinished: the kinds whose last list says that more pages follow.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Collection:
             collector.unique()
 
     def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
-        """Note that a list of a known kind is there; its objects are added one by one.
+        """Note that a list of a known kind was read; its objects are added one by one.
 
         Raises:
             ValueError: it is not a list of this kind.
@@ -179,7 +179,7 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
     Args:
         collection: where objects of the kinds that are read go; others are ignored.
         raw: the document.
-        inherited: kind and apiVersion of objects that do not say theirs.
+        inherited: kind and apiVersion of objects that do not name their own.
 
     Raises:
         ValueError: the bytes are not a JSON object, or a list of a kind that is read is not complete.

@@ -14,7 +14,7 @@ from rebalancer.wire import storage_drivers as drivers
 from rebalancer.wire import workloads as work
 from rebalancer.wire.list_collector import Kind
 
-#: All that says where the scheduler would put pods, beside nodes and pods.
+#: The kinds that decide where the scheduler would put pods, beside nodes and pods.
 SCHEDULER_KINDS = frozenset(
     (
         *("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "Namespace"),
@@ -23,13 +23,13 @@ SCHEDULER_KINDS = frozenset(
     )
 )
 
-#: Tells the objects of a kind; None where it was not read.
+#: Returns the objects of a kind; None if the kind was not read.
 Items = Callable[[str], tuple[Any, ...] | None]
 
 _UNKNOWN = "what replaces its pods is unknown"
-#: Workloads that nothing replaces by others of their kind.
+#: Workloads that no controller replaces by new ones, as a Deployment does with its ReplicaSets.
 _LASTING = ("StatefulSet", "Job")
-#: Of kinds where each object may change the answer for any pod.
+#: For kinds where any object may change the answer for any pod.
 _SPOILT = "its whole kind counts as not read"
 
 
@@ -61,7 +61,7 @@ def _key(workload: work.Workload) -> Hashable:
 
 
 def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
-    """Return the kinds; of a list the items are told apart as a whole."""
+    """Return the kinds; objects whose name is not read are compared as a whole."""
     wire, without = work.WorkloadWire, decoder.without_template
     return (
         Kind("ReplicaSet", wire, decoder.replica_set, _key, without, _UNKNOWN, _SPOILT),
@@ -84,7 +84,7 @@ def companions(items: Items, whole: Items) -> Companions:
 
     Args:
         items: what was read of a kind.
-        whole: the same, None also where an object of the kind could not be read.
+        whole: the same, but None also if an object of the kind could not be read.
     """
 
     def mapped(kind: str) -> dict[Any, Any] | None:
@@ -125,10 +125,10 @@ def _templates(items: Items) -> dict[tuple[str, str], Template] | None:
 
 
 def _settled(replica_sets: Sequence[work.Workload], deployments: Mapping[str, bool]) -> Iterator[work.Workload]:
-    """Yield ReplicaSets, those as changing that what looks after them may be about to change.
+    """Yield ReplicaSets, marked as changing if their owner may be about to replace them.
 
-    Of a Deployment that was not read nobody knows.  Other things that look after ReplicaSets are not asked, but show
-    it: pods go from one to another while two have some.
+    Those of a Deployment that was not read are left out, since nothing is known of them.  Owners of other kinds are not
+    read; they count as changing while two or more of their ReplicaSets have or want pods.
     """
     active = Counter(each.owner.uid for each in replica_sets if each.owner and each.template)
     for each in replica_sets:

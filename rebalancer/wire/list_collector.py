@@ -24,11 +24,11 @@ class Kind(Generic[W, T]):
         name: as documents spell it.
         wire: what an object is decoded as.
         convert: makes the model of it; raises ValueError where it cannot.
-        key: what identifies an object among its kind; None for a stand-in of which that is unknown.
+        key: what identifies an object among its kind; None for a stand-in of unknown identity.
         stand_in: makes what stands for an object that cannot be read, from its bytes and the problem; raises
             ValueError where nothing can stand for it.
-        meaning: what becomes of an object that has a stand-in, in words; empty where the stand-in itself says so.
-        otherwise: what becomes of one that has none.
+        meaning: text that says what becomes of an object with a stand-in; empty where the stand-in itself says so.
+        otherwise: text that says what becomes of an object without one.
     """
 
     name: str
@@ -130,7 +130,7 @@ class ListCollector(Generic[W, T]):
 
 
 def _fields(item: object) -> object:
-    """Return what two objects that are equal have in common; pods are equal to themselves only."""
+    """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only."""
     return msgspec.structs.astuple(item) if isinstance(item, msgspec.Struct) else item
 
 

@@ -1,4 +1,4 @@
-"""What load-watcher answers; all but the keys that are used is tolerated."""
+"""The answer of load-watcher; keys that are not used are ignored."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,11 +31,11 @@ class LoadWatcherAnswer(msgspec.Struct):
 
     @property
     def percents(self) -> Mapping[str, Mapping[str, float]]:
-        """By host and type of metric in lower case, percent of capacity: AVG before Latest before neither."""
+        """By host and type of metric in lower case, percent of capacity: AVG, else Latest, else without operator."""
         return {host: _best(each.metrics or ()) for host, each in (self.data.hosts or {}).items()}
 
 
-#: What an operator's value is worth; others are spreads and the like, no averages.
+#: Of two operators the higher number is used; others, such as spreads, are not averages and are left out.
 _WORTH = {"avg": 2, "latest": 1, "": 0}
 
 

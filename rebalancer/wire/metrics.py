@@ -40,7 +40,7 @@ class PodMetricsWire(msgspec.Struct):
 
 
 def pod_metrics(wire: PodMetricsWire) -> PodMetrics:
-    """Return what a pod uses: nothing known if it has no containers.
+    """Return what a pod uses; empty if it has no containers.
 
     Raises:
         ValueError: a quantity cannot be read.

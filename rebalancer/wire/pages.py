@@ -1,7 +1,7 @@
-"""One page of a list as the API server writes it, and what makes it one.
+"""One page of a list as the API server writes it, and the checks that it is one.
 
-A list is read in full or not at all: whatever answers instead, a Status, a proxy's page, a list of another kind, must
-never pass for a list without objects, since no objects would mean no protection.
+A list is read in full or not at all.  Any other answer (a Status, a proxy's page, a list of another kind) must never
+pass for an empty list: without objects there would be no protection.
 """
 
 from collections.abc import Mapping
@@ -53,14 +53,14 @@ class Page(msgspec.Struct, Generic[W], rename="camel"):
 
     @property
     def token(self) -> str:
-        """What asks for the next page; empty after the last one."""
+        """The token that asks for the next page; empty after the last one."""
         return self.metadata.continue_ or ""
 
 
 def is_of(kind: str, api_version: str) -> bool:
-    """Return whether a known kind with this apiVersion is the one that is meant, and not another group's of that name.
+    """Return whether an apiVersion has the API group of a known kind; another group may have a kind of that name.
 
-    No group at all passes for any: files written by hand leave it out.
+    An apiVersion without a group passes for all: files written by hand leave it out.
     """
     return api_version.rpartition("/")[0] in ("", GROUPS[kind])
 

@@ -181,7 +181,7 @@ def owner(wire: OwnerWire) -> Owner:
     """Return the model of an ownerReference.
 
     Raises:
-        ValueError: it has no kind, so that it might be a DaemonSet's.
+        ValueError: it has no kind, so it might be a DaemonSet.
     """
     if not wire.kind:
         raise ValueError("an owner has no kind")

@@ -88,10 +88,10 @@ def placement(sources: Sources) -> Placement:
 
 
 def assumed_requests(sources: Sources) -> dict[str, int]:
-    """Return the requests, where each container that names no cpu or memory counts with what is assumed of it.
+    """Return the requests; a container that requests no cpu or memory counts with the scheduler's assumed amount.
 
-    Source: the scheduler's documentation of scores for pods without requests.  Where the pod requests as a whole,
-    what it requests of a resource so stands for its containers.
+    Source: the scheduler's documentation of scores for pods without requests.  If the pod has pod-level
+    requests for cpu or memory, an amount is assumed only for what neither the pod nor any container requests.
     """
     missing = ASSUMED
     if any(name in sources.pod_level for name in ASSUMED):

@@ -149,10 +149,10 @@ class PodDecoder:
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
-        """Return what can be said of a pod that cannot be decoded: it exists, it is somewhere, it stays.
+        """Return what stands for a pod that cannot be decoded: its names and its node; the pod stays.
 
         Raises:
-            ValueError: not even that.
+            ValueError: not even its name can be read.
         """
         plain = msgspec.json.decode(raw, type=_PlainPod)
         if not plain.metadata.name:

@@ -41,7 +41,7 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
 
 
 class Specs:
-    """Turns specs into the model, one for all that are equal in what is used."""
+    """Turns specs into the model; specs that are equal in what is used share one object."""
 
     def __init__(self) -> None:
         self._known: Interned[SpecKey, PodSpec] = Interned(make_spec)

@@ -10,12 +10,12 @@ from rebalancer.wire.parts import NodeSelectorWire, Quantities, node_term, selec
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-#: The annotations of a claim that mean something here.
+#: The annotations of a claim that are read.
 ANNOTATIONS = (_SELECTED_NODE, _BIND_COMPLETED)
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """What is used of such an object's metadata."""
+    """What is used of the metadata of claims and volumes."""
 
     name: str = ""
     namespace: str | None = None

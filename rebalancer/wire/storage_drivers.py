@@ -17,7 +17,7 @@ from rebalancer.cluster.storage import (
 from rebalancer.wire.parts import selector
 from rebalancer.wire.storage import AnnotatedMetadata, Metadata
 
-#: The annotations of a StorageClass and a CSINode that mean something here.
+#: The annotations of a StorageClass and a CSINode that are read.
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 

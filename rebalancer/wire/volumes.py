@@ -46,7 +46,7 @@ def own_claims(pod: str, volumes: Iterable[VolumeWire] | None) -> tuple[str, ...
 
 
 def disks(volume: VolumeWire) -> Iterator[tuple[str, bytes]]:
-    """Yield the disk that a volume names in the pod itself, which few do."""
+    """Yield the disk that a volume names in the pod itself, without a claim; this is rare."""
     kinds = (
         ("gcePersistentDisk", volume.gce_persistent_disk),
         ("awsElasticBlockStore", volume.aws_elastic_block_store),

@@ -1,4 +1,4 @@
-"""What makes pods, from the API server's JSON: what each selects by, its template, and whether that may change.
+"""Workloads from the API server's JSON: their selectors, their templates, and whether these may change.
 
 Sources: the Kubernetes documentation (Deployments, ReplicaSet, StatefulSets, Jobs) and the API reference.
 """
@@ -24,7 +24,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         key: namespace and name.
         selector: None where it has none that counts.
         template: None where no pod is made from it any more, or it cannot be read.
-        owner: what looks after it.
+        owner: its controller, such as the Deployment of a ReplicaSet.
         changing: of a Deployment, whether a rollout is under way.
     """
 
@@ -71,7 +71,7 @@ class WorkloadWire(msgspec.Struct, gc=False):
 
 
 class DeploymentWire(msgspec.Struct, gc=False):
-    """A Deployment as the API server writes it; the template that counts is its ReplicaSets'."""
+    """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
 
     metadata: _Metadata
     status: _Status = msgspec.field(default_factory=_Status)
@@ -115,7 +115,7 @@ class TemplateWire(msgspec.Struct, gc=False):
 
 
 class WorkloadDecoder:
-    """Turns what makes pods into the model.
+    """Turns workloads into the model.
 
     Every method raises ValueError for what cannot be read.
 
@@ -142,9 +142,9 @@ class WorkloadDecoder:
         return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
 
     def job(self, wire: JobWire) -> Workload:
-        """Return a Job, without its template where no pod is made in place of one that goes."""
+        """Return a Job, without its template if no pod replaces one that goes."""
         spec = wire.spec
-        # The API server sets `Failed` where there is a podFailurePolicy, and older ones without saying so.
+        # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
         only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
         ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
         return Workload(
@@ -154,7 +154,7 @@ class WorkloadDecoder:
         )
 
     def without_template(self, raw: bytes, _problem: str) -> Workload:
-        """Return what stands for one whose template cannot be read, if the rest can be."""
+        """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=WorkloadWire)
         return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
 
@@ -204,19 +204,19 @@ def _key(metadata: _Metadata) -> tuple[str, str]:
 
 
 def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
-    """Return whether its controller has not seen what it should do now."""
+    """Return whether the controller has not seen the present spec yet."""
     return wire.status.observed_generation < wire.metadata.generation
 
 
 def _shrinks(wire: WorkloadWire) -> bool:
-    """Return whether pods are too many, so that one which goes is not replaced."""
+    """Return whether there are more pods than wanted, so that one that goes is not replaced."""
     return wire.spec.replicas is not None and wire.spec.replicas < wire.status.replicas
 
 
 def _ends(wire: JobWire) -> bool:
     """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
 
-    A pod that is evicted counts as failed, but for rules on failures and limits by index, which may forgive it.
+    An evicted pod counts as failed, unless a podFailurePolicy or a backoffLimitPerIndex is set, which may forgive it.
     """
     spec, status = wire.spec, wire.status
     counted = spec.pod_failure_policy is None and spec.backoff_limit_per_index is None

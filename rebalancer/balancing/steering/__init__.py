@@ -1,5 +1,5 @@
-"""Steering: which pods to move, to where, in which waves, and what is avoided meanwhile.
+"""Steering: which pods to move, to where, in which waves, and which nodes a wave avoids.
 
-What stands here plans and asks; taints are written by whatever stands behind `Steer`, and nothing here knows what that
-is.
+These modules plan moves and ask for evictions.  Taints are written behind the interface `Steer`: in a live run they are
+set on nodes, in a dry run they are not, and nothing here knows which.
 """

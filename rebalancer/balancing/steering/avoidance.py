@@ -1,13 +1,13 @@
 """Which nodes a wave avoids: as few as keep its replacements off all nodes but their destination.
 
-Hot nodes carry two soft taints, others one, the destination none.  One taint is worth 300/n points, with n the most on
-any scored node: so of 2 levels the middling ones are 150 points behind the destination, and the hot ones 300.  Where
-that is not enough (siblings, affinities and images may outweigh 150 points), all are avoided alike, and are 300 points
-behind.
+Hot nodes carry two soft taints, others one, the destination none.  One taint is worth 300/n points, where n is the most
+taints on any scored node.  With two on hot nodes, nodes with one are 150 points behind the destination, and hot nodes
+300.  Where 150 points are not enough (siblings, affinities and images may outweigh them), all nodes but the destination
+carry two, and are 300 points behind.
 
-A node that is not hot needs no taint if it would not win without one, with some points to spare: the wave lowers the
-destination's score, and the cluster may not be quite as it was read.  Nodes without taint take what others create
-meanwhile.
+A node that is not hot needs no taint if it would lose to the destination without one, with some points to spare: the
+wave lowers the destination's score, and the cluster may have changed since it was read.  Nodes without taints take the
+pods that others create meanwhile.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from rebalancer.balancing.steering.foresight import total, untainted_total
 from rebalancer.eviction.steering import HOT, MIDDLING
 from rebalancer.scheduling.simulator.answer import Answer
 
-#: By so many points a node has to be behind to go without a taint.
+#: A node needs no taint if it is at least so many points behind the destination without one.
 _SPARE_POINTS = 10
 
 
@@ -46,7 +46,7 @@ class Avoidance:
         return Avoidance({name: level for name, level in self.levels.items() if name not in left_out})
 
     def with_former(self, former: Mapping[str, int], destination: str) -> "Avoidance":
-        """Return the same with the taints that nodes carry already: each change of a node goes to all its watchers."""
+        """Return the same with the taints that nodes carry already: all watchers of nodes hear of each change."""
         kept = {name: level for name, level in former.items() if name != destination and level}
         return Avoidance({**self.levels, **{name: max(kept[name], self.levels.get(name, 0)) for name in kept}})
 

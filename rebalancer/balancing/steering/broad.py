@@ -1,9 +1,14 @@
-"""Waves where the scheduler looks at a part of the nodes only: it is not known which, so pods are sent to many at once.
+"""Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
-All nodes above the mean are avoided, and the others receive.  A pod goes only if every receiver that it fits on
-outranks every avoided node, and if so many nodes receive that whichever part the scheduler looks at has some of them.
-It may land on any of these; so each of them has room for it twice, and a wave has at most a quarter as many pods as
-nodes receive.
+1. Nodes at or below the mean in every resource receive; all others are avoided, hot ones with two taints.
+2. The pods that bring most go, at most one of each node.  A wave has one move per four receivers, and at most 48.
+3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node.  So
+   whichever part the scheduler scores very likely has some of them.
+4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading
+   over zones get worse.
+
+An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 receivers
+outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
 """
 
 from collections.abc import Sequence
@@ -26,12 +31,13 @@ from rebalancer.eviction.evict import Evict
 #: A wave has at most so many moves, and one for so many receivers.
 _MOST_MOVES = 48
 _RECEIVERS_PER_MOVE = 4
-#: Of the nodes that a pod fits on so many receive: of a hundred nodes that are looked at ten, or hardly fewer.
+#: At least this share of the nodes that a pod fits on are good receivers: about ten of a hundred nodes that are scored.
 _LEAST_SHARE = 0.1
-#: Each receiver has room for a pod so many times.
+#: Each receiver has to have room for so many times the pod.
 _SPARE = 2.0
-#: So many nodes are looked at as sources.
+#: At most so many nodes are looked at as sources.
 _MOST_SOURCES = 200
+#: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
 
 
@@ -40,14 +46,14 @@ class BroadWaves:
 
     Args:
         cluster: the cluster.
-        evict: who tells which pods would be refused.
+        evict: says which pods would be refused.
         goal: what is aimed at.
         fullness: the nodes as they are.
         pool: the pods that may go.
         offers: what they would bring.
         foresight: where they would land.
         ceilings: how full destinations may become.
-        zones: what spreading must not be worsened.
+        zones: how owners' pods are spread, which must not get worse.
     """
 
     def __init__(
@@ -95,7 +101,7 @@ class BroadWaves:
         return max(each - mean for each, mean in zip(peak, self._goal.mean, strict=True))
 
     def _filled(self, draft: Draft, sources: Sequence[str]) -> Draft | None:
-        """Return the wave with what brings most, at most one pod of each node, so that no gain changes meanwhile."""
+        """Return the wave with the pods that bring most, at most one of each node, so that gains stay as they are."""
         most = min(_MOST_MOVES, max(1, len(draft.receivers) // _RECEIVERS_PER_MOVE))
         gave: set[str] = set()
         middle = draft.receivers[len(draft.receivers) // 2]
@@ -130,7 +136,7 @@ class BroadWaves:
             return any(self._zones.worsened_by(pod, node) for node in one_of_each.values())
 
     def _outranks(self, pod: Pod, draft: Draft) -> bool:
-        """Tell whether enough receivers are ahead of all nodes that are avoided, and no other node is open."""
+        """Return whether enough receivers outrank all avoided nodes, and the pod fits on no other node."""
         answer = self._foresight.ask(pod)
         if not answer.nodes:
             return False

@@ -10,7 +10,7 @@ from rebalancer.cluster.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Moves, and what is avoided meanwhile.
+    """Moves, and the nodes that are avoided while they are made.
 
     Attributes:
         offers: the moves, in order.
@@ -24,7 +24,7 @@ class Draft:
 
     @property
     def destination(self) -> str:
-        """Where the first pod is expected; of a wave to one node, where all are."""
+        """Where the first pod is expected; in a wave to one node, where all are."""
         return self.offers[0].destination
 
     @property

@@ -1,4 +1,4 @@
-"""What the scheduler would do with a pod while nodes carry our soft taints, as the simulator tells it."""
+"""What the scheduler would do with a pod while nodes carry our soft taints, by the simulator."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ class Foresight:
 
     Args:
         cluster: the cluster.
-        keys: of the soft taints.
+        keys: the keys of the soft taints.
     """
 
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
@@ -29,12 +29,12 @@ class Foresight:
 
     @property
     def notices(self) -> Sequence[str]:
-        """What stands in for objects that were not read, in words."""
+        """Texts that say what stands in for objects that were not read."""
         return self._simulation.notices
 
     @contextmanager
     def avoiding(self, avoid: Avoid) -> Iterator[None]:
-        """Answer meanwhile as if these nodes carried so many of our taints."""
+        """Answer within this context as if these nodes carried so many of our taints."""
         with self._simulation.tainted({name: self._taints[level] for name, level in avoid.items() if level}):
             yield
 
@@ -50,7 +50,7 @@ def total(answer: Answer, name: str) -> int | None:
 
 
 def untainted_total(answer: Answer, name: str, destination: str) -> int | None:
-    """Return what a node would score without our taints, as far as one can tell: as untainted as the destination."""
+    """Return a node's score without our taints, estimated: with the destination's score for taints."""
     scores = answer.scores(name)
     if not scores:
         return None

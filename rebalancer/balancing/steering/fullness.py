@@ -58,7 +58,7 @@ class Fullness:
         return known
 
     def has_room(self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0) -> bool:
-        """Tell whether pods together, so many times over, pass no ceiling of a node, in any resource measured."""
+        """Return whether `spare` times these pods' usage passes no ceiling of a node, in any resource measured."""
         amounts: dict[str, int] = {}
         for pod in pods:
             for each, amount in self._usage.of_pod(pod).items():

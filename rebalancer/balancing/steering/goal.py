@@ -1,13 +1,13 @@
-"""What steering aims at: every node within its band or target, and what that costs as long as it is not so.
+"""The goal of steering: every node within its band or target; and what a node costs while it is not.
 
-A node outside its band costs the points by which it is outside, summed over the resources.  The band is taken a margin
-narrower than it is: a node that is brought in is brought in so far that usage which varies a little does not take it
-out again.  But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what
-ends them.  Beside that, distance from the mean counts a little, so that of two moves that bring as much the one goes
-to the emptier node, and so that a plan does not get stuck where no single move helps.
+A node outside its band costs the points by which it is outside, summed over the resources.  The band here is narrower
+than the real one by a margin: a node is brought in so far that small changes of its usage do not take it out again.
+But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what ends them.
+Distance from the mean also costs a little.  So of two moves with the same gain the one to the emptier node is made, and
+a plan does not get stuck where no single move helps.
 
 An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  A node at 63 % costs 5, one at 59 %
-costs 1 but starts nothing, one at 57 % costs nothing.
+costs 1 but starts nothing, one at 57 % costs 0 (without what the distance from the mean costs).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from rebalancer.balancing.excess import TOLERANCE
 #: How full a node is, in percent, in the order of the goal's resources.
 Fill = Sequence[float]
 
-#: How far inside their band nodes are brought, in gains that a move has to bring at least.
+#: How far inside their band nodes are brought, as a multiple of the least gain of a move.
 MARGIN = 2.0
 #: What a squared point of distance from the mean costs.  With more, plans take more moves; with none, they end with a
 #: node or two outside that no single move brings in.
@@ -48,7 +48,7 @@ class Goal:
 
     @classmethod
     def of(cls, band: Band, margin: float, *, deviation: bool) -> "Goal":
-        """Return the goal of a band; without deviation its lower edge is no edge.
+        """Return the goal of a band; without deviation the lower edge does not count.
 
         Args:
             band: where nodes should be; resources that no node offers are left out.
@@ -63,11 +63,11 @@ class Goal:
         return cls(names, low, high, inner_low, inner_high, mean)
 
     def is_over(self, fill: Fill) -> bool:
-        """Tell whether a node is above its band in some resource."""
+        """Return whether a node is above its band in some resource."""
         return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
 
     def is_below(self, fill: Fill) -> bool:
-        """Tell whether a node is below its band in some resource."""
+        """Return whether a node is below its band in some resource."""
         return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
 
     def outside(self, fill: Fill) -> float:

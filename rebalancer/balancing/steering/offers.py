@@ -1,13 +1,13 @@
 """Offers: pods that may go, with the nodes where they would do most.
 
-What a move brings is what its two nodes cost less afterwards (see `rebalancer.balancing.steering.goal`).  It is made
-only if it lifts no node above its band, and if one of the two is outside its band, or was outside and is not yet
-brought in as far as the goal says.  In the second case it has to bring the least gain, in the first half of that: the
-last node outside may need a small move.  What brings most goes first; among moves that bring about as much those of
-lower priority and QoS, then older pods.
+A move brings as many points as its two nodes cost less afterwards (see `rebalancer.balancing.steering.goal`).  It must
+not lift a node above its band.  One of its nodes must be outside its band now, or have been outside it before, so that
+it may be brought in as far as the goal says.  If one is outside now, half the least gain is enough, since the last node
+outside may need a small move; otherwise the move has to bring the least gain.  The move that brings most goes first.
+Among moves that bring about as much, pods of lower priority and QoS go first, then the larger gain, then older pods.
 
-To look at every pod for every node would take too long where there are thousands: the nodes that cost most are looked
-at as sources, and those with most room as destinations.
+With thousands of nodes it would take too long to look at every pod for every node.  So the nodes that cost most are
+looked at as sources, and those with most room as destinations.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from rebalancer.eviction.order import eviction_class
 _MOST_SOURCES = 20
 _MOST_DESTINATIONS = 12
 _MOST_PAIRS = 240
-#: Of the least gain, for a move of a node outside its band.
+#: The share of the least gain that is enough for a move of a node outside its band.
 _OUTSIDE = 0.5
 #: Gains that differ by less than this factor are about the same.
 _ABOUT = 1.1
@@ -49,7 +49,7 @@ class Offer:
         return self.candidate.pod, self.destination
 
     def order(self, best: float) -> tuple[object, ...]:
-        """Return the place among others, the best of which brings so much: what comes first is made first."""
+        """Return the key to sort offers by, given the gain of the best: the first is made first."""
         pod, behind = self.candidate.pod, floor(log(best / self.gain, _ABOUT))
         return (behind, eviction_class(pod), -self.gain, pod.age_order, self.destination)
 
@@ -67,7 +67,7 @@ class _Side:
 
 
 class Offers:
-    """Finds what brings most.
+    """Finds the moves that bring most.
 
     Args:
         goal: what is aimed at.
@@ -83,7 +83,7 @@ class Offers:
         self._roused: set[str] = set()
 
     def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
-        """Return what these pods would bring on these nodes, what comes first at first."""
+        """Return what these pods would bring on these nodes, in the order in which moves are made."""
         receivers = [self._side(name, self._fullness.peak(name)) for name in destinations]
         found = [offer for candidate in candidates for offer in self._of(candidate, receivers)]
         best = max((offer.gain for offer in found), default=0.0)
@@ -109,15 +109,15 @@ class Offers:
         return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
 
     def givers(self) -> list[str]:
-        """Return the nodes that are roused, what is furthest outside first."""
+        """Return the nodes that are, or were, outside their band; the one that costs most first."""
         names = [name for name in self._fullness.sources if self._is_roused(name)]
         return sorted(names, key=lambda name: (-self._goal.outside(self._fullness.fill(name)), name))
 
     def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
         """Return which nodes to compare as sources with which as destinations.
 
-        One of the two has to be roused: first sources that are, with the emptiest nodes, then destinations that are,
-        with those that cost most.
+        One of the two has to be roused, which means that it is, or was, outside its band.  So there are two pairs of
+        lists: roused sources with the emptiest nodes, and the nodes that cost most with roused destinations.
         """
         goal, fullness = self._goal, self._fullness
         sources = [name for _, name in sorted((-goal.outside(fullness.fill(node.name)), node.name) for node in nodes)]
@@ -132,7 +132,7 @@ class Offers:
         return (not self._goal.is_below(peak), max(p - m for p, m in zip(peak, self._goal.mean, strict=True)))
 
     def _is_roused(self, name: str) -> bool:
-        """Tell whether a node is outside its band, or was: then it is brought in as far as the goal says."""
+        """Return whether a node is outside its band, or was: then it is brought in as far as the goal says."""
         return self._is_out(name) or name in self._roused
 
     def _is_out(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The pods that may go, node by node, as far as that can be told before they are asked for."""
+"""The pods that may go, node by node, before their eviction is asked for."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,13 +11,13 @@ from rebalancer.cluster.pod import Pod
 
 
 class Pool:
-    """Candidates by node; a node's are looked for when they are first asked for.
+    """Candidates by node; those of a node are looked up when they are first needed.
 
     Args:
         cluster: the cluster.
-        selection: which pods come into question.
+        selection: which pods may be moved.
         fullness: the nodes.
-        targets: above which pods that stay are recorded with their reason.
+        targets: on nodes above these percentages, pods that stay are recorded with the reason.
         limit: the most evictions from each node.
     """
 
@@ -53,11 +53,11 @@ class Pool:
                     yield candidate
 
     def exclude(self, pod: Pod) -> None:
-        """Let a pod not come into question any more."""
+        """Offer this pod no more."""
         self._excluded.add(pod)
 
     def lost(self, pod: Pod) -> None:
-        """Count a pod that goes against its node."""
+        """Count a pod that goes towards the limit of its node."""
         self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
 
     def _on(self, name: str) -> list[Candidate]:

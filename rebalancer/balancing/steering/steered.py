@@ -1,4 +1,4 @@
-"""Steering carried out: wave by wave, each on what the one before has really come to."""
+"""Carries steering out: wave by wave, each planned on where the replacements of the one before really landed."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
 
-#: So many waves in a row that land elsewhere than foreseen end the steering.
+#: Steering ends after so many waves in a row that mostly landed on other nodes than foreseen.
 _ELSEWHERE = 2
 
 
 class Steered:
-    """Makes waves until no move pays, or until they land elsewhere than foreseen.
+    """Makes waves until no move pays, or until replacements land on other nodes than foreseen.
 
     Args:
         cluster: the cluster.
@@ -88,7 +88,7 @@ class Steered:
         return Wave(draft.avoidance.levels, tuple(moves))
 
     def _why(self, offer: Offer) -> Cause:
-        """Return why a pod goes, as it is when the wave's earlier moves are made."""
+        """Return why a pod goes, with the figures after the wave's earlier moves."""
         pod, points = offer.candidate.pod, offer.candidate.points
         source = self._fullness.sources[pod.node]
         excess = source.above(self._targets)

@@ -1,4 +1,4 @@
-"""Moves tried out in the one picture of the future, and taken back."""
+"""Moves tried out in the cluster's picture of the future, and taken back."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ Expected = tuple[Pod, str]
 
 @contextmanager
 def made(cluster: Cluster, moves: Iterable[Expected]) -> Iterator[None]:
-    """Let these moves be made, all of them, for as long as this lasts."""
+    """Make all these moves, and take them back at the end of this context."""
     with cluster.scope():
         for pod, name in moves:
             node = cluster.node(name)

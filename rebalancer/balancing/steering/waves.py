@@ -1,9 +1,17 @@
-"""The next wave: moves that go to one destination together, in any order of arrival, and what is avoided meanwhile.
+"""The next wave: moves that go to one destination together, in any order of arrival, and which nodes are avoided.
 
-The move that brings most says which node is the destination.  As long as it has room, pods are added that bring about
-as much there.  All nodes that could get these pods instead are avoided, so the order in which the replacements arrive
-does not matter: each of them is asked about as the first to arrive and as the last, and has to land on the destination
-both times.  The destination keeps room for the wave and a quarter more, for what others create meanwhile.
+1. The move that brings most is the first of the wave; it says which node is the destination.  (Where the scheduler
+   scores only a part of the nodes, see `rebalancer.balancing.steering.broad`.)
+2. All other nodes are avoided, hot ones more.  If the pod would not land on the destination, all are avoided alike; if
+   it still would not, the next move is tried.
+3. Pods join that bring at least half as much there.  Each replacement must land on the destination both as the first to
+   arrive and as the last, so the order of arrival does not matter.
+4. The destination must have room for the wave and a quarter more, for pods that others create meanwhile.
+5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land.
+
+An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %.  The best move takes a pod of 10 points from n1 to
+n3.  n1 gets two taints, n2 one, n3 none.  Two more pods of 10 points join: three need room for 37.5 points (30 and a
+quarter), and n3 has room for 40.  A fourth would need 50, so it waits for the next wave.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,9 +38,9 @@ from rebalancer.scheduling.simulator.answer import Answer
 MOST_MOVES = 16
 #: Room for the wave, and a quarter more.
 SPARE = 1.25
-#: So many offers are tried before a search is given up.
+#: At most so many offers are tried for the first move of a wave.
 _TRIES = 60
-#: A pod joins a wave if it brings at least so much of what the first one brings.
+#: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
 
 
@@ -41,7 +49,7 @@ class Waves:
 
     Args:
         cluster: the cluster.
-        evict: who tells which pods would be refused.
+        evict: says which pods would be refused.
         goal: what is aimed at.
         fullness: the nodes as they are.
         pool: the pods that may go.
@@ -107,7 +115,7 @@ class Waves:
         return (each.node for each in self._fullness.sources.values())
 
     def _first(self, offer: Offer) -> Draft | None:
-        """Return a wave of one move, if it holds under one of the two ways to avoid the other nodes."""
+        """Return a wave of one move; None if its pod lands under neither of the two ways to avoid the other nodes."""
         names = [node.name for node in self._open]
         hot = frozenset(name for name in self._fullness.sources if self._is_hot(name))
         for strong in (False, True):
@@ -143,7 +151,7 @@ class Waves:
             refused.add(offer.candidate.pod)
 
     def _is_allowed(self, draft: Draft) -> bool:
-        """Tell whether the last pod may go with the others, has room with them, and worsens no spreading."""
+        """Return whether the last pod may go with the others, has room with them, and makes no spreading worse."""
         pods = draft.pods
         if not self._fullness.has_room(draft.destination, pods, self._ceilings, SPARE):
             return False
@@ -155,7 +163,7 @@ class Waves:
         return self._evict.first_refusal(pods) is None
 
     def _lands(self, draft: Draft, which: Sequence[int]) -> bool:
-        """Tell whether pods land on the destination, each of them as the first to arrive and as the last."""
+        """Return whether pods land on the destination, each of them as the first to arrive and as the last."""
         wanted = (draft.destination,)
         return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance, which))
 
@@ -170,7 +178,7 @@ class Waves:
                         yield self._foresight.ask(pods[index])
 
     def _spared(self, draft: Draft, former: Avoid) -> Draft:
-        """Return the wave with no more taints than it needs, and with those that are there already."""
+        """Return the wave without the taints that it does not need; those there already stay if the pods still land."""
         every = range(len(draft.offers))
         middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
         free = needless(self._answers(draft, draft.avoidance, every), middling, draft.destination)
@@ -183,5 +191,5 @@ class Waves:
 
 
 def _takes_pods(node: Node) -> bool:
-    """Tell whether a node may be a destination: others' soft taints say that somebody wants it to receive nothing."""
+    """Return whether a node may be a destination: not with soft taints of others, who want it to receive nothing."""
     return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)

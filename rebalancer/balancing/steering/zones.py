@@ -13,7 +13,7 @@ HOST = "kubernetes.io/hostname"
 class ZoneSpread:
     """How the pods of each owner are spread over the values of topology keys.
 
-    Zones count for all owners, and for pods that declare spread constraints the keys of these too, but for the host's.
+    Zones count for all owners.  For pods with spread constraints their topology keys count too, except the hostname.
     It follows the cluster in the present scope.
     """
 
