@@ -1,20 +1,17 @@
 """What a policy may say about steering: the key `steering`, which is ours."""
 
-import re
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent
+from rebalancer.args.keys import LONGEST_NAME, check_key
 
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 63 - len(_SECOND)
-_LONGEST_PREFIX = 253
-_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=1)
+_LONGEST_NAME = LONGEST_NAME - len(_SECOND)
+_SHORTEST_SETTLE, _LONGEST_SETTLE = timedelta(seconds=1), timedelta(hours=1)
 
 
 def avoid_keys(key: str) -> tuple[str, str]:
@@ -39,19 +36,11 @@ class Steering(Part):
     @field_validator("key")
     @classmethod
     def _taintable(cls, key: str) -> str:
-        prefix, slash, name = key.rpartition("/")
-        if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _LONGEST_PREFIX):
-            raise ValueError(f"{key!r} cannot be the key of a taint: {prefix!r}, before the slash, is not a DNS name")
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-            raise ValueError(
-                f"{key!r} cannot be the key of a taint: write PREFIX/NAME, "
-                f"the name of at most {_LONGEST_NAME} letters, digits, '-', '_' and '.'"
-            )
-        return key
+        return check_key(key, "the key of a taint", _LONGEST_NAME)
 
     @field_validator("settle")
     @classmethod
     def _a_time(cls, settle: timedelta) -> timedelta:
-        if not _SHORTEST <= settle <= _LONGEST:
+        if not _SHORTEST_SETTLE <= settle <= _LONGEST_SETTLE:
             raise ValueError("settle has to be between 1s and 1h")
         return settle
