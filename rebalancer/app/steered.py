@@ -14,7 +14,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, MarksLeft
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
-from rebalancer.kube.leftover_marks import IsOver
+from rebalancer.kube.leftover_marks import SteeringMarks
 from rebalancer.kube.marks import Keys, Mark
 from rebalancer.kube.permissions import demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
@@ -59,7 +59,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
     """
     if work.policy.steering:
         keys = Keys.of(work.policy.steering.key)
-        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
         if problems:
             raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
 
@@ -70,7 +70,7 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
     if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
     except ClusterError as error:
         return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
     return (
@@ -107,7 +107,7 @@ def _new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
-def _is_over(permit: Permit) -> IsOver:
+def _is_over(permit: Permit) -> Callable[[Mark], bool]:
     return expired if permit is always else any_mark
 
 

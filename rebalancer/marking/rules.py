@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent, ResourceName
-from rebalancer.args.keys import check_key, is_value
+from rebalancer.args.keys import is_value
 from rebalancer.args.usage import NodeLabel
-from rebalancer.marking.sign import PRESSURE_KEY, Sign
+from rebalancer.marking.sign import PRESSURE_KEY, Sign, read_sign
 
 API_VERSION = "rebalancer/v1"
 KIND = "MarkingRules"
@@ -18,8 +18,6 @@ _WHOLE = 100
 _SHORTEST_FOR = timedelta(minutes=1)
 _SHORTEST_EXPIRY = timedelta(seconds=5)
 _LONGEST_EXPIRY = timedelta(days=1)
-#: Domains whose labels and taints belong to Kubernetes.
-_RESERVED = ("kubernetes.io", "k8s.io")
 
 
 def _share(value: object) -> int:
@@ -92,24 +90,13 @@ class Signs(Part):
     @field_validator("label", "taint", mode="before")
     @classmethod
     def _parsed(cls, value: Any) -> Any:
-        return _sign(value) if isinstance(value, str) else value
+        return read_sign(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _something(self) -> Self:
         if self.label is None and self.taint is None:
             raise ValueError(f"a mark is a label, a taint, or both: write `label: {PRESSURE_KEY}`")
         return self
-
-
-def _sign(text: str) -> Sign:
-    key, equals, value = text.partition("=")
-    check_key(key, "the key of a mark")
-    prefix = key.rpartition("/")[0]
-    if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
-        raise ValueError(f"{key!r} cannot be the key of a mark: keys under {prefix} belong to Kubernetes")
-    if equals and not is_value(value):
-        raise ValueError(f"{value!r} cannot be the value of a mark: at most 63 letters, digits, '-', '_' and '.'")
-    return Sign(key, value)
 
 
 class MarkingRules(Part):

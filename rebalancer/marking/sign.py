@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
+from rebalancer.args.keys import check_key, is_value
+
 #: The key of the label, and of the soft taint, unless the rules give another.
 PRESSURE_KEY = "kube-rebalancer/pressure"
+
+#: Domains whose labels and taints belong to Kubernetes.
+_RESERVED = ("kubernetes.io", "k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +29,23 @@ class Sign:
 
     def __str__(self) -> str:
         return f"{self.key}={self.value}" if self.value else self.key
+
+    def covers(self, key: str, value: str) -> bool:
+        """Return whether a label or taint with this key and value is one of ours."""
+        return key == self.key and self.value in ("", value)
+
+
+def read_sign(text: str) -> Sign:
+    """Read KEY or KEY=VALUE.
+
+    Raises:
+        ValueError: the API server would refuse it, or the key belongs to Kubernetes.
+    """
+    key, equals, value = text.partition("=")
+    check_key(key, "the key of a mark")
+    prefix = key.rpartition("/")[0]
+    if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
+        raise ValueError(f"{key!r} cannot be the key of a mark: keys under {prefix} belong to Kubernetes")
+    if equals and not is_value(value):
+        raise ValueError(f"{value!r} cannot be the value of a mark: at most 63 letters, digits, '-', '_' and '.'")
+    return Sign(key, value)
