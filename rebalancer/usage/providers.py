@@ -9,8 +9,11 @@ from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
+from rebalancer.marking.pressure import Answer
+from rebalancer.marking.rules import Rule
+from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share, rule_queries
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
@@ -68,6 +71,16 @@ class Providers:
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
+
+    def answer(self, rule: Rule, nodes: Iterable[Node], now: datetime) -> Answer:
+        """Return what the query of a marking rule gives; one time-out counts for all rules of an evaluation.
+
+        Raises:
+            SourceError: Prometheus does not answer, or with something that cannot be used.
+        """
+        promql = self._promql(now)
+        found = rule_queries.answer(promql.ask, rule, nodes)
+        return replace(found, warnings=(*found.warnings, *promql.warnings))
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)
