@@ -23,9 +23,7 @@ class PolicyFile:
 
     def __init__(self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool) -> None:
         self._make = make
-        self._file = Watched(
-            "policy", name, policy_text, lambda text: parse_policy(text, name, strict=strict), report
-        )
+        self._file = Watched("policy", name, policy_text, lambda text: parse_policy(text, name, strict=strict), report)
 
     def work(self) -> Work:
         """Return what the policy in force asks for, with new strategies: these keep nothing from cycle to cycle."""

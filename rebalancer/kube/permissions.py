@@ -21,7 +21,6 @@ _RULE = """  - apiGroups: [""]
     verbs: [get, patch]"""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Purpose:
     """What nodes are written for, in words.

@@ -21,6 +21,8 @@ from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
+_NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
+
 
 class Providers:
     """The answers of the policy's sources in one cycle; a question is sent when a strategy needs it, and only once.
@@ -61,9 +63,7 @@ class Providers:
         """
         assert isinstance(wanted, MetricsUtilization)
         if not self._has(wanted.origin):
-            raise StrategyError(
-                f"{wanted.origin} is not set up: add `- source: {wanted.origin}` to the policy's metricsProviders"
-            )
+            raise StrategyError(_NOT_SET_UP.format(wanted.origin))
         try:
             found = self._ask(cluster, wanted)
         except SourceError as error:
@@ -78,6 +78,8 @@ class Providers:
         Raises:
             SourceError: Prometheus does not answer, or with something that cannot be used.
         """
+        if not self._has(PROMETHEUS):
+            raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
         promql = self._promql(now)
         found = rule_queries.answer(promql.ask, rule, nodes)
         return replace(found, warnings=(*found.warnings, *promql.warnings))

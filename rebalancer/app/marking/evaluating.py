@@ -1,12 +1,13 @@
 """One evaluation on a live cluster.
 
 1. Read the nodes, and the marks that they carry.
-2. Ask the sources about the nodes that take part.  A source that fails is not an error: its marks stay until they expire.
+2. Ask the sources about the nodes that take part.  Where a source fails, marks stay until they expire.
 3. Decide which nodes should carry which marks (`rebalancer.marking.evaluation`).
 4. Write the nodes that are not as they should be, unless it is a dry run.
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rebalancer.app.interruption import Interruption
@@ -21,9 +22,9 @@ from rebalancer.kube import pressure_marks
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.run_marks import Problems
-from rebalancer.marking.evaluation import Evaluation, evaluate
+from rebalancer.marking.evaluation import evaluate
 from rebalancer.marking.outcome import MarkingOutcome
-from rebalancer.marking.pressure import Answer, Marks
+from rebalancer.marking.pressure import Answer
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,9 +63,7 @@ class Evaluator:
             seen = see_nodes(self._cluster.client)
         now = datetime.now(UTC).replace(microsecond=0)
         part = seen.that_take_part(work.policy.node_selector)
-        providers = live_providers(
-            work.policy, self._cluster, Deadline.after(_SOURCE_SECONDS), self._telemetry.samples
-        )
+        providers = live_providers(work.policy, self._cluster, Deadline.after(_SOURCE_SECONDS), self._telemetry.samples)
         with self._telemetry.stage("plan"):
             found = answers(work, providers, part, now)
         before = {name: marks for name, node in seen.carried.items() if (marks := pressure_marks.standing(node))}
@@ -94,12 +93,12 @@ class Evaluator:
         now = datetime.now(UTC).replace(microsecond=0)
         return MarkingOutcome(self._run, self._dry_run, self._cluster.description, now, skipped=why)
 
-    def _write(self, changes: Changes, due: "dict[str, str]", seen: SeenNodes, permit: Permit) -> Problems:
+    def _write(self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit) -> Problems:
         if self._dry_run:
             return changes.problems(seen.carried)
         halt = Halt(permit=permit)
         self._interruption.then(halt.signal)
-        with self._telemetry.stage("evict"):
+        with self._telemetry.stage("mark"):
             return write(self._cluster.client, changes, due, halt)
 
     def _tell(self, outcome: MarkingOutcome) -> None:
@@ -113,6 +112,6 @@ class Evaluator:
             _LOG.warning("node %s is not as it should be: %s", name, problem)
 
 
-def _warnings(seen: SeenNodes, found: "dict[str, Answer]", warning: str) -> tuple[str, ...]:
+def _warnings(seen: SeenNodes, found: Mapping[str, Answer], warning: str) -> tuple[str, ...]:
     about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
     return tuple(dict.fromkeys([*filter(None, [warning]), *seen.warnings, *about]))
