@@ -27,6 +27,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
+        pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -41,4 +42,5 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     seen: datetime | None = None
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
+    pressure: tuple[str, ...] = ()
     problem: str = ""

@@ -1,7 +1,9 @@
-"""The annotations that are read; the names are the descheduler's, the kubelet's and the scheduler's."""
+"""The annotations that are read; the names are the descheduler's, the kubelet's, the scheduler's and ours."""
 
 import msgspec
 
+#: On nodes: what `rebalancer mark` has set there.
+PRESSURE = "kube-rebalancer/pressure"
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _YES = "true"
 #: Values that clearly mean no, and need no warning.

@@ -9,6 +9,7 @@ from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
+from rebalancer.wire.annotations import PRESSURE
 from rebalancer.wire.parts import Quantities
 
 #: What Kubernetes keeps in 32 bits.
@@ -69,6 +70,21 @@ class _Image(msgspec.Struct, gc=False, rename="camel"):
     size_bytes: int = 0
 
 
+class _NodeAnnotations(msgspec.Struct):
+    pressure: str | None = msgspec.field(default=None, name=PRESSURE)
+
+
+class _NodeMetadata(Metadata, rename="camel"):
+    annotations: _NodeAnnotations | None = None
+
+
+class _PressureNote(msgspec.Struct):
+    """What the annotation says about the label and the taint that show pressure, each as KEY=VALUE."""
+
+    label: str = ""
+    taint: str = ""
+
+
 class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
@@ -81,7 +97,7 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
 class NodeWire(msgspec.Struct):
     """A node as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: _NodeMetadata = msgspec.field(default_factory=_NodeMetadata)
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
@@ -108,7 +124,19 @@ def node(wire: NodeWire) -> Node:
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
+        pressure=_pressure(wire.metadata.annotations),
     )
+
+
+def _pressure(annotations: _NodeAnnotations | None) -> tuple[str, ...]:
+    """Return what the annotation names as marks of pressure; nothing where it cannot be read."""
+    if annotations is None or not annotations.pressure:
+        return ()
+    try:
+        note = msgspec.json.decode(annotations.pressure, type=_PressureNote)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ()
+    return tuple(filter(None, (note.label, note.taint)))
 
 
 def node_stand_in(raw: bytes, problem: str) -> Node:

@@ -8,7 +8,7 @@ import pytest
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus
 from tests.functional.marking import LABEL, NODES, RULES, Marker, fill, labels_on, loads, marked, notes_on, policy_for
-from tests.functional.objects import node
+from tests.functional.objects import node, pod, policy
 
 CALM = dict.fromkeys(NODES, 10.0)
 HOT = {**CALM, "n1": 95.0, "n2": 85.0}
@@ -289,3 +289,30 @@ def test_unmark_finds_labels_that_have_lost_their_annotation(server, rebalancer)
 
     assert labels_on(server) == {}
     assert labels_on(server, "status") == {"n3": "retired"}
+
+
+@pytest.mark.parametrize("label", [f"{LABEL}=cpu", "status=presure"])
+def test_marks_evict_nobody(server, rebalancer, label, tmp_path):
+    """Strategies that count soft taints and preferred node affinity see no mark, on a cluster and in a file."""
+    fill(server, "n1", "n2")
+    marked(server, "n1", "cpu", label=label, taint="example.com/hot=cpu")
+    key, _, value = label.partition("=")
+    term = {"matchExpressions": [{"key": key, "operator": "NotIn", "values": [value]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 20, "preference": term}]}
+    server.add(
+        pod("a", "n1", affinity={"nodeAffinity": preferred}, tolerations=[{"key": "spot", "operator": "Exists"}])
+    )
+    taints = ("RemovePodsViolatingNodeTaints", {"includePreferNoSchedule": True})
+    affinity = (
+        "RemovePodsViolatingNodeAffinity",
+        {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]},
+    )
+    wanted = policy(taints, affinity)
+
+    live = rebalancer.run(server, wanted, "--dry-run")
+    rebalancer("snapshot", "--kubeconfig", server.kubeconfig(tmp_path), "--output", tmp_path / "cluster.json")
+    offline = rebalancer(
+        "run", "--policy", rebalancer.policy(wanted), "--snapshot", tmp_path / "cluster.json", "-o", "json"
+    )
+
+    assert live.evicted() == offline.evicted() == []
