@@ -55,8 +55,8 @@ class Work:
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
         """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
-        keys = (*self.avoid_keys, PRESSURE_KEY)
-        return Cluster(snapshot.without_marks(keys), self.policy.node_selector, measure)
+        unmarked = snapshot.without_soft_taints(self.avoid_keys).without_pressure(PRESSURE_KEY)
+        return Cluster(unmarked, self.policy.node_selector, measure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
         pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
+        as_marked: the node with that label and taint, which only the scheduler sees; None where it carries none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -43,4 +44,10 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
     pressure: tuple[str, ...] = ()
+    as_marked: "Node | None" = None
     problem: str = ""
+
+    @property
+    def as_scheduled(self) -> "Node":
+        """The node as the scheduler sees it."""
+        return self.as_marked or self

@@ -14,7 +14,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
 
 #: A kubelet reports every five minutes at least: nothing in a snapshot is much later than the median report.
 _HEARTBEAT_LAG = timedelta(minutes=10)
@@ -49,13 +49,25 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         """Return this snapshot with another clock."""
         return replace(self, now=now)
 
-    def without_marks(self, keys: Collection[str]) -> "Snapshot":
-        """Return this snapshot without the marks that this program sets on nodes, which are for the scheduler only.
+    def without_soft_taints(self, keys: Collection[str]) -> "Snapshot":
+        """Return this snapshot without the soft taints of these keys."""
+
+        def is_kept(taint: Taint) -> bool:
+            return taint.key not in keys or taint.effect != PREFER_NO_SCHEDULE
+
+        nodes = tuple(
+            node if all(map(is_kept, node.taints)) else replace(node, taints=tuple(filter(is_kept, node.taints)))
+            for node in self.nodes
+        )
+        return replace(self, nodes=nodes)
+
+    def without_pressure(self, key: str) -> "Snapshot":
+        """Return this snapshot without the marks of `rebalancer mark`; the scheduler's view keeps them.
 
         Args:
-            keys: of labels and soft taints that are always ours; further ones are named by each node's `pressure`.
+            key: of labels and soft taints that are always ours; others are named by each node's `pressure`.
         """
-        return replace(self, nodes=tuple(_unmarked(node, keys) for node in self.nodes))
+        return replace(self, nodes=tuple(_without_pressure(node, key) for node in self.nodes))
 
     def newest(self) -> datetime | None:
         """Return the best estimate of the snapshot's time from its objects; None if they hold no time.
@@ -75,15 +87,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return max(times, default=None)
 
 
-def _unmarked(node: Node, keys: Collection[str]) -> Node:
-    """Return the node without our labels and soft taints; the same object where it has none."""
+def _without_pressure(node: Node, own: str) -> Node:
+    """Return the node without labels and soft taints of pressure; the same object where it has none."""
 
     def is_ours(key: str, value: str) -> bool:
-        return key in keys or f"{key}={value}" in node.pressure
+        return key == own or f"{key}={value}" in node.pressure
 
     labels = {key: value for key, value in node.labels.items() if not is_ours(key, value)}
     taints = tuple(
         each for each in node.taints if each.effect != PREFER_NO_SCHEDULE or not is_ours(each.key, each.value)
     )
     is_same = len(labels) == len(node.labels) and len(taints) == len(node.taints)
-    return node if is_same else replace(node, labels=labels, taints=taints)
+    return node if is_same else replace(node, labels=labels, taints=taints, as_marked=node)
