@@ -1,5 +1,6 @@
 """What came of one evaluation: for reports, pages and exit codes."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -52,3 +53,8 @@ class MarkingOutcome:
     def source_problem(self) -> str:
         """Why rules are not known; empty if all are."""
         return "; ".join(f"rule {name}: {why}" for name, why in self.evaluation.unknown.items())
+
+    def nodes_by_rule(self) -> Mapping[str, int]:
+        """Return how many nodes each rule marks."""
+        found = Counter(each.rule for pressures in self.evaluation.marks.values() for each in pressures)
+        return {name: found[name] for name in self.answers}

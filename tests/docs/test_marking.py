@@ -56,7 +56,7 @@ def document(rebalancer, server):  # noqa: F811
 
 def test_the_example_prints_what_is_shown(document):
     """But for the times."""
-    shown = re.search(r"^\$ rebalancer mark .*\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)[1]
+    shown = re.search(r"^\$ rebalancer mark [^\n]*\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)[1]
 
     outcome = document("--dry-run")
 

@@ -151,3 +151,27 @@ def test_a_signal_leaves_no_node_half_marked(mark, server):
         assert found["metadata"]["labels"]["status"] == "presure"
         assert found["spec"]["taints"][-1]["key"] == "example.com/hot"
     assert set(labels_on(server, "status")) == set(notes_on(server)) >= {"n1"}
+
+
+def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
+    """As JSON, and as a table for a browser, by what the client accepts."""
+    loop = Loop(mark, "--no-lease")
+    loop.wait_evaluated()
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+    nodes, status = (json.loads(ask(loop.port, path).body) for path in ("/nodes", "/status"))
+    pages = [ask(loop.port, path, **browser) for path in ("/nodes", "/status")]
+
+    assert nodes["count"] == 2
+    assert [each["name"] for each in nodes["nodes"]] == ["n1", "n2"]
+    assert nodes["nodes"][0]["rules"][0].keys() == {"name", "since", "until", "value"}
+    assert (status["healthy"], status["ready"], status["evaluation"]["rules"]) == (True, True, {"cpu": ""})
+    assert status["evaluation"]["takingPart"] == 6
+    for page in pages:
+        assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "<tr><td>n1</td><td>cpu</td><td>95</td>" in pages[0].body
+    assert "<tr><td>rule cpu</td><td>known</td></tr>" in pages[1].body
+    assert ask(loop.port, "/readyz", **browser).body == "ok"
+    assert samples(ask(loop.port, "/metrics").body)['rebalancer_marked_nodes{rule="cpu"}'] == 2
+    assert loop.end().exit_code == 0

@@ -104,6 +104,7 @@ class Evaluator:
     def _tell(self, outcome: MarkingOutcome) -> None:
         self._telemetry.health.sources_asked(outcome.source_problem)
         self._telemetry.ended("succeeded" if outcome.succeeded else "failed")
+        self._telemetry.metrics.marked(outcome.nodes_by_rule())
         for name, change in outcome.changes.items():
             if name not in outcome.problems:
                 rules = ", ".join(each.rule for each in outcome.evaluation.marks.get(name, ()))

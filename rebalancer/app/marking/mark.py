@@ -9,6 +9,7 @@ from rebalancer.app.interruption import Interruption
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_cycle import connect
 from rebalancer.app.marking.evaluating import Evaluator
+from rebalancer.app.marking.pages import Board
 from rebalancer.app.marking.settings import Settings
 from rebalancer.app.marking.work import MarkOptions
 from rebalancer.app.options import Deliver, Options, Outcome
@@ -40,10 +41,10 @@ def mark(asked: MarkOptions, interruption: Interruption) -> Outcome:
         Interrupted: a signal came before anything was written.
     """
     settings = Settings(asked)
-    with _attended(asked.run) as telemetry:
+    with _attended(asked.run) as (telemetry, board):
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
-        marking = _Marking(asked.run, settings, cluster, interruption, telemetry)
+        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board)
         outcome = marking.evaluate(None)
     return Outcome(marking_document(outcome), interruption.exit_code or int(not outcome.succeeded))
 
@@ -61,14 +62,14 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
         ClusterError: there is no cluster to work on, or a permission is missing.
     """
     with ExitStack() as stack:
-        telemetry = stack.enter_context(_attended(asked.run))
+        telemetry, board = stack.enter_context(_attended(asked.run))
         reporter = PolicyReporter(telemetry)
         settings = Settings(asked, reporter.report)
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
         reporter.open(cluster, asked.run.lease.resource_namespace)
         stack.callback(reporter.close)
-        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, deliver)
+        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
         Rounds(asked.run, cluster, telemetry, interruption, marking, "--interval").run()
 
 
@@ -82,12 +83,14 @@ class _Marking:
         cluster: LiveCluster,
         interruption: Interruption,
         telemetry: Telemetry,
+        board: Board,
         deliver: Deliver = lambda _: None,
     ) -> None:
         self._options = options
         self._settings = settings
         self._cluster = cluster
         self._telemetry = telemetry
+        self._board = board
         self._deliver = deliver
         self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, dry_run=options.dry_run)
 
@@ -97,6 +100,7 @@ class _Marking:
     def act(self, permit: Permit | None) -> bool:
         """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
         outcome = self.evaluate(permit)
+        self._board.show(outcome)
         self._deliver(Outcome(marking_document(outcome), int(not outcome.succeeded)))
         return not outcome.problems
 
@@ -121,8 +125,8 @@ class _Marking:
 
 
 @contextmanager
-def _attended(options: Options) -> Iterator[Telemetry]:
-    """Serve health and metrics and send traces while this is entered, as for a run that evicts.
+def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
+    """Serve health, metrics and pages about marks, and send traces, while this is entered.
 
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.
@@ -130,8 +134,9 @@ def _attended(options: Options) -> Iterator[Telemetry]:
     with traced(options.tracing) as tracing:
         telemetry = Telemetry(options, tracing)
         telemetry.health.watch_sources()
-        with served(options.serving, telemetry):
-            yield telemetry
+        board = Board(telemetry.health)
+        with served(options.serving, telemetry, more=board.pages()):
+            yield telemetry, board
 
 
 def _demand_permissions(cluster: LiveCluster, options: Options) -> None:
