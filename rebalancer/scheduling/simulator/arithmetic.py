@@ -9,11 +9,10 @@ _HALF = 0.5
 
 def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
     """Return scores scaled so that the highest becomes 100; if reversed, so that the highest becomes 0."""
-    most = max(scores, default=0)
-    if most == 0:
-        return [WHOLE if reverse else 0] * len(scores)
-    points = {score: WHOLE * score // most for score in set(scores)}
-    return [WHOLE - points[score] for score in scores] if reverse else [points[score] for score in scores]
+    different = set(scores)
+    most = max(different, default=0) or 1  # without any score all are 0
+    points = {score: WHOLE - WHOLE * score // most if reverse else WHOLE * score // most for score in different}
+    return list(map(points.__getitem__, scores))
 
 
 def rounded(value: float) -> int:

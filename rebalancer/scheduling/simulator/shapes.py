@@ -50,9 +50,9 @@ class Shapes(Generic[T]):
     def of(self, pod: Pod, nodes: Sequence[int]) -> list[T]:
         """Return the answers for a pod and some nodes, in their order."""
         answers = self.by_node(pod)
-        return list(answers) if len(nodes) == len(answers) else [answers[index] for index in nodes]
+        return list(picked(answers, nodes))
 
 
-def picked(column: Sequence[int], nodes: Sequence[int]) -> Sequence[int]:
+def picked(column: Sequence[T], nodes: Sequence[int]) -> Sequence[T]:
     """Return the entries of some nodes in their order; `nodes` is sorted."""
-    return column if len(nodes) == len(column) else [column[index] for index in nodes]
+    return column if len(nodes) == len(column) else list(map(column.__getitem__, nodes))

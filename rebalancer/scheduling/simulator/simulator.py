@@ -8,15 +8,17 @@ pod of equal or higher priority waits for room that preemption makes.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import add
+from functools import partial
+from itertools import filterfalse
 
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
 from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.totals import Weighted, totals
 
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
@@ -32,7 +34,7 @@ class Simulator:
     def __init__(self, state: State, profiles: Mapping[str, Profile]) -> None:
         self._state = state
         self._profiles = profiles
-        self._still: dict[tuple[int, str], tuple[PodSpec, list[int], Refusals]] = {}
+        self._still: dict[tuple[int, str], tuple[list[int], Refusals]] = {}
 
     def ask(self, pod: Pod) -> Answer:
         """Return where a pod that has no node yet would go."""
@@ -68,14 +70,15 @@ class Simulator:
             rival = self._lower(pod, profile)
             return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else "")
         weighted = self._weighted(pod, profile, nodes)
+        all_in_all = partial(totals, weighted.values(), len(nodes))
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(_totals(weighted, len(nodes)))
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(all_in_all())
         return Answer(
             nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
-            favourites=lambda: self._named(nodes, favourites(_totals(weighted, len(nodes)), enough)),
+            favourites=lambda: self._named(nodes, favourites(all_in_all(), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
         )
 
@@ -91,31 +94,34 @@ class Simulator:
     def _named(self, nodes: Sequence[int], places: Sequence[int]) -> tuple[str, ...]:
         return tuple([self._state.names[nodes[place]] for place in places])
 
-    def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
+    def _scores(self, weighted: Mapping[str, Weighted], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]
         place = bisect_left(nodes, index)  # in the order of their names, as all lists of nodes are
         if place == len(nodes) or nodes[place] != index:
             return {}
-        return {plugin: scores[place] for plugin, scores in weighted.items()}
+        return {plugin: weight * scores[place] for plugin, (scores, weight) in weighted.items()}
 
-    def _weighted(self, pod: Pod, profile: Profile, nodes: Sequence[int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+    def _weighted(self, pod: Pod, profile: Profile, nodes: Sequence[int]) -> dict[str, Weighted]:
+        found: dict[str, Weighted] = {}
         for plugin, weight in profile.scores:
             scores = plugin.scores(pod, nodes) if weight else None
             if scores is not None:
-                found[plugin.name] = scores if weight == 1 else [weight * score for score in scores]
+                found[plugin.name] = Weighted(scores, weight)
         return found
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
         return _filtered(pod, profile.moving, *self._suited(pod, profile))
 
     def _suited(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
-        """Return the nodes that suit a pod, no matter what runs there, and why the others do not."""
-        key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
+        """Return the nodes that suit a pod, no matter what runs there, and why the others do not.
+
+        Worked out once for all pods that ask the same of nodes.
+        """
+        key = (self._state.demands.of(pod.spec), pod.spec.placement.scheduler)
         known = self._still.get(key)
         if known is None:
-            known = self._still[key] = (pod.spec, *_filtered(pod, profile.still, *self._narrowed(pod)))
-        return known[1], known[2]
+            known = self._still[key] = _filtered(pod, profile.still, *self._narrowed(pod))
+        return known
 
     def _narrowed(self, pod: Pod) -> tuple[list[int], dict[int, tuple[str, ...]]]:
         names = named_nodes(pod.spec)
@@ -146,15 +152,8 @@ def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Re
         more = plugin.refusals(pod, nodes)
         if more:
             refused = {**more, **refused}
-            nodes = [index for index in nodes if index not in more]
+            nodes = list(filterfalse(more.__contains__, nodes))
     return nodes, refused
-
-
-def _totals(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
-    totals = [0] * count
-    for scores in weighted.values():
-        totals = list(map(add, totals, scores))
-    return totals
 
 
 def _best(totals: Sequence[int]) -> list[int]:

@@ -30,9 +30,9 @@ class TaintToleration:
         self._names_taint = minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
         self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, list[int]]] = {}
-        self._soft = {
-            kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
-        }
+        # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
+        groups = state.alike.groups(frozenset())
+        self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
 
     def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the nodes with a hard taint that the pod does not tolerate."""
@@ -55,11 +55,11 @@ class TaintToleration:
         return normalized(picked(known[1], nodes), reverse=True)
 
     def _count(self, spec: PodSpec) -> list[int]:
-        kinds, by_kind = self._state.kinds, dict[int, int]()
-        for kind, node in zip(kinds, self._state.nodes, strict=True):
-            if kind not in by_kind:
-                by_kind[kind] = soft_taints(spec, node.taints) if kind in self._soft else 0
-        counts = [by_kind[kind] for kind in kinds]
+        counts = [0] * len(self._state.nodes)
+        for group in self._soft:
+            count = soft_taints(spec, self._state.nodes[group[0]].taints)
+            for index in group:
+                counts[index] = count
         for index, taints in self._state.soft_taints.items():
             counts[index] += soft_taints(spec, taints)
         return counts
