@@ -28,7 +28,7 @@ class Demands:
         return known[1]
 
     def _number(self, spec: PodSpec) -> int:
-        key = (spec.tolerations, spec.node_terms, frozenset((spec.node_selector or {}).items()))
+        key = (frozenset(spec.tolerations), spec.node_terms, frozenset((spec.node_selector or {}).items()))
         return self._numbers.setdefault(key, len(self._numbers))
 
 

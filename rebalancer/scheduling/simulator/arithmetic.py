@@ -7,11 +7,11 @@ WHOLE = 100
 _HALF = 0.5
 
 
-def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
-    """Return scores scaled so that the highest becomes 100; if reversed, so that the highest becomes 0."""
-    different = set(scores)
-    most = max(different, default=0) or 1  # without any score all are 0
-    points = {score: WHOLE - WHOLE * score // most if reverse else WHOLE * score // most for score in different}
+def scaled(scores: Sequence[int], most: int, *, reverse: bool = False) -> list[int]:
+    """Return scores scaled so that `most` becomes 100, or 0 if reversed; if it is 0, so are all scores."""
+    points = {score: WHOLE * score // (most or 1) for score in set(scores)}
+    if reverse:
+        points = {score: WHOLE - point for score, point in points.items()}
     return list(map(points.__getitem__, scores))
 
 

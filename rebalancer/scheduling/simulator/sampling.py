@@ -51,6 +51,9 @@ def window_winners(weighted: Mapping[str, Weighted], count: int, enough: int) ->
     certain = totals((each for plugin, each in weighted.items() if plugin in _ABSOLUTE), count)
     relative = (each for plugin, each in weighted.items() if plugin not in _ABSOLUTE and not each.even)
     slack = sum(each.weight * max(each.scores) for each in relative)
+    most, least = max(certain), min(certain)
+    if most - slack <= least:  # as a rule, since soft taints or spread weigh more than room: no need to rank the nodes
+        return list(range(count))
     bar = sorted(certain, reverse=True)[count - enough] - slack
     return [place for place, score in enumerate(certain) if score >= bar]
 

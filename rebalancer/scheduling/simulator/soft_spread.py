@@ -17,6 +17,7 @@ from typing import NamedTuple
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
 from rebalancer.scheduling.simulator.constraints import Admission, Constraint
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 
 
@@ -48,9 +49,9 @@ class _Scene:
         examples: by kind, one node of it.
     """
 
-    def __init__(self, scored: Sequence[int], kinds: Sequence[int], examples: Sequence[int]) -> None:
-        self.scored = list(scored)
-        self.kinds = list(map(kinds.__getitem__, scored))
+    def __init__(self, scored: Nodes, kinds: Sequence[int], examples: Sequence[int]) -> None:
+        self.scored = scored
+        self.kinds = scored.of(kinds)
         self.sizes = Counter(self.kinds)
         self.examples = {kind: examples[kind] for kind in self.sizes}
 
@@ -73,7 +74,7 @@ class SoftSpread:
         self._scenes: dict[frozenset[str], _Scene] = {}
 
     def scores(
-        self, pod: Pod, constraints: Sequence[Constraint], scored: Sequence[int], passed_over: AbstractSet[int]
+        self, pod: Pod, constraints: Sequence[Constraint], scored: Nodes, passed_over: AbstractSet[int]
     ) -> list[int]:
         """Return the score of each node, 100 for the lowest sum.
 
@@ -95,7 +96,7 @@ class SoftSpread:
         keys = frozenset(each.topology_key for each in constraints)
         return keys if None in self._state.domains(HOSTNAME) else keys - {HOSTNAME}
 
-    def _scene(self, scored: Sequence[int], keys: frozenset[str]) -> _Scene:
+    def _scene(self, scored: Nodes, keys: frozenset[str]) -> _Scene:
         """Return the scene of these nodes; as a rule they are those of the previous question, so it is kept."""
         last = self._scenes.get(keys)
         if last is None or last.scored != scored:

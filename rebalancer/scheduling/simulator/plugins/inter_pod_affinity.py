@@ -12,9 +12,9 @@ from operator import add
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.rules import Rule, Strength, Term, terms_of
-from rebalancer.scheduling.simulator.shapes import picked
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import Condition, Matcher
 
@@ -82,7 +82,7 @@ class InterPodAffinity:
         )
         return {index: reason for nodes in bad for index in nodes}
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> list[int] | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
@@ -94,11 +94,11 @@ class InterPodAffinity:
                     totals[key][value] += term.weight * count
         return self._normalized(totals, nodes) if totals else None
 
-    def _normalized(self, totals: _ByKey, nodes: Sequence[int]) -> list[int]:
+    def _normalized(self, totals: _ByKey, nodes: Nodes) -> list[int]:
         raw = [0] * len(nodes)
         for key, by_value in totals.items():
             values = self._state.values(key)
-            raw = list(map(add, raw, map(by_value.get, picked(values, nodes), repeat(0))))
+            raw = list(map(add, raw, map(by_value.get, nodes.of(values), repeat(0))))
         different = set(raw)
         least, reach = min(different), max(different) - min(different)
         points = {score: int(WHOLE * (float(score - least) / float(reach))) if reach else 0 for score in different}

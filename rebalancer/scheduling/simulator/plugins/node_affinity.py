@@ -10,9 +10,9 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
 from rebalancer.scheduling.alike import asked_labels
-from rebalancer.scheduling.simulator.arithmetic import normalized
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
-from rebalancer.scheduling.simulator.shapes import picked
+from rebalancer.scheduling.simulator.scaled import Scaled
 from rebalancer.scheduling.simulator.state import State
 
 _NAME = "metadata.name"
@@ -40,7 +40,7 @@ class NodeAffinity:
         self._state = state
         self._required = required
         self._preferred = preferred
-        self._weights: dict[tuple[PreferredTerm, ...], list[int]] = {}
+        self._weights: dict[tuple[PreferredTerm, ...], Scaled] = {}
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes that the profile or the pod does not select."""
@@ -59,15 +59,15 @@ class NodeAffinity:
             return ENFORCED
         return () if spec.selects_node(node.labels, node.name) else REASON
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
         """Return the sums of the weights that match, scaled so that the highest is 100."""
         terms = tuple(each for each in (*self._preferred, *pod.spec.preferred) if each.weight)
         if not terms:
             return None
         known = self._weights.get(terms)
         if known is None:
-            known = self._weights[terms] = self._sums(terms)
-        return normalized(picked(known, nodes))
+            known = self._weights[terms] = Scaled(self._sums(terms))
+        return known.of(nodes)
 
     def _sums(self, terms: Sequence[PreferredTerm]) -> list[int]:
         """Return the sums of the weights that match, by index of the node."""

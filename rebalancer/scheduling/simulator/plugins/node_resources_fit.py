@@ -10,6 +10,7 @@ from itertools import compress
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
 from rebalancer.scheduling.simulator.shapes import Shapes, picked
@@ -62,7 +63,7 @@ class NodeResourcesFit:
                         found[place] = (*found[place], _SHORT.get(name) or f"Insufficient {name}")
         return found
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return the strategy's score of each node with the pod on it."""
         return self._scores.of(pod, nodes)
 

@@ -25,6 +25,7 @@ from rebalancer.scheduling.simulator.constraints import (
     Constraint,
     Constraints,
 )
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.soft_spread import SoftSpread
 from rebalancer.scheduling.simulator.state import State
@@ -107,7 +108,7 @@ class PodTopologySpread:
     def _takes(self, constraint: Constraint, pod: Pod) -> bool:
         return constraint.matcher.takes(pod.namespace, {}, pod.labels)
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> list[int] | None:
         """Return 100 for the nodes with the lowest sum, less for others; None without soft constraints."""
         constraints = self._constraints.of(pod, PREFERRED)
         if not constraints:
@@ -115,7 +116,7 @@ class PodTopologySpread:
         lacking = self._lacking(constraints) if pod.spec.spread or not self._by_system else NO_NODES
         if not lacking:
             return self._soft.scores(pod, constraints, nodes, NO_NODES)
-        scored = [index for index in nodes if index not in lacking]
+        scored = nodes.without(lacking)
         by_node = dict(zip(scored, self._soft.scores(pod, constraints, scored, lacking), strict=True))
         return [by_node.get(index, 0) for index in nodes]
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
-from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.scheduling.simulator.shapes import picked
+from rebalancer.scheduling.simulator.scaled import Scaled
 from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
@@ -29,7 +30,7 @@ class TaintToleration:
         self._state = state
         self._names_taint = minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
-        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, list[int]]] = {}
+        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, Scaled]] = {}
         # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
         groups = state.alike.groups(frozenset())
         self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
@@ -44,15 +45,15 @@ class TaintToleration:
                 found[index] = (f"node(s) had untolerated taint{named}",)
         return found
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return 100 for nodes without untolerated soft taints, less for others."""
         more = self._state.soft_taints
         if not self._soft and not more:
             return [WHOLE] * len(nodes)
         known = self._counts.get(pod.spec.tolerations)
         if known is None or known[0] is not more:
-            known = self._counts[pod.spec.tolerations] = (more, self._count(pod.spec))
-        return normalized(picked(known[1], nodes), reverse=True)
+            known = self._counts[pod.spec.tolerations] = (more, Scaled(self._count(pod.spec), reverse=True))
+        return known[1].of(nodes)
 
     def _count(self, spec: PodSpec) -> list[int]:
         counts = [0] * len(self._state.nodes)
