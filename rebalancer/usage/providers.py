@@ -82,8 +82,10 @@ class Providers:
             return load_watcher.loads(self._load_watcher(None), cluster.now)
         if wanted.source == METRICS_SERVER and self._has(KUBERNETES_METRICS):
             return metrics_server.loads(self._metrics(None), cluster)
-        cure = f"{KUBERNETES_METRICS} or {LOAD_WATCHER}" if wanted.source == METRICS_SERVER else LOAD_WATCHER
-        raise SourceError(f"the policy's metricsProviders have no source {cure}, and the scheduler asks {wanted.source}")
+        cure = KUBERNETES_METRICS if wanted.source == METRICS_SERVER else LOAD_WATCHER
+        raise SourceError(
+            f"the scheduler asks {wanted.source}: add `- source: {cure}` to the policy's metricsProviders"
+        )
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)

@@ -69,9 +69,7 @@ def test_load_is_packed_as_the_slow_model_packs_it(data: st.DataObject) -> None:
     for number in range(data.draw(st.integers(1, 6))):
         pod = data.draw(pods(f"p{number}"))
         assert plugin.scores(pod, range(len(NODES))) == [
-            trimaran.packing(
-                pod, node, there[node.name], loads, target.utilization, target.multiplier, target.assumed
-            )
+            trimaran.packing(pod, node, there[node.name], loads, target.utilization, target.multiplier, target.assumed)
             for node in NODES
         ]
         home = data.draw(st.sampled_from(NAMES))
@@ -90,9 +88,7 @@ def test_risk_is_what_the_slow_model_finds(data: st.DataObject) -> None:
     """With means, samples, deviations, any margin and any sensitivity but 0."""
     loads, pod = data.draw(all_loads()), data.draw(pods("p"))
     margin, sensitivity = data.draw(st.floats(0, 5)), data.draw(st.floats(0.25, 4))
-    plugin = LoadVariationRiskBalancing(
-        State(make.snapshot(NODES, [])), lambda: loads, Variation(margin, sensitivity)
-    )
+    plugin = LoadVariationRiskBalancing(State(make.snapshot(NODES, [])), lambda: loads, Variation(margin, sensitivity))
 
     expected = [trimaran.balancing(pod, node, loads, margin, sensitivity) for node in NODES]
 
