@@ -1,6 +1,7 @@
 """RemovePodsViolatingInterPodAntiAffinity with `selection: fewest`: the fewest, then the cheapest pods go."""
 
 import pytest
+from pydantic import ValidationError
 
 from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.guards.limits import Limits
@@ -192,3 +193,9 @@ def test_a_thousand_pods_that_dislike_each_other():
     on = nodes(*(loner(f"p{each}", priority=each % 7, key="zone", node=f"n{1 + each % 2}") for each in range(1000)))
 
     assert len(evicted(decide(on, fewest()))) == 999
+
+
+def test_another_selection_is_an_error_that_names_the_one_there_is():
+    """Misspelt, it must not mean the descheduler's rule."""
+    with pytest.raises(ValidationError, match="Input should be 'fewest'"):
+        fewest(selection="least")
