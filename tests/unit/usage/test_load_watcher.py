@@ -157,9 +157,9 @@ def test_a_scheduler_is_given_what_load_watcher_says():
 
 def test_a_scheduler_is_given_no_figures_of_long_ago():
     """They would foresee what no longer happens."""
-    with FakeLoadWatcher({"n1": BUSY}, ended=NOW - timedelta(seconds=301)) as server:
-        with pytest.raises(StrategyError, match="ended 5m1s ago"):
-            scheduled(server)
+    server = FakeLoadWatcher({"n1": BUSY}, ended=NOW - timedelta(seconds=301))
+    with server, pytest.raises(StrategyError, match="ended 5m1s ago"):
+        scheduled(server)
 
 
 def test_samples_of_metrics_server_become_what_load_watcher_makes_of_them():

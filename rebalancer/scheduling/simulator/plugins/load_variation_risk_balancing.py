@@ -82,7 +82,7 @@ class LoadVariationRiskBalancing:
 
 
 def requests_of(pod: Pod) -> Resources:
-    """Return what a pod requests as the plugin counts it: without pod-level requests, sidecars only while they start."""
+    """Return what a pod requests as the plugin counts it: no pod-level requests, sidecars as init containers."""
     plain = pod.spec.placement.requests_of_containers
     return pod.spec.requests if plain is None else plain
 
