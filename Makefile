@@ -44,7 +44,7 @@ bench: $(READY) ## measure the speed of whole commands, and the memory of a loop
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
-	@$(VENV)/bin/python -m pytest -q tests/e2e tests/chart
+	@$(VENV)/bin/python -m pytest -q --timeout 1800 tests/e2e tests/chart
 
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py

@@ -21,6 +21,7 @@ from functools import reduce
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources
@@ -79,9 +80,20 @@ class Simulation:
     def _phase(self) -> Phase:
         snapshot = self._cluster.snapshot
         state = State(_Start(snapshot.nodes, snapshot.pods, snapshot.namespaces), self._companions)
-        phase = Phase(state, Simulator(state, profiles(state, self._configuration, newest_minor(snapshot.nodes))))
+        minor = newest_minor(snapshot.nodes)
+        phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
         phase.suppose(self._taints)
         return phase
+
+    def _loads(self, wanted: LoadsWanted) -> NodeLoads:
+        """Return the usage that a plugin scores by; the cluster's source is asked once.
+
+        Raises:
+            StrategyError: the source is not set up, or does not answer.
+        """
+        loads = self._cluster.measure(wanted).loads
+        assert loads is not None
+        return loads
 
     def _catch_up(self) -> None:
         """Take in what has changed in the cluster since it was read."""
