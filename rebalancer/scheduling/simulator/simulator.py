@@ -83,7 +83,7 @@ class Simulator:
             sampled=sampled,
             favourites=lambda: self._named(nodes, favourites(all_in_all(), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
-            feasible_nodes=lambda: self._named(nodes, range(len(nodes))),
+            feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
         )
 
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
