@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
+from rebalancer.balancing.relief import staying_over
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid
 from rebalancer.balancing.steering.offers import Offer
@@ -52,12 +53,17 @@ class Steered:
         while in_a_row < _ELSEWHERE:
             draft = self._waves.next_wave(avoid)
             if draft is None:
+                self._warn_of_over()
                 return
             wave = self._wave(draft)
             avoid = wave.avoid
             landings = self._carry_out(wave)
             in_a_row = in_a_row + 1 if _mostly_elsewhere(landings) else 0
         self._parts.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
+
+    def _warn_of_over(self) -> None:
+        for each in staying_over(self._parts.fullness.sources.values(), self._parts.ceilings):
+            self._parts.evict.warn(each)
 
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
