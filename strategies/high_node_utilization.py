@@ -23,8 +23,9 @@ With `selection: compaction` a node is emptied whole or not at all too, by measu
 nodes may be underutilized.  The nodes with the fewest pods are emptied first, of those that an autoscaler could remove:
 with the label `nodeGroups.label`, if it is given, and without an annotation that keeps them.  A pod that must stay, or
 whose annotation holds its node, keeps all others there.  Pods go to nodes in use only, within `destinationThresholds`
-(all of what is there, unless given, where requests decide), and wherever the scheduler may put them; with steering, which it goes by, the nodes to be emptied are avoided.  It ends
-where `keepFree` would not be free any more on the nodes in use, or where a group has `nodeGroups.keep` of them.
+(where requests decide, all that is there unless given), and wherever the scheduler may put them.  With steering, which
+it goes by, the nodes to be emptied are avoided.  It ends where `keepFree` would not be free any more on the nodes in
+use, or where a group has no more than `nodeGroups.keep` of them.
 
 It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were, unless they are
 steered.

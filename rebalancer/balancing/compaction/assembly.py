@@ -20,6 +20,8 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.steering import DrySteer, Steer
 
+_DECIMALS = 9  # smaller differences are floating-point noise
+
 
 def compact(
     args: UtilizationArgs,
@@ -91,4 +93,4 @@ def _receiving_order(receivers: Sequence[NodeUtilization], candidates: Sequence[
 
 
 def _fullness(source: NodeUtilization) -> float:
-    return sum(source.percents().values())
+    return round(sum(source.percents().values()), _DECIMALS)

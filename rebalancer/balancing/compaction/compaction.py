@@ -37,6 +37,7 @@ from rebalancer.eviction.verdict import Refused, Verdict, refused
 
 #: Steering ends after so many nodes in a row whose replacements mostly landed elsewhere than foreseen.
 _ELSEWHERE = 2
+_DECIMALS = 9  # smaller differences are floating-point noise
 
 
 class Compaction:
@@ -171,7 +172,7 @@ class Compaction:
 
         def order(pod: Pod) -> tuple[object, ...]:
             points = NodeUtilization(node, self._usage.of_pod(pod)).percents()
-            return (-sum(points.values()), *pod.age_order)
+            return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
 
         return sorted(occupants(self._cluster, node), key=order)
 
