@@ -75,6 +75,7 @@ with its tokens.
     {{- if eq $entry.name "DefaultEvictor" -}}
       {{- if $args.namespaceLabelSelector -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
       {{- if ($args.priorityThreshold | default dict).name -}}{{- $_ := set $needs "priorityclasses" true -}}{{- end -}}
+      {{- if eq (toString $args.nodeFit) "scheduler" -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
       {{- $protections := $args.podProtections | default dict -}}
       {{- $claims := ($protections.config | default dict).PodsWithPVC | default dict -}}
       {{- if and (has "PodsWithPVC" ($protections.extraEnabled | default list)) $claims.protectedStorageClasses -}}

@@ -183,6 +183,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         """The owner that manages the pod: the controller, else the first owner, else None."""
         return next((owner for owner in self.owners if owner.controller), next(iter(self.owners), None))
 
+    @property
+    def bound(self) -> datetime:
+        """When the pod got its node: by its condition, else when the kubelet saw it, else when it was created."""
+        times = (each.changed for each in self.conditions if each.type == "PodScheduled" and each.status == "True")
+        return next(times, None) or self.started or self.created
+
     def age(self, now: datetime) -> timedelta:
         """Return the time since creation; negative if that lies in the future."""
         return now - self.created

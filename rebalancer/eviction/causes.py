@@ -20,6 +20,7 @@ class Code(StrEnum):
     ANTI_AFFINITY_VIOLATED = "AntiAffinityViolated"
     DUPLICATE = "Duplicate"
     FAILED = "Failed"
+    IN_THE_WAY = "InTheWay"
     NODE_AFFINITY_VIOLATED = "NodeAffinityViolated"
     OVER_TARGET = "OverTarget"
     PREFERRED_ELSEWHERE = "PreferredElsewhere"

@@ -41,9 +41,23 @@ def _namespace(figures: Figures) -> str:
 def _node_fit(figures: Figures) -> str:
     if "domains" in figures:
         return "fits no node of a domain below the average"
+    if said := _no_certain_room(figures):
+        return said
     if not figures["nodes"]:
         return "there is no other node"
     return f"fits none of {figures['nodes']} other nodes: {obstacles_text(figures['obstacles'])}"
+
+
+def _no_certain_room(figures: Figures) -> str:
+    """Return what `nodeFit: scheduler` found; empty for other figures."""
+    texts = {
+        "unschedulable": "the scheduler would find no node for its replacement: {unschedulable}",
+        "unknown": "it is not known whether its replacement fits: {unknown}",
+        "tied": "a rule between pods ties its replacement to that of {tied}: which comes first is not known",
+        "crowd": "{nodes} nodes have room for its replacement, but {crowd} others may take that first",
+        "ousted": "its replacement might take the room of that of {ousted}",
+    }
+    return next((text.format(**figures) for name, text in texts.items() if name in figures), "")
 
 
 def _pdb(figures: Figures) -> str:

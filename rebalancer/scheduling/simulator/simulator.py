@@ -77,6 +77,7 @@ class Simulator:
             sampled=sampled,
             favourites=lambda: self._named(nodes, favourites(_totals(weighted, len(nodes)), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
+            feasible_nodes=lambda: self._named(nodes, range(len(nodes))),
         )
 
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
