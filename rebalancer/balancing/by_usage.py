@@ -7,6 +7,8 @@ from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.compaction.assembly import compact
+from rebalancer.balancing.compaction.demands import Demands
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
@@ -151,6 +153,23 @@ class ByUsage:
                 emptied=idle,
             )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+
+    def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
+        """Empty nodes, each as a whole or not at all, onto the nodes that stay in use (see `compaction`).
+
+        Args:
+            ceilings: how full pods may make nodes, where that is not 70 % of what is measured, or 100 % of what is
+                requested.
+            keep_free: by resource, the percentage of the nodes in use that no pod may request.
+            group_label: the label of nodes that an autoscaler may remove; empty: all may be removed.
+            keep_nodes: how many nodes of each group stay in use.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        bounds = {**(_PACKED if self._args.metrics_utilization else {}), **ceilings}
+        demands = Demands(keep_free, group_label, keep_nodes)
+        compact(self._args, self._cluster, self._evict, self._usage, self._selection, bounds, demands)
 
     def _told(
         self, weighing: Weighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]
