@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent
-from rebalancer.args.keys import LONGEST_NAME, check_key
+from rebalancer.cluster.selectors import key_fault
 
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
-_LONGEST_NAME = LONGEST_NAME - len(_SECOND)
-_SHORTEST_SETTLE, _LONGEST_SETTLE = timedelta(seconds=1), timedelta(hours=1)
+_LONGEST_NAME = 63 - len(_SECOND)
+_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=1)
 
 
 def avoid_keys(key: str) -> tuple[str, str]:
@@ -36,11 +36,13 @@ class Steering(Part):
     @field_validator("key")
     @classmethod
     def _taintable(cls, key: str) -> str:
-        return check_key(key, "the key of a taint", _LONGEST_NAME)
+        if fault := key_fault(key, _LONGEST_NAME):
+            raise ValueError(f"{key!r} cannot be the key of a taint: {fault}")
+        return key
 
     @field_validator("settle")
     @classmethod
     def _a_time(cls, settle: timedelta) -> timedelta:
-        if not _SHORTEST_SETTLE <= settle <= _LONGEST_SETTLE:
+        if not _SHORTEST <= settle <= _LONGEST:
             raise ValueError("settle has to be between 1s and 1h")
         return settle

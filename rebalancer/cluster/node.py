@@ -29,6 +29,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         images: as the kubelet reports them, the largest fifty as a rule.
         pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
         as_marked: the node with that label and taint, which only the scheduler sees; None where it carries none.
+        keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -45,6 +46,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     images: tuple[NodeImage, ...] = ()
     pressure: tuple[str, ...] = ()
     as_marked: "Node | None" = None
+    keeping: str = ""
     problem: str = ""
 
     @property

@@ -1,6 +1,7 @@
 """The question before a live run, on standard error; only `--yes` and a pod go without it."""
 
 import os
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -18,6 +19,7 @@ _MOST_NAMES = 5
 _LONGEST_LINE = 1_000
 _INDENT = 12
 _USUAL_WIDTH = 80
+_LOOK_UP_SECONDS = 0.2
 
 
 class Question:
@@ -60,7 +62,7 @@ class Question:
             _show("new:", f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before")
         question = "The plan has changed. Evict" if unseen else "Evict"
         click.echo(f"{question} pods from {self._where}? [y/N]: ", nl=False, err=True)
-        if sys.stdin.readline().strip().lower() not in _AGREED:
+        if _typed(sys.stdin).strip().lower() not in _AGREED:
             raise UsageError("nothing was done")
 
 
@@ -69,6 +71,17 @@ def _show(label: str, text: str) -> None:
     first, *others = next(hanging([()], [printable_lines(text, _LONGEST_LINE)], _width(), _INDENT))
     for line in (f"{label:{_INDENT}}{first[_INDENT:]}", *others):
         click.echo(line, err=True)
+
+
+def _typed(terminal: TextIO) -> str:
+    """Wait for a line.
+
+    A signal that comes just before a read begins, or that another thread hears, does not interrupt the read: the
+    program would not end before the next key.  So it looks up from time to time.
+    """
+    while not select.select([terminal], [], [], _LOOK_UP_SECONDS)[0]:
+        pass
+    return terminal.readline()
 
 
 def _width() -> int:

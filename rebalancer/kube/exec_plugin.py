@@ -20,6 +20,7 @@ from shutil import which
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
 from rebalancer.kube.exec_answer import Status, read_answer, with_credentials
+from rebalancer.kube.held_signals import held_signals
 from rebalancer.kube.kubeconfig import Chosen, Document
 
 _LOG = logging.getLogger(__name__)
@@ -116,9 +117,10 @@ class _Plugin:
         interactive = self.mode != "Never" and _has_terminal()
         if self.mode == "Always" and not interactive:
             raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
-        process = self._start(cluster, interactive=interactive)
-        with process:
+        # A signal that ends the program during the start would leave the plugin behind.
+        with held_signals() as release, self._start(cluster, interactive=interactive) as process:
             try:
+                release()
                 printed, complaint = self._wait(process, seconds)
             finally:
                 _end(process, alone=interactive)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent, ResourceName
-from rebalancer.args.keys import is_value
 from rebalancer.args.usage import NodeLabel
+from rebalancer.cluster.selectors import check_label_value
 from rebalancer.marking.sign import PRESSURE_KEY, Sign, read_sign
 
 API_VERSION = "rebalancer/v1"
@@ -33,10 +33,14 @@ Share = Annotated[int, BeforeValidator(_share), WithJsonSchema({"type": "string"
 
 
 def _rule_name(name: str) -> str:
-    if not is_value(name):
+    try:
+        check_label_value(name)
+    except ValueError:
+        name = ""
+    if not name:
         raise ValueError(
-            f"{name!r} cannot name a rule, since labels carry the name as their value: "
-            "at most 63 letters, digits, '-', '_' and '.'"
+            "a rule's name is the value of a label: write at most 63 letters, digits, '-', '_' and '.', "
+            "with a letter or digit at both ends"
         )
     return name
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rebalancer.args.keys import check_key, is_value
+from rebalancer.cluster.selectors import check_label_value, key_fault
 
 #: The key of the label, and of the soft taint, unless the rules give another.
 PRESSURE_KEY = "kube-rebalancer/pressure"
@@ -42,10 +42,12 @@ def read_sign(text: str) -> Sign:
         ValueError: the API server would refuse it, or the key belongs to Kubernetes.
     """
     key, equals, value = text.partition("=")
-    check_key(key, "the key of a mark")
+    if fault := key_fault(key):
+        raise ValueError(f"{key!r} cannot be the key of a mark: {fault}")
     prefix = key.rpartition("/")[0]
     if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
         raise ValueError(f"{key!r} cannot be the key of a mark: keys under {prefix} belong to Kubernetes")
-    if equals and not is_value(value):
-        raise ValueError(f"{value!r} cannot be the value of a mark: at most 63 letters, digits, '-', '_' and '.'")
+    if equals and not value:
+        raise ValueError(f"{text!r} has no value: leave out the =, and the value is the name of the rule")
+    check_label_value(value)
     return Sign(key, value)

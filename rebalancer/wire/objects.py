@@ -9,7 +9,7 @@ from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
-from rebalancer.wire.annotations import PRESSURE
+from rebalancer.wire.annotations import NodeAnnotations
 from rebalancer.wire.parts import Quantities
 
 #: What Kubernetes keeps in 32 bits.
@@ -70,21 +70,6 @@ class _Image(msgspec.Struct, gc=False, rename="camel"):
     size_bytes: int = 0
 
 
-class _NodeAnnotations(msgspec.Struct):
-    pressure: str | None = msgspec.field(default=None, name=PRESSURE)
-
-
-class _NodeMetadata(Metadata, rename="camel"):
-    annotations: _NodeAnnotations | None = None
-
-
-class _PressureNote(msgspec.Struct):
-    """What the annotation says about the label and the taint that show pressure, each as KEY=VALUE."""
-
-    label: str = ""
-    taint: str = ""
-
-
 class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
@@ -92,6 +77,10 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
     addresses: list[_Address] | None = None
     node_info: _NodeInfo | None = None
     images: list[_Image] | None = None
+
+
+class _NodeMetadata(Metadata):
+    annotations: NodeAnnotations | None = None
 
 
 class NodeWire(msgspec.Struct):
@@ -111,7 +100,7 @@ def node(wire: NodeWire) -> Node:
     if not wire.metadata.name:
         raise ValueError("it has no name")
     spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
-    conditions = status.conditions or []
+    conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
     return Node(
         name=wire.metadata.name,
         labels=wire.metadata.labels or {},
@@ -124,19 +113,9 @@ def node(wire: NodeWire) -> Node:
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
-        pressure=_pressure(wire.metadata.annotations),
+        keeping=annotations.keeping,
+        pressure=annotations.marks,
     )
-
-
-def _pressure(annotations: _NodeAnnotations | None) -> tuple[str, ...]:
-    """Return what the annotation names as marks of pressure; nothing where it cannot be read."""
-    if annotations is None or not annotations.pressure:
-        return ()
-    try:
-        note = msgspec.json.decode(annotations.pressure, type=_PressureNote)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return ()
-    return tuple(filter(None, (note.label, note.taint)))
 
 
 def node_stand_in(raw: bytes, problem: str) -> Node:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import time
 from typing import Any, Self
 
@@ -47,6 +48,8 @@ class Terminal:
 
     def _read(self) -> bool:
         """Read some of the screen; say whether there may be more."""
+        ready, _, _ = select.select([self._screen], [], [], TIMEOUT_SECONDS)
+        assert ready, f"nothing more was shown within {TIMEOUT_SECONDS:g} s: {self._shown}"
         try:
             read = os.read(self._screen, _CHUNK).decode()
         except OSError:  # the program has closed its end

@@ -94,8 +94,7 @@ def test_a_plugin_that_takes_its_time_is_named(two, rebalancer):
 
 def test_ctrl_c_ends_the_plugin_too(two, rebalancer):
     """130 at once, and nothing is left behind."""
-    started_for_long = HANGING.replace("echo", "sleep 1\necho")  # the program has heard from the system that it runs
-    process = rebalancer.start(*arguments(rebalancer, two, started_for_long))
+    process = rebalancer.start(*arguments(rebalancer, two, HANGING))
     helper = rebalancer.folder / "helper"
     wait_until(lambda: helper.exists() and helper.read_text().endswith("\n"))
     process.send_signal(signal.SIGINT)

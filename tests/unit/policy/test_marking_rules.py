@@ -56,7 +56,7 @@ foo: 1
 """
     found = {(line, path): message for line, path, message in problems(text)}
 
-    assert "cannot name a rule" in found[3, 'rules["c p u"]']
+    assert "a rule's name is the value of a label" in found[3, 'rules["c p u"]']
     assert found[3, 'rules["c p u"].abov'] == "unknown key 'abov'; did you mean 'above'?"
     assert found[3, 'rules["c p u"].for'].startswith("for is at least 1m")
     assert "write 80, a percentage has no sign" in found[4, "rules.memory.above"]
