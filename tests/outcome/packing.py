@@ -6,20 +6,21 @@ All rules begin with the same pods on the same nodes.  A node is empty if only i
 """
 
 import random
+import statistics
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 
 from rebalancer.cluster.cluster import Cluster
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
+from tests.outcome.bound import PODS, nodes_needed
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload, make_load
 from tests.outcome.policies import in_reference_words, read_policy
-from tests.outcome.scenarios import Scenario
+from tests.outcome.scenarios import SCENARIOS, Scenario
 from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, PlayedSteer, Simulation
 
-PODS = 110  # that a node takes, with its agent
 OFFERED = (NODE_CPU, NODE_MEMORY)
 MOST_ALLOCATED = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -107,25 +108,18 @@ class Packed:
         return len(self.pods) - self.needed
 
     @property
+    def best_per_eviction(self) -> float:
+        """Nodes emptied per eviction if only the nodes with the fewest pods had lost them, once."""
+        return self.emptied / self.fewest_evictions if self.emptied else 0.0
+
+    @property
     def fewest_evictions(self) -> int:
         """How many pods had to go at least for so many empty nodes."""
         return sum(sorted(self.pods.values())[: self.emptied])
 
 
-def needed(asked: Iterable[Asked]) -> int:
-    """Return how many nodes these requests need at least: by cpu, memory or the number of pods, whichever needs most.
-
-    Each node has an agent, which an empty node does not need.
-    """
-    own = (*AGENT_REQUESTS, 1)
-    sums = [sum(amounts) for amounts in zip(*asked, strict=True)]
-    rooms = [offered - agent for offered, agent in zip((*OFFERED, PODS), own, strict=True)]
-    loads = [total - len(NAMES) * agent for total, agent in zip(sums, own, strict=True)]
-    return max(ceil(load / room) for load, room in zip(loads, rooms, strict=True))
-
-
 def play_packing(
-    scenario: Scenario, seed: int, *, plain: bool = False, packs: bool = False, thresholds: float | None = None
+    scenario: Scenario, seed: int, *, plain: bool = False, packs: bool = False, half: bool = False
 ) -> Packed:
     """Play a scenario's cycles.
 
@@ -134,22 +128,21 @@ def play_packing(
         seed: of the load and of the scheduler's chance.
         plain: whether the descheduler's rule is played; else compaction, steered if the scheduler does not pack.
         packs: whether the scheduler packs.
-        thresholds: instead of the policy's.
+        half: whether thresholds are such that the emptier half of the nodes is underutilized, not the policy's.
     """
     policy = read_policy(scenario.policy)
     policy = in_reference_words(policy) if plain else policy
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
     args = dict(configured["HighNodeUtilization"])
-    if thresholds is not None:
-        args["thresholds"] = dict.fromkeys(args["thresholds"], thresholds)
-    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
     simulation = PackedCluster(make_load(seed, scenario.pods, scenario.spread), random.Random(seed))
     for workload in simulation.load:
         for _ in range(workload.replicas):
             simulation.create(workload, NAMES)
     simulation.packs, simulation.clock = packs, OLD
-    start, least = _counts(simulation), needed(requested(simulation).values())
-    evictions = []
+    if half:
+        args["thresholds"] = dict.fromkeys(("cpu", "memory"), _median_share(simulation))
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
+    start, evictions = _counts(simulation), []
     for _ in range(scenario.cycles):
         steer = None if plain or packs else PlayedSteer(simulation, 1.5)
         ledger = make.decide(simulation.cluster(), strategy, evictor=configured["DefaultEvictor"], steer=steer)
@@ -161,9 +154,38 @@ def play_packing(
         simulation.end()
         simulation.clock += 330
         evictions.append(len(ledger.evictions))
-    return Packed(start, least, evictions, sum(not count for count in _counts(simulation).values()))
+    emptied = sum(not count for count in _counts(simulation).values())
+    return Packed(start, nodes_needed(simulation.load), evictions, emptied)
+
+
+def _median_share(simulation: PackedCluster) -> float:
+    """Return the median of the nodes' larger share, in percent."""
+    shares = (
+        max(100 * cpu / NODE_CPU, 100 * memory / NODE_MEMORY) for cpu, memory, _ in requested(simulation).values()
+    )
+    return statistics.median(shares)
 
 
 def _counts(simulation: Simulation) -> Mapping[str, int]:
     counts = Counter(pod.node for pod in simulation.pods.values())
     return {name: counts[name] for name in NAMES}
+
+
+def main(seeds: Sequence[int]) -> None:
+    """Print a line for each rule, scheduler and load."""
+    for seed in seeds:
+        for half in (False, True):
+            for plain, packs in ((True, False), (True, True), (False, False), (False, True)):
+                played = play_packing(SCENARIOS["pack"], seed, plain=plain, packs=packs, half=half)
+                rule = "the descheduler's rule" if plain else "compaction" if packs else "compaction, steered"
+                sys.stdout.write(
+                    f"load {seed}, thresholds {'of half the nodes' if half else 'of all nodes'}, "
+                    f"{'packing' if packs else 'spreading'} scheduler, {rule}: evictions {played.evictions}, "
+                    f"{played.emptied} of at most {played.most} nodes empty, {played.per_eviction:.3f} per eviction "
+                    f"(at best {played.best_per_eviction:.3f})\n"
+                )
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main([int(each) for each in sys.argv[1:]] or [1, 2, 3])
