@@ -7,15 +7,27 @@ unless that one declares a matching term too.  Preferred terms do not count.
 Node by node the cheapest pods go first: no priority before any, low before high.  What went is no longer in the way of
 the pods after it, so of three pods that dislike each other two go.
 
+With `selection: fewest` the pod that is in the way may go as well: the fewest pods go whose going ends all conflicts,
+and of equally few the cheapest, by priority, QoS and age.  Where one pod is in the way of several, that one goes.  A
+protected pod stays, so that its neighbours have to go; what a limit or a PDB refuses stays too, and others go instead.
+A pod that breaks no term of its own goes only if some other node takes it and no pod there wants to be apart from it.
+Pods that are terminating are in nobody's way.
+
 Only pods that `namespaces` and `labelSelector` let through are looked at, on both sides: narrowing them hides
 conflicts.  Terms are read as the scheduler reads them, with namespaceSelector, matchLabelKeys and mismatchLabelKeys.
 """
 
-from rebalancer.api import AntiAffinityIndex, Cluster, Deschedule, Evict, PodArgs, cheapest_first
+from typing import Literal
+
+from rebalancer.api import AntiAffinityIndex, Cluster, Deschedule, Evict, Field, Pod, PodArgs, cheapest_first
 
 
 class RemovePodsViolatingInterPodAntiAffinityArgs(PodArgs):
-    """Which pods to look at."""
+    """Which pods to look at, and which of them go."""
+
+    selection: Literal["fewest"] | None = Field(
+        None, description="fewest: as few pods as end all conflicts; absent: the descheduler's rule."
+    )
 
 
 class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInterPodAntiAffinityArgs]):
@@ -32,12 +44,34 @@ class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInte
             for node in cluster.nodes
             for pod in cheapest_first([each for each in cluster.active_pods_on(node) if self.args.selects(each)])
         ]
-        evict.count({"pods": len(pods), "conflicting": 0})
         conflicts = AntiAffinityIndex(cluster, pods)
-        for pod in pods:
-            because = conflicts.conflict(pod)
-            if not because:
-                continue
-            evict.count({"conflicting": 1})
-            if evict.evictable(pod, because):
-                evict(pod, because)
+        evict.count({"pods": len(pods), "conflicting": 0})
+        if self.args.selection == "fewest":
+            _evict_fewest(pods, conflicts, evict)
+        else:
+            _evict_declarers(pods, conflicts, evict)
+
+
+def _evict_declarers(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict) -> None:
+    """Evict pods that break a term of their own, one by one."""
+    for pod in pods:
+        because = conflicts.conflict(pod)
+        if not because:
+            continue
+        evict.count({"conflicting": 1})
+        if evict.evictable(pod, because):
+            evict(pod, because)
+
+
+def _evict_fewest(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict) -> None:
+    """Evict the fewest pods that end all conflicts, then record what protects those that are left in conflict."""
+    evict.count({"conflicting": sum(conflicts.conflict(pod) is not None for pod in pods)})
+    kept: set[Pod] = set()
+    while chosen := conflicts.fewest(lambda pod: pod not in kept and evict.evictable(pod)):
+        refused = {pod for pod, because in chosen if not evict(pod, because).gone}
+        if not refused:
+            break
+        kept.update(refused)  # others go in their place
+    for pod in pods:
+        if pod not in kept and (because := conflicts.conflict(pod)):
+            evict.evictable(pod, because)

@@ -127,4 +127,5 @@ def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
 
 
 def _asks_scheduler(profile: ProfilePlan) -> bool:
-    return any(isinstance(each.args, UtilizationArgs) and each.args.asks_scheduler for each in profile.balance)
+    strategies = (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
+    return profile.evictor.asks_scheduler or any(each.asks_scheduler for each in strategies)

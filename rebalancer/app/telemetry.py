@@ -115,7 +115,9 @@ class Telemetry:
         """Return the same source of usage, with its answers and failures counted."""
 
         def counted(cluster: Cluster, wanted: object) -> Measured:
-            source = wanted.origin if isinstance(wanted, MetricsUtilization) else ""
+            if not isinstance(wanted, MetricsUtilization):
+                return measure(cluster, wanted)
+            source = wanted.origin
             try:
                 measured = measure(cluster, wanted)
             except StrategyError:

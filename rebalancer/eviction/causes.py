@@ -20,6 +20,7 @@ class Code(StrEnum):
     ANTI_AFFINITY_VIOLATED = "AntiAffinityViolated"
     DUPLICATE = "Duplicate"
     FAILED = "Failed"
+    IN_THE_WAY = "InTheWay"
     NODE_AFFINITY_VIOLATED = "NodeAffinityViolated"
     OVER_TARGET = "OverTarget"
     PREFERRED_ELSEWHERE = "PreferredElsewhere"
@@ -66,8 +67,11 @@ class Code(StrEnum):
     WEBHOOK = "Webhook"
 
     # Rules of balancing.
+    HOLDS_NODE = "HoldsNode"
+    KEEP_FREE = "KeepFree"
     NO_DESTINATION = "NoDestination"
     NO_USAGE = "NoUsage"
+    NODE_GROUP = "NodeGroup"
     NOT_SELECTED = "NotSelected"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"
 

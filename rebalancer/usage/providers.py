@@ -8,6 +8,7 @@ from pathlib import Path
 from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.errors import SourceError, StrategyError
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
@@ -56,6 +57,8 @@ class Providers:
         Raises:
             StrategyError: the source is not set up, does not answer, or has fresh figures for too few nodes.
         """
+        if isinstance(wanted, LoadsWanted):
+            return Measured({}, {}, loads=self._loads(cluster, wanted))
         assert isinstance(wanted, MetricsUtilization)
         if not self._has(wanted.origin):
             raise StrategyError(
@@ -68,6 +71,21 @@ class Providers:
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
+
+    def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
+        """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source.
+
+        Raises:
+            SourceError: the source is not set up, or does not answer.
+        """
+        if self._has(LOAD_WATCHER):
+            return load_watcher.loads(self._load_watcher(None), cluster.now)
+        if wanted.source == METRICS_SERVER and self._has(KUBERNETES_METRICS):
+            return metrics_server.loads(self._metrics(None), cluster)
+        cure = KUBERNETES_METRICS if wanted.source == METRICS_SERVER else LOAD_WATCHER
+        raise SourceError(
+            f"the scheduler asks {wanted.source}: add `- source: {cure}` to the policy's metricsProviders"
+        )
 
     def _has(self, source: str) -> bool:
         return source in self._given or (source == KUBERNETES_METRICS and self._collector)

@@ -40,7 +40,8 @@ def test_every_object_is_accepted_strictly(controlplane: ControlPlane, namespace
         inside = namespace.name if kind in OPERATOR or RESOURCES[kind][2] else ""
         moved = {**manifest["metadata"], "namespace": inside} if inside else manifest["metadata"]
         path = OPERATOR[kind].format(namespace=inside) if kind in OPERATOR else path_of(kind, inside)
-        strictly(controlplane.api, {**manifest, "metadata": moved}, path)
+        accepted = strictly(controlplane.api, {**manifest, "metadata": moved}, path)
+        assert (accepted["kind"], accepted["metadata"]["name"]) == (kind, moved["name"])
 
 
 def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPlane, namespace: Namespace) -> None:

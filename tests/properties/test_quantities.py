@@ -25,22 +25,27 @@ def value_of(number: str) -> Fraction:
     return Fraction(int(whole or "0")) + Fraction(int(fraction or "0"), 10 ** len(fraction))
 
 
-def agrees(text: str, value: Fraction) -> None:
-    assert parse_quantity(text) == ceil(value)
-    assert parse_milli_quantity(text) == ceil(value * 1000)
+def units_and_thousandths(text: str) -> tuple[int, int]:
+    return parse_quantity(text), parse_milli_quantity(text)
+
+
+def rounded_up(value: Fraction) -> tuple[int, int]:
+    return ceil(value), ceil(value * 1000)
 
 
 @given(st.sampled_from(("", "+")), NUMBERS, st.sampled_from(sorted((BINARY | DECIMAL).items())))
 def test_a_suffix_is_a_factor_and_fractions_are_rounded_up(sign, number, suffix):
     """For every suffix that Kubernetes knows."""
     name, factor = suffix
-    agrees(sign + number + name, value_of(number) * factor)
+    assert units_and_thousandths(sign + number + name) == rounded_up(value_of(number) * factor)
 
 
 @given(NUMBERS, st.sampled_from("eE"), st.sampled_from(("", "+", "-")), st.integers(0, 18))
 def test_an_exponent_is_a_power_of_ten(number, letter, sign, exponent):
     """With or without a sign."""
-    agrees(f"{number}{letter}{sign}{exponent}", value_of(number) * Fraction(10) ** int(f"{sign}{exponent}"))
+    value = value_of(number) * Fraction(10) ** int(f"{sign}{exponent}")
+
+    assert units_and_thousandths(f"{number}{letter}{sign}{exponent}") == rounded_up(value)
 
 
 @given(st.integers(0, 2**63 - 1))

@@ -80,6 +80,11 @@ def _anti_affinity(figures: Figures) -> str:
     return f"anti-affinity against {figures['pod']} on {figures['node']} ({domain})"
 
 
+def _in_the_way(figures: Figures) -> str:
+    more = f" and {figures['others']} more" if figures["others"] else ""
+    return f"in the way of {figures['pod']} on {figures['node']}{more}, by their anti-affinity"
+
+
 def _uneven(figures: Figures) -> str:
     source, target = figures["from"], figures["to"]
     sizes = f"{source['domain']} has {source['pods']}, {target['domain']} {target['pods']}"
@@ -93,6 +98,7 @@ GOES = words(
         Code.ANTI_AFFINITY_VIOLATED: _anti_affinity,
         Code.DUPLICATE: _duplicate,
         Code.FAILED: _failed,
+        Code.IN_THE_WAY: _in_the_way,
         Code.NODE_AFFINITY_VIOLATED: "{required} required, {node} does not match, {better} would take it",
         Code.OVER_TARGET: _over_target,
         Code.PREFERRED_ELSEWHERE: "preferred affinity weighs {weight} on {node}, {better_weight} on {better}",

@@ -159,6 +159,8 @@ def test_a_node_that_is_gone_is_no_error(change, server, method):
 
     change(setting(HOT))
 
+    assert len(server.sent(method, NODE)) == 1
+
 
 @pytest.mark.parametrize("processed", [True, False], ids=["after it acted", "before it acted"])
 def test_an_answer_that_is_lost_is_looked_for_at_the_node(change, server, processed):

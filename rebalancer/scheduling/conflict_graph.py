@@ -1,0 +1,123 @@
+"""Which of the pods that must not be next to each other should go: the fewest, then the cheapest.
+
+Pods are the vertices of a graph, and two that conflict are its edges, whichever of them says so.  Pods whose going ends
+every conflict are a vertex cover of it.  A pod that may not go decides for its neighbours: they all have to.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.order import cheapest_first, eviction_class
+from rebalancer.scheduling.vertex_cover import Graph, least_cover, members, united
+
+
+class Clash(NamedTuple):
+    """Pods of one topology domain: each of the declarers wants to be apart from each of the unwanted.
+
+    A pod may be both; pods of one name do not conflict.
+    """
+
+    declarers: Sequence[Pod]
+    unwanted: Sequence[Pod]
+
+
+class Chosen(NamedTuple):
+    """A pod that should go, and the pods that stay and want to be apart from it."""
+
+    pod: Pod
+    in_the_way_of: Sequence[Pod]
+
+
+def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callable[[Pod], bool]) -> list[Chosen]:
+    """Return the fewest pods whose going ends all conflicts that can be ended; of equally few the cheapest.
+
+    Cheaper is what has fewer pods in the costliest class (see `rebalancer.eviction.order`), then in the next; then what
+    has the older pods.  Conflicts between two pods that may not go are left.  Where more than 40 pods hang together and
+    are not alike, there may be up to twice as many as needed, but no more than the descheduler would evict.
+
+    Args:
+        clashes: the conflicts.
+        rank: returns when the descheduler's rule would ask for a pod; the result has this order.
+        may_go: returns whether a pod may go; asked once for each pod in conflict.
+    """
+    groups = (_Conflicts(clashes, rank) for clashes in _connected(clashes))
+    return sorted((each for group in groups for each in group.fewest(may_go)), key=lambda each: rank(each.pod))
+
+
+class _Conflicts:
+    """The graph of clashes that share pods; its vertices are numbers in the order of the ranks."""
+
+    def __init__(self, clashes: Sequence[Clash], rank: Callable[[Pod], int]) -> None:
+        self._pods = sorted({pod for clash in clashes for side in clash for pod in side}, key=rank)
+        number = {pod: vertex for vertex, pod in enumerate(self._pods)}
+        self._unwanted, self._wanted_away = [0] * len(number), [0] * len(number)
+        for clash in clashes:
+            declarers, unwanted = (united(1 << number[pod] for pod in side) for side in clash)
+            for vertex in members(declarers):
+                self._unwanted[vertex] |= unwanted
+            for vertex in members(unwanted):
+                self._wanted_away[vertex] |= declarers
+        self._forget_namesakes()
+
+    def fewest(self, may_go: Callable[[Pod], bool]) -> Iterator[Chosen]:
+        """Yield the pods that should go."""
+        neighbours = [ours | theirs for ours, theirs in zip(self._unwanted, self._wanted_away, strict=True)]
+        free = united(1 << vertex for vertex, pod in enumerate(self._pods) if neighbours[vertex] and may_go(pod))
+        # The neighbours of a pod that may not go have to; between the others there is a choice.
+        going = united(1 << vertex for vertex in members(free) if neighbours[vertex] & ~free)
+        known = self._declarers_first(free)
+        graph = Graph(_weights(self._pods), neighbours)
+        for part in graph.components(free & ~going):
+            going |= least_cover(graph, part, known & part)
+        for vertex in members(going):
+            stay = members(self._wanted_away[vertex] & ~going)
+            yield Chosen(self._pods[vertex], [self._pods[each] for each in stay])
+
+    def _forget_namesakes(self) -> None:
+        named: defaultdict[str, int] = defaultdict(int)
+        for vertex, pod in enumerate(self._pods):
+            named[pod.name] |= 1 << vertex
+        for vertex, pod in enumerate(self._pods):
+            self._unwanted[vertex] &= ~named[pod.name]
+            self._wanted_away[vertex] &= ~named[pod.name]
+
+    def _declarers_first(self, free: int) -> int:
+        """Return the pods that go by the descheduler's rule: one by one those that still break a term of their own."""
+        gone = 0
+        for vertex in members(free):
+            if self._unwanted[vertex] & ~gone:
+                gone |= 1 << vertex
+        return gone
+
+
+def _connected(clashes: Iterable[Clash]) -> Iterator[list[Clash]]:
+    """Yield the clashes in groups: two that share a pod are in one."""
+    todo = dict(enumerate(clashes))
+    of_pod: defaultdict[Pod, list[int]] = defaultdict(list)
+    for number, clash in todo.items():
+        for pod in {pod for side in clash for pod in side}:
+            of_pod[pod].append(number)
+    while todo:
+        numbers, group = [next(iter(todo))], []
+        while numbers:
+            number = numbers.pop()
+            if number in todo:
+                clash = todo.pop(number)
+                group.append(clash)
+                numbers += [other for side in clash for pod in side for other in of_pod.pop(pod, ())]
+        yield group
+
+
+def _weights(pods: Sequence[Pod]) -> list[int]:
+    """Return weights whose sums compare sets of pods: by number, then class by class, then by the oldest.
+
+    In the sum for a set the lowest bits say which pods it has, in the order of cost.  Above them there is a count of
+    its pods for each class, the costliest on top, and above these the number of all its pods.
+    """
+    ranks = {pod: rank for rank, pod in enumerate(cheapest_first(pods))}
+    classes = {each: place for place, each in enumerate(sorted({eviction_class(pod) for pod in pods}))}
+    bits, lowest = len(pods).bit_length(), len(pods)
+    one_more = 1 << (lowest + bits * len(classes) + 1)
+    return [one_more + (1 << (lowest + bits * classes[eviction_class(pod)])) + (1 << ranks[pod]) for pod in pods]

@@ -1,0 +1,201 @@
+"""RemovePodsViolatingInterPodAntiAffinity with `selection: fewest`: the fewest, then the cheapest pods go."""
+
+import pytest
+from pydantic import ValidationError
+
+from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.guards.limits import Limits
+from rebalancer.report.words import text
+from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
+from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
+
+HOST = "kubernetes.io/hostname"
+
+
+def fewest(**args):
+    return Strategy(Strategy.Args.model_validate({"selection": "fewest", **args}))
+
+
+def against(app, key=HOST):
+    return (PodAffinityTerm(key, selector(app=app)),)
+
+
+def loner(name, app="web", key=HOST, **fields):
+    return pod(name, labels={"app": app}, anti_affinity=against(app, key), **fields)
+
+
+def shy(name, of="a", key=HOST, **fields):
+    return pod(name, anti_affinity=against(of, key), **fields)
+
+
+def loud(name="pod-a", app="a", **fields):
+    return pod(name, labels={"app": app}, **fields)
+
+
+def nodes(*pods, **fields):
+    three = [node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "a"}), node("n3", labels={"zone": "b"})]
+    return cluster(three, pods, **fields)
+
+
+def test_of_one_pod_and_two_that_may_not_run_beside_it_the_one_goes():
+    """As the descheduler's documentation has it; its code, and this strategy by default, let the two go."""
+    ledger = decide(nodes(loud(), shy("pod-b"), shy("pod-c")), fewest())
+
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
+        ("pod-a", "in the way of default/pod-b on n1 and 1 more, by their anti-affinity")
+    ]
+    assert ledger.refusals == []
+
+
+def test_of_two_pods_the_cheaper_goes_whoever_declares_the_term():
+    """Neither is needed more than the other: priority decides."""
+    assert evicted(decide(nodes(shy("shy", priority=100), loud(priority=0)), fewest())) == ["pod-a"]
+    assert evicted(decide(nodes(shy("shy", priority=0), loud(priority=100)), fewest())) == ["shy"]
+
+
+def test_fewer_pods_go_even_if_each_is_dearer():
+    """One pod of a high priority goes rather than three of a low one."""
+    assert evicted(decide(nodes(loud(priority=100), *map(shy, ("b", "c", "d"))), fewest())) == ["pod-a"]
+
+
+def test_of_equally_few_the_costliest_pod_that_goes_is_as_cheap_as_can_be():
+    """A chain of four takes two: those of priority 1 and 5 go, rather than 5 and 5 or 5 and 9."""
+    chain = [
+        pod("p1", labels={"app": "1"}, anti_affinity=against("2"), priority=1),
+        pod("p2", labels={"app": "2"}, anti_affinity=against("3"), priority=5),
+        pod("p3", labels={"app": "3"}, anti_affinity=against("4"), priority=5),
+        pod("p4", labels={"app": "4"}, priority=9),
+    ]
+
+    assert sorted(evicted(decide(nodes(*chain), fewest()))) == ["p1", "p3"]
+
+
+def test_of_replicas_that_dislike_each_other_the_costliest_stays():
+    """All but one go, the cheapest first, as by the descheduler's rule."""
+    ledger = decide(nodes(loner("p1", priority=2), loner("p2", age=20), loner("p3", age=30)), fewest())
+
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
+        ("p3", "anti-affinity against default/p1 on n1 (topology kubernetes.io/hostname=n1)"),
+        ("p2", "anti-affinity against default/p1 on n1 (topology kubernetes.io/hostname=n1)"),
+    ]
+
+
+def test_a_zone_is_one_place():
+    """The pod on n2 is in the way of two pods on n1, in the same zone; the one in the other zone is not."""
+    on = nodes(loud(node="n2"), loud("far", node="n3"), shy("b", key="zone"), shy("c", key="zone"))
+
+    assert evicted(decide(on, fewest())) == ["pod-a"]
+
+
+@pytest.mark.parametrize(
+    "protected",
+    [{"owners": None}, {"priority": 2_000_000_000}, {"local_storage": True}, {"prefer_no_eviction": True}],
+)
+def test_a_pod_that_may_not_go_leaves_it_to_the_others(protected):
+    """The one in the way is protected: the two go, each of which ends one conflict."""
+    on = nodes(loud(**protected), shy("pod-b"), shy("pod-c"))
+
+    assert evicted(decide(on, fewest(), evictor={"noEvictionPolicy": "Mandatory"})) == ["pod-b", "pod-c"]
+
+
+def test_a_protected_declarer_is_freed_of_its_neighbour():
+    """By the descheduler's rule nothing happens here, since only the declarer could go."""
+    assert evicted(decide(nodes(shy("shy", owners=None), loud()), fewest())) == ["pod-a"]
+
+
+def test_a_conflict_of_two_protected_pods_stays_and_is_told():
+    """The report says what protects the pod that declares the term; the other conflict is ended."""
+    on = nodes(shy("shy", owners=None), loud(owners=None), shy("free"))
+    ledger = decide(on, fewest())
+
+    assert evicted(ledger) == ["free"]
+    assert refused(ledger) == {"shy": "FailedBarePods"}
+
+
+def test_where_a_budget_refuses_one_pod_the_others_go():
+    """The PDB of the pod in the way allows nothing; that is known only when its eviction is asked for."""
+    on = nodes(loud(), shy("pod-b"), shy("pod-c"), budgets=(pdb("a", 0),))
+    ledger = decide(on, fewest())
+
+    assert evicted(ledger) == ["pod-b", "pod-c"]
+    assert refused(ledger) == {"pod-a": "PDB"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"), [(Limits(per_node=1), ["p1", "q1"]), (Limits(total=1), ["p1"]), (Limits(total=0), [])]
+)
+def test_limits_end_it_where_they_apply(limits, expected):
+    """What a node may not lose any more stays; nothing is asked for twice."""
+    on = nodes(
+        *(loner(f"p{each}", age=100 - each) for each in (1, 2, 3)),
+        *(loner(f"q{each}", node="n2", age=100 - each) for each in (1, 2, 3)),
+    )
+    ledger = decide(on, fewest(), limits=limits)
+
+    assert evicted(ledger) == expected
+    asked = [each.pod.name for each in (*ledger.evictions, *ledger.refusals)]
+    assert len(asked) == len(set(asked))
+
+
+def test_a_terminating_pod_is_in_nobodys_way():
+    """It leaves by itself, and nobody has to go for it."""
+    assert evicted(decide(nodes(shy("shy"), loud(terminating=True)), fewest())) == []
+    assert evicted(decide(nodes(shy("shy"), loud(evacuating=True)), fewest())) == []
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "expected"),
+    [
+        pytest.param([], ["pod-a"], id="free nodes"),
+        pytest.param([shy("d", node="n2"), shy("e", node="n3")], ["b", "c"], id="each node has a pod that shuns it"),
+        pytest.param([shy("d", node="n2", key="zone")], ["pod-a"], id="one zone is closed, another is not"),
+        pytest.param([shy("d", node="n3", of="z")], ["pod-a"], id="a pod that shuns others"),
+    ],
+)
+def test_a_pod_in_the_way_goes_only_where_it_is_welcome(elsewhere, expected):
+    """The scheduler lets no pod in beside one that wants to be apart from it: its replacement would be pending."""
+    assert evicted(decide(nodes(loud(), shy("b"), shy("c"), *elsewhere), fewest())) == expected
+
+
+def test_a_pod_in_the_way_needs_room_elsewhere():
+    """Also where nodeFit is off: what declares nothing is not driven out into nowhere."""
+    on = cluster([node("n1"), node("n2", pods=0)], [loud(), shy("b"), shy("c")])
+
+    assert evicted(decide(on, fewest())) == ["b", "c"]
+
+
+def test_pods_of_one_name_do_not_conflict():
+    """Whatever their namespaces, as in the descheduler."""
+    term = PodAffinityTerm(HOST, selector(app="db"), namespaces=("other",))
+    on = nodes(pod("db-0", anti_affinity=(term,)), pod("db-0", namespace="other", labels={"app": "db"}))
+
+    assert evicted(decide(on, fewest())) == []
+
+
+@pytest.mark.parametrize("args", [{"labelSelector": {"matchLabels": {"app": "a"}}}, {"namespaces": {"exclude": ["b"]}}])
+def test_pods_that_are_not_selected_neither_go_nor_stand_in_the_way(args):
+    """labelSelector and namespaces narrow both sides."""
+    term = PodAffinityTerm(HOST, selector(app="a"), namespaces=("default",))
+    on = nodes(loud(), pod("shy", namespace="b", anti_affinity=(term,)))
+
+    assert evicted(decide(on, fewest(**args))) == []
+
+
+def test_what_was_looked_at_is_told():
+    """The number in conflict is that of the pods that break a term of their own, as by the descheduler's rule."""
+    ledger = decide(nodes(loud(), shy("pod-b"), shy("pod-c")), fewest())
+
+    assert ledger.runs[0].observed.counts == {"pods": 3, "conflicting": 2}
+
+
+def test_a_thousand_pods_that_dislike_each_other():
+    """999 go, in one pass: the graph is not searched pod by pod."""
+    on = nodes(*(loner(f"p{each}", priority=each % 7, key="zone", node=f"n{1 + each % 2}") for each in range(1000)))
+
+    assert len(evicted(decide(on, fewest()))) == 999
+
+
+def test_another_selection_is_an_error_that_names_the_one_there_is():
+    """Misspelt, it must not mean the descheduler's rule."""
+    with pytest.raises(ValidationError, match="Input should be 'fewest'"):
+        fewest(selection="least")
