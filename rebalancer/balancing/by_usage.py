@@ -19,9 +19,11 @@ from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
 from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
+from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
 from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
@@ -97,10 +99,9 @@ class ByUsage:
         goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
         fullness = Fullness(cluster, self._usage, goal.names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
-        offers = Offers(goal, fullness, steer.min_gain)
-        foresight = Foresight(cluster, steer.keys)
-        waves = Waves(cluster, evict, goal, fullness, pool, offers, foresight, band.high)
-        Steered(cluster, evict, steer, fullness, pool, waves, band.high, band.mean).run()
+        offers, foresight = Offers(goal, fullness, steer.min_gain), Foresight(cluster, steer.keys)
+        parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
+        Steered(parts, steer, Waves(parts), band.mean).run()
 
     def _relieve(
         self,
