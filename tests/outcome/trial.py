@@ -10,13 +10,15 @@ import yaml
 
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
-from tests.outcome.load import make_load, varied
+from tests.outcome.greedy import NO_MOVES, Greedy, greedy
+from tests.outcome.load import make_load, points, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
 from tests.outcome.scenarios import Scenario
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import State
+from tests.outcome.zones import make_wishes
 
 REFUSED = 429
 
@@ -42,11 +44,21 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Trial:
-    """All cycles of one program on one cluster."""
+    """All cycles of one program on one cluster.
+
+    Attributes:
+        bounds: Where nodes should be.
+        placement: Where the pods were at first.
+        cycles: One after the other.
+        yardstick: What a greedy plan comes to from the same start.
+        zoned: Whether the nodes are in zones.
+    """
 
     bounds: Bounds
     placement: Placement
     cycles: list[Cycle]
+    yardstick: Greedy = NO_MOVES
+    zoned: bool = False
 
 
 def play(
@@ -76,7 +88,7 @@ def play(
     load = make_load(seed, scenario.pods, scenario.spread)
     with ControlPlane(binaries) as plane:
         plane.start_metrics_server()
-        stage = Stage(plane.api)
+        stage = Stage(plane.api, make_wishes(load, seed) if scenario.zones else None)
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
         told(f"{scenario.pods} pods run")
@@ -84,6 +96,7 @@ def play(
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
         state = stage.state()
+        yardstick = greedy(state.truth, points(load, state.by_owner), bounds_of(policy))
         due = time.monotonic()
         for number in range(cycles):
             _wait_until(due)
@@ -94,7 +107,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done)
+    return Trial(bounds_of(policy), placed, done, yardstick, scenario.zones)
 
 
 def _wait_until(due: float) -> None:
