@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tests.outcome.foreseen import as_foreseen
 from tests.outcome.moves import moved_twice
 from tests.outcome.policies import Bounds
 from tests.outcome.state import State, below_band, over
@@ -49,10 +50,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of a trial."""
+    """All rows of a trial.
+
+    Attributes:
+        rows: In order.
+        failures: Cycles whose program failed.
+        as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
+    """
 
     rows: Sequence[Row]
     failures: int
+    as_foreseen: tuple[int, int] = (0, 0)
 
     @property
     def end(self) -> Row:
@@ -102,7 +110,9 @@ def result_of(trial: Trial) -> Result:
     after = [
         _after(number, cycle, trial.bounds, len(twice[number - 1])) for number, cycle in enumerate(cycles, start=1)
     ]
-    return Result([start, *after], sum(cycle.ran.exit_code != 0 for cycle in cycles))
+    hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
+    failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
+    return Result([start, *after], failures, (sum(hit for hit, _ in hits), sum(told for _, told in hits)))
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:

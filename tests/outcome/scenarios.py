@@ -19,6 +19,7 @@ class Scenario:
         spread: How uneven what pods use is; see `make_load`.
         cycles: How many, unless configured otherwise.
         varies: By which share what pods use varies from cycle to cycle.
+        load_aware: Whether a second scheduler, which knows load, places the pods.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Scenario:
     spread: float = 1.0
     cycles: int = 6
     varies: float = 0.0
+    load_aware: bool = False
 
 
 SCENARIOS = {
@@ -49,6 +51,12 @@ SCENARIOS = {
             POLICIES / "half.yaml",
             cycles=10,
             varies=0.1,
+        ),
+        Scenario(
+            "trimaran",
+            "as half, with a scheduler that knows load (Trimaran)",
+            POLICIES / "trimaran.yaml",
+            load_aware=True,
         ),
         Scenario(
             "balanced",

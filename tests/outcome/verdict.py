@@ -39,6 +39,7 @@ class Verdict:
 def verdicts(scenario: str, ours: Results, other: Results = ()) -> list[Verdict]:
     """Judge the runs of one scenario; those of another program are compared with, not judged."""
     judged = {"half": _half, "deviation": _deviation, "open": _open, "varying": _varying, "balanced": _balanced}
+    judged["trimaran"] = _trimaran
     return [*judged[scenario](ours), *_always(ours), *_compared(ours, other)]
 
 
@@ -79,6 +80,16 @@ def _open(runs: Results) -> list[Verdict]:
 def _varying(runs: Results) -> list[Verdict]:
     each = ", ".join("never at rest" if run.rest is None else str(run.evictions_at_rest) for run in runs)
     return [Verdict("evictions once at rest, by run", each)]
+
+
+def _trimaran(runs: Results) -> list[Verdict]:
+    told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
+    return [
+        _at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
+        Verdict("evictions (compare half)", f"{median(runs, _evictions):g}"),
+        Verdict("replacements that came where the report foresaw them, by run", told),
+        Verdict("highest node in the end, cpu %", f"{median(runs, _highest_cpu):.1f}"),
+    ]
 
 
 def _balanced(runs: Results) -> list[Verdict]:
