@@ -30,6 +30,7 @@ class Row:
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
+        empty: Nodes without a pod.
     """
 
     cycle: int
@@ -46,6 +47,7 @@ class Row:
     twice: int
     replacements: int
     landed_over: int
+    empty: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,13 @@ class Result:
     Attributes:
         rows: In order.
         failures: Cycles whose program failed.
+        needed: How many nodes the pods need at least.
         as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
     """
 
     rows: Sequence[Row]
     failures: int
+    needed: int = 0
     as_foreseen: tuple[int, int] = (0, 0)
 
     @property
@@ -71,6 +75,11 @@ class Result:
     def evictions(self) -> int:
         """All of them."""
         return sum(row.evictions for row in self.rows)
+
+    @property
+    def emptied_per_eviction(self) -> float:
+        """How many nodes were emptied for each eviction; 0 without one."""
+        return (self.end.empty - self.rows[0].empty) / self.evictions if self.evictions else 0.0
 
     @property
     def twice(self) -> int:
@@ -112,7 +121,7 @@ def result_of(trial: Trial) -> Result:
     ]
     hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
     failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
-    return Result([start, *after], failures, (sum(hit for hit, _ in hits), sum(told for _, told in hits)))
+    return Result([start, *after], failures, trial.needed, (sum(hit for hit, _ in hits), sum(told for _, told in hits)))
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:
@@ -161,4 +170,5 @@ def _row(
         twice=twice,
         replacements=replacements,
         landed_over=landed_over,
+        empty=state.empty,
     )
