@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tests.outcome.foreseen import as_foreseen
 from tests.outcome.greedy import NO_MOVES, Greedy
-from tests.outcome.landed import foreseen
 from tests.outcome.moves import moved_twice
 from tests.outcome.policies import Bounds
 from tests.outcome.state import State, below_band, over
@@ -33,6 +33,7 @@ class Row:
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
         spread_worse: Owners whose pods are spread less evenly over zones than at the start.
+        empty: Nodes without a pod.
     """
 
     cycle: int
@@ -50,6 +51,7 @@ class Row:
     replacements: int
     landed_over: int
     spread_worse: int = 0
+    empty: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,24 @@ class Result:
     """All rows of a trial.
 
     Attributes:
-        rows: One a cycle, after that of the start.
+        rows: In order.
         failures: Cycles whose program failed.
+        needed: How many nodes the pods need at least.
+        as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
         yardstick: What a greedy plan comes to from the same start.
-        foreseen: The share of replacements that landed as a steered program foresaw, in percent.
     """
 
     rows: Sequence[Row]
     failures: int
+    needed: int = 0
+    as_foreseen: tuple[int, int] = (0, 0)
     yardstick: Greedy = NO_MOVES
-    foreseen: float = 100.0
+
+    @property
+    def foreseen(self) -> float:
+        """The share of replacements that came where the report had foreseen them, in percent; all if there was none."""
+        hits, told = self.as_foreseen
+        return 100 * hits / told if told else 100.0
 
     @property
     def end(self) -> Row:
@@ -77,6 +87,11 @@ class Result:
     def evictions(self) -> int:
         """All of them."""
         return sum(row.evictions for row in self.rows)
+
+    @property
+    def emptied_per_eviction(self) -> float:
+        """How many nodes were emptied for each eviction; 0 without one."""
+        return (self.end.empty - self.rows[0].empty) / self.evictions if self.evictions else 0.0
 
     @property
     def twice(self) -> int:
@@ -123,9 +138,11 @@ def result_of(trial: Trial) -> Result:
     after = [
         _after(number, cycle, trial.bounds, len(twice[number - 1])) for number, cycle in enumerate(cycles, start=1)
     ]
+    hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
+    failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
+    landed = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
     rows = [start, *(_with_zones(after, cycles) if trial.zoned else after)]
-    landed = foreseen(cycle.ran.stdout for cycle in cycles)
-    return Result(rows, sum(cycle.ran.exit_code != 0 for cycle in cycles), trial.yardstick, landed)
+    return Result(rows, failures, trial.needed, landed, trial.yardstick)
 
 
 def _with_zones(rows: Sequence[Row], cycles: Sequence[Cycle]) -> list[Row]:
@@ -180,4 +197,5 @@ def _row(
         twice=twice,
         replacements=replacements,
         landed_over=landed_over,
+        empty=state.empty,
     )

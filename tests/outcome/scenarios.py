@@ -20,6 +20,7 @@ class Scenario:
         cycles: How many, unless configured otherwise.
         varies: By which share what pods use varies from cycle to cycle.
         zones: Whether there are zones, and pods that wish something of them; see `zones`.
+        load_aware: Whether a second scheduler, which knows load, places the pods.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Scenario:
     cycles: int = 6
     varies: float = 0.0
     zones: bool = False
+    load_aware: bool = False
 
 
 SCENARIOS = {
@@ -68,11 +70,25 @@ SCENARIOS = {
             zones=True,
         ),
         Scenario(
+            "trimaran",
+            "as half, with a scheduler that knows load (Trimaran)",
+            POLICIES / "trimaran.yaml",
+            load_aware=True,
+        ),
+        Scenario(
             "balanced",
             "even by requests and by load; 10 points around the mean",
             POLICIES / "deviation.yaml",
             half=False,
             spread=0.0,
+            cycles=3,
+        ),
+        Scenario(
+            "pack",
+            "300 pods on 30 nodes, even by requests: nodes are emptied for an autoscaler",
+            POLICIES / "pack.yaml",
+            pods=300,
+            half=False,
             cycles=3,
         ),
     )

@@ -26,17 +26,15 @@ FIGURES_DEADLINE = 180.0
 
 
 class Stage:
-    """A cluster in a control plane of its own."""
+    """A cluster in a control plane of its own.
 
-    def __init__(self, api: Api, wishes: Mapping[str, Wish] | None = None) -> None:
-        """Begin with an empty cluster.
+    wishes: By owner, what its pods wish of zones; empty where there are no zones.
+    """
 
-        Args:
-            api: its API server.
-            wishes: by owner, what its pods wish of zones; None where there are none.
-        """
+    def __init__(self, api: Api, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
         self.api = api
-        self._wishes = wishes or {}
+        self.scheduler = scheduler
+        self.wishes = wishes or {}
         self.names = [f"node-{number:02}" for number in range(NODES)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
@@ -57,7 +55,7 @@ class Stage:
         self._load = load
         closed = set(self.names[::2]) if half else set()
         cpu, memory = f"{NODE_CPU}m", f"{NODE_MEMORY}Mi"
-        zone = zone_of if self._wishes else lambda _: ""
+        zone = zone_of if self.wishes else lambda _: ""
         nodes = [node(n, cpu=cpu, memory=memory, zone=zone(n), unschedulable=n in closed) for n in self.names]
         self._namespace.create(*nodes, *self._volumes())
         self._agents.create(AGENT)
@@ -84,6 +82,11 @@ class Stage:
             for item in self._namespace.pods(name):
                 self.api.patch("Pod", item["metadata"]["name"], self._namespace.name, metadata)
         self.changed()
+
+    @property
+    def changed_at(self) -> datetime:
+        """When what pods use, or where they are, has changed last."""
+        return self._changed
 
     def changed(self) -> None:
         """Take note that what pods use, or where they are, has changed up to now."""
@@ -137,11 +140,12 @@ class Stage:
             memory=f"{workload.memory}Mi",
             usage=f"{workload.uses_cpu}m",
             memory_usage=f"{workload.uses_memory}Mi",
-            **wished(workload.name, self._wishes.get(workload.name, NO_WISH)),
+            spec={"schedulerName": self.scheduler} if self.scheduler else {},
+            **wished(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
 
     def _volumes(self) -> list[Object]:
-        tied = [(wish.volume, name) for name, wish in self._wishes.items() if wish.volume]
+        tied = [(wish.volume, name) for name, wish in self.wishes.items() if wish.volume]
         made = [each for zone, name in tied for each in volume_in(zone, name)]
         return [storage_class("by-hand"), *made] if made else []
 

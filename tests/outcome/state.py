@@ -35,6 +35,11 @@ class State:
         return [(name.rpartition("-")[0], node) for name, node in self.places.items() if node]
 
     @property
+    def empty(self) -> int:
+        """How many nodes run none of the pods."""
+        return len(self.shares.keys() - set(self.places.values()))
+
+    @property
     def noise(self) -> float:
         """How far off the metrics API's figures are at most, in points."""
         return max(

@@ -9,6 +9,7 @@ With 900 pods on 30 open nodes it evicted 4 to 9 pods a cycle without end, and t
 
 from collections.abc import Sequence
 
+from tests.outcome.load import NODES
 from tests.outcome.requirement import Verdict, at_most
 from tests.outcome.result import Result, median
 from tests.outcome.steered_verdict import steered_verdicts
@@ -39,7 +40,9 @@ def verdicts(scenario: str, ours: Results, other: Results = (), *, steered: bool
         "varying": _varying,
         "hot": _hot,
         "zones": _open,
+        "trimaran": _trimaran,
         "balanced": _balanced,
+        "pack": _pack,
     }
     beside = steered_verdicts(scenario, ours) if steered else []
     return [*judged[scenario](ours), *beside, *_always(ours), *_compared(ours, other)]
@@ -90,8 +93,31 @@ def _hot(runs: Results) -> list[Verdict]:
     return [Verdict("nodes over target in the end (fewer when steered)", f"{over:g}"), _rest(runs)]
 
 
+def _trimaran(runs: Results) -> list[Verdict]:
+    told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
+    return [
+        at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
+        Verdict("evictions (compare half)", f"{median(runs, _evictions):g}"),
+        Verdict("replacements that came where the report foresaw them, by run", told),
+        Verdict("highest node in the end, cpu %", f"{median(runs, _highest_cpu):.1f}"),
+    ]
+
+
 def _balanced(runs: Results) -> list[Verdict]:
     return [at_most("evictions", max(map(_evictions, runs)), 0)]
+
+
+def _pack(runs: Results) -> list[Verdict]:
+    needed = median(runs, lambda run: run.needed)
+    return [
+        Verdict(f"nodes in use in the end (bin packing by the larger resource: {needed:g})", f"{_in_use(runs):g}"),
+        Verdict("nodes emptied per eviction", f"{median(runs, lambda run: run.emptied_per_eviction):.3f}"),
+        _rest(runs),
+    ]
+
+
+def _in_use(runs: Results) -> float:
+    return NODES - median(runs, lambda run: run.end.empty)
 
 
 def _always(runs: Results) -> list[Verdict]:
