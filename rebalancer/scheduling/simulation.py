@@ -79,7 +79,8 @@ class Simulation:
 
     def _phase(self) -> Phase:
         snapshot = self._cluster.snapshot
-        state = State(_Start(snapshot.nodes, snapshot.pods, snapshot.namespaces), self._companions)
+        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
+        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self._companions)
         minor = newest_minor(snapshot.nodes)
         phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
         phase.suppose(self._taints)

@@ -134,8 +134,10 @@ def test_a_node_is_emptied_whole_or_not_at_all(scene, run):
     for name, keys in lost.items():
         assert keys == occupied[name]
     for each in ledger.evictions:
-        assert not set(each.destination.nodes) & set(lost)
-        assert all(occupied[name] for name in each.destination.nodes)
+        # Steered, a replacement was seen on one node; else it may be on any of the likely ones.
+        reached = each.destination.nodes[:1] if run is steered else each.destination.nodes
+        assert not set(reached) & set(lost)
+        assert all(occupied[name] for name in reached)
 
 
 @given(sparse_scenes(), st.sampled_from((decide, steered)))

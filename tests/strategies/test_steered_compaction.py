@@ -65,6 +65,16 @@ def test_more_nodes_receive_where_one_is_not_enough():
     assert wave.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING}
 
 
+def test_where_one_taint_is_not_enough_all_others_carry_two():
+    """Four siblings on n3 count for more than one taint on n2."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    siblings = [pod(f"w{number}", on="n3", memory=None, **web) for number in range(4)]
+    found = waves(steered(scene(10, 20, 46, fields={"n1": web}, pods=siblings)))
+
+    assert lands(found[0]) == {"p1": "n3"}
+    assert found[0].avoid == {"n1": HOT, "n2": HOT}
+
+
 def test_what_has_received_receives_first():
     """n4 before n3 as the last to be emptied, and again as it has received a pod."""
     found = waves(steered(scene(10, 15, 20, 25)))

@@ -16,12 +16,13 @@ pods go to n3 as well (55 %).  n3 has received pods and stays.  Two nodes of thr
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.demands import NodesInUse
 from rebalancer.balancing.compaction.kept import Kept
 from rebalancer.balancing.compaction.planner import Planner
-from rebalancer.balancing.compaction.ways import Steering, Unsteered
+from rebalancer.balancing.compaction.ways import Steering, Unsteered, Way
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import underutilized
 from rebalancer.balancing.measured_usage import MeasuredUsage
@@ -30,7 +31,7 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
@@ -79,6 +80,7 @@ class Compaction:
         self._planner = Planner(cluster, usage, destinations, thresholds)
         self._received: set[str] = set()
         self._elsewhere = 0
+        self._is_over = False
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it.
@@ -95,36 +97,48 @@ class Compaction:
             self._steer.end()
 
     def _run(self, sources: Iterable[NodeUtilization]) -> None:
-        for source in sources:
-            if source.node.name in self._received:
-                continue
-            reason = underutilized(source, self._thresholds)
-            kept = self._empty(source, reason)
-            if kept:
-                self._evict.refuse(kept.pod, reason, _keeps(source, kept.refusal))
-                if kept.refusal.cause.code is Code.TOTAL_LIMIT:
-                    # The nodes that follow have as many pods or more: the limit would stop them, too.
+        for wide in self._ways.rounds:
+            again: list[NodeUtilization] = []
+            for source in sources:
+                if self._is_over:
                     return
-            if self._elsewhere == _ELSEWHERE:
-                self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
-                return
+                kept = self._tried(source, wide=wide)
+                if kept and kept.is_for_want_of_a_place and wide != self._ways.rounds[-1]:
+                    again.append(source)
+                elif kept:
+                    self._leave(source, kept)
+            sources = again
 
-    def _empty(self, source: NodeUtilization, reason: Cause) -> Kept | None:
-        """Empty a node and return None; if one of its pods may not go, evict none, and return why."""
+    def _leave(self, source: NodeUtilization, kept: Kept) -> None:
+        refusal = Refused(kept.refusal.cause.with_figures(keeps_node=source.node.name))
+        self._evict.refuse(kept.pod, underutilized(source, self._thresholds), refusal)
+        # The nodes that follow have as many pods or more: the limit would stop them, too.
+        self._is_over = self._is_over or kept.refusal.cause.code is Code.TOTAL_LIMIT
+
+    def _tried(self, source: NodeUtilization, *, wide: bool) -> Kept | None:
+        """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
+        if source.node.name in self._received:
+            return None
         pods = self._largest_first(source.node)
         kept = self._kept(source.node, pods)
         if kept:
             return kept
         usage = [self._usage.of_pod(pod) for pod in pods]
-        for way in self._ways.of(source.node, usage, self._empty_nodes()):
-            self._destinations.bar(way.barred)
-            with self._ways.avoiding(way):
-                found = self._planner.moves(source, pods, reason)
-            if not isinstance(found, Kept):
-                self._carry_out(source.node, Wave(way.avoid, found))
+        for way in self._ways.of(source.node, usage, self._empty_nodes(), wide=wide):
+            kept = self._emptied(source, pods, way)
+            if not kept:
                 return None
-            kept = found
-        return kept
+        return kept or Kept(pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
+
+    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], way: Way) -> Kept | None:
+        self._destinations.bar(way.barred)
+        with self._ways.avoiding(way):
+            found = self._planner.moves(source, pods, underutilized(source, self._thresholds))
+        if isinstance(found, Kept):
+            return found
+        moves = [replace(move, likely=way.receivers or move.likely) for move in found]
+        self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
+        return None
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""
@@ -143,8 +157,14 @@ class Compaction:
             self._in_use.discard(node)
         for landing in landings:
             self._landed(landing)
+        self._judge(landings)
+
+    def _judge(self, landings: Sequence[Landing]) -> None:
         astray = sum(not each.foreseen for each in landings)
         self._elsewhere = self._elsewhere + 1 if astray * 2 > len(landings) else 0
+        if self._elsewhere == _ELSEWHERE:
+            self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
+            self._is_over = True
 
     def _evict_all(self, moves: Iterable[Move]) -> list[tuple[Move, Verdict]]:
         moved: list[tuple[Move, Verdict]] = []
@@ -175,7 +195,3 @@ class Compaction:
             return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
 
         return sorted(occupants(self._cluster, node), key=order)
-
-
-def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:
-    return Refused(refusal.cause.with_figures(keeps_node=source.node.name))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused
 
 
@@ -17,3 +18,8 @@ class Kept:
 
     pod: Pod
     refusal: Refused
+
+    @property
+    def is_for_want_of_a_place(self) -> bool:
+        """Whether it only stays as it has nowhere to go."""
+        return self.refusal.cause.code is Code.NO_DESTINATION
