@@ -7,7 +7,7 @@
 3. A node is left alone if too few nodes of its group or too little free room would be left, if one of its pods may not
    go, or if all of them may not go together.
 4. Its pods, the largest first, are tried out together: each must have somewhere to go, in every answer of the
-   scheduler.  Nodes that are empty, or were emptied, are no such place.
+   scheduler.  Nodes that are empty, or were emptied, do not count.
 5. Only then the first pod is evicted.
 
 An example: thresholds are 30 % of cpu, ceilings 70 %.  n1 uses 10 % by one pod, n2 20 % by two, n3 25 % by three, so
