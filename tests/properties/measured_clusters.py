@@ -117,7 +117,7 @@ def _args(dice: clusters.Dice) -> dict[str, Any]:
     names = dice.choice((("cpu",), ("cpu", "memory"), ("cpu", "memory"), ("cpu", "memory", "pods"), ("pods",)))
     low, high = dice.choice(((20, 30), (30, 50), (40, 42.5)))
     args = {"thresholds": dict.fromkeys(names, low), "targetThresholds": dict.fromkeys(names, high)}
-    if dice.random() < 1 / 3:
+    if dice.random() < 1 / 3 and names != ("pods",):
         args |= {"useDeviationThresholds": True, "thresholds": dict.fromkeys(names, 5)}
     if dice.random() < 1 / 8:
         args |= {"evictionLimits": {"node": dice.randint(0, 2)}, "numberOfNodes": dice.randint(0, 2)}
