@@ -22,7 +22,7 @@ than a tenth of the first excess without curing it, unless pods are too many: ea
 if some underutilized node takes it by requests, taints and affinity, and stays within its targets with its usage at the
 peak; and only if the scheduler would likely put it neither back nor on a node that it lifts above target (unless, with
 useDeviationThresholds, it fills that node more in another resource that is low there).  The node where it would land is
-charged with it. An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With
+charged with it.  An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With
 useDeviationThresholds destinations are all nodes below the mean of some resource; and when nodes above the band have
 given what they may, nodes above the mean give to those below the band, what brings most first.
 

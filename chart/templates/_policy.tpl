@@ -75,17 +75,20 @@ with its tokens.
     {{- if eq $entry.name "DefaultEvictor" -}}
       {{- if $args.namespaceLabelSelector -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
       {{- if ($args.priorityThreshold | default dict).name -}}{{- $_ := set $needs "priorityclasses" true -}}{{- end -}}
+      {{- if eq (toString $args.nodeFit) "scheduler" -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
       {{- $protections := $args.podProtections | default dict -}}
       {{- $claims := ($protections.config | default dict).PodsWithPVC | default dict -}}
       {{- if and (has "PodsWithPVC" ($protections.extraEnabled | default list)) $claims.protectedStorageClasses -}}
         {{- $_ := set $needs "claims" true -}}
       {{- end -}}
-    {{- else if and (has $entry.name $enabled) $args.metricsUtilization -}}
-      {{- $usage := $args.metricsUtilization -}}
-      {{- if and $usage.selection (ne ($usage.scheduler | default "default") "unknown") -}}
+    {{- else if has $entry.name $enabled -}}
+      {{- $usage := $args.metricsUtilization | default dict -}}
+      {{- if and (or $usage.selection (eq (toString $args.selection) "compaction")) (ne ($usage.scheduler | default "default") "unknown") -}}
         {{- $_ := set $needs "scheduler" true -}}
       {{- end -}}
-      {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
+      {{- if $usage -}}
+        {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
+      {{- end -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}

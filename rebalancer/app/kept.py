@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from rebalancer.wire import storage, storage_drivers
-from rebalancer.wire.annotations import ANNOTATIONS
+from rebalancer.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
 Tree: TypeAlias = "dict[str, Tree]"
@@ -54,6 +54,7 @@ _WORKLOAD = f"""
 _MADE_FROM_TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 _KINDS = {
     "Node": """
+        metadata.annotations
         spec.unschedulable  spec.taints.key  spec.taints.value  spec.taints.effect
         status.allocatable.*  status.capacity.*  status.addresses.type  status.addresses.address
         status.conditions.type  status.conditions.status  status.conditions.reason
@@ -96,6 +97,7 @@ _KINDS = {
 }
 #: The annotations that are kept.
 _ANNOTATIONS = {
+    "Node": NODE_ANNOTATIONS,
     "PersistentVolumeClaim": storage.ANNOTATIONS,
     "StorageClass": (storage_drivers.DEFAULT_CLASS,),
     "CSINode": (storage_drivers.MIGRATED,),

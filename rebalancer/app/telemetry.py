@@ -81,8 +81,12 @@ class Telemetry:
     def finished(self, finished: Finished) -> None:
         """Count the outcome of a cycle."""
         ledger = finished.ledger
-        self._result = "skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded"
+        self.ended("skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded")
         self.metrics.ledger_closed(ledger)
+
+    def ended(self, result: str) -> None:
+        """Record how the cycle ended: succeeded, failed or skipped."""
+        self._result = result
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -115,7 +119,9 @@ class Telemetry:
         """Return the same source of usage, with its answers and failures counted."""
 
         def counted(cluster: Cluster, wanted: object) -> Measured:
-            source = wanted.origin if isinstance(wanted, MetricsUtilization) else ""
+            if not isinstance(wanted, MetricsUtilization):
+                return measure(cluster, wanted)
+            source = wanted.origin
             try:
                 measured = measure(cluster, wanted)
             except StrategyError:

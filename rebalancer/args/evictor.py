@@ -106,7 +106,10 @@ class DefaultEvictorArgs(Args):
     priority_threshold: Annotated[PriorityThreshold, BeforeValidator(_no_null_threshold)] = Field(
         PriorityThreshold(), description="Pods of this priority and above stay."
     )
-    node_fit: bool = Field(False, description="Evict only what fits some other node.")
+    node_fit: bool | Literal["scheduler"] = Field(
+        False,
+        description="Evict only what fits some other node; scheduler: only what the scheduler places for certain.",
+    )
     min_replicas: Count = Field(0, description="Pods of owners with fewer pods stay; 0 and 1 mean nothing.")
     min_pod_age: Duration | None = Field(None, description="Pods that have run for less stay, like 10m.")
     no_eviction_policy: Literal["", "Preferred", "Mandatory"] = Field(
@@ -135,6 +138,17 @@ class DefaultEvictorArgs(Args):
             names = ", ".join(name for name, on in self._deprecated().items() if on)
             raise ValueError(f"podProtections replaces the deprecated {names}; drop one of them")
         return self
+
+    @model_validator(mode="after")
+    def _all_nodes(self) -> Self:
+        if self.asks_scheduler and self.node_selector:
+            raise ValueError("with nodeFit: scheduler the scheduler chooses among all nodes; leave nodeSelector out")
+        return self
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether the scheduler is asked if a replacement finds a node."""
+        return self.node_fit == "scheduler"
 
     def protections(self) -> frozenset[str]:
         """Return the names of the protections in force (the descheduler's effective pod protections)."""

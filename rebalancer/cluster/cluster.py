@@ -23,7 +23,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import StrategyError
 
 #: Asks a source of real usage about a cluster.  The second argument is a strategy's `metricsUtilization`, which only
-#: the source understands.  Raises StrategyError where the source has no answer.
+#: the source understands, or `LoadsWanted`.  Raises StrategyError where the source has no answer.
 Measure = Callable[["Cluster", object], Measured]
 
 
@@ -123,7 +123,7 @@ class Cluster:
         """Return what nodes and pods really use.
 
         Args:
-            wanted: a strategy's `metricsUtilization`.
+            wanted: a strategy's `metricsUtilization`, or `LoadsWanted`.
 
         Raises:
             StrategyError: the source is not set up, does not answer, or knows too few nodes.

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from rebalancer.cluster.loads import NodeLoads
 from rebalancer.cluster.resources import Resources
 
 
@@ -50,6 +51,7 @@ class Measured:
         window: the time that the figures cover; zero for a single sample.
         taken: when the oldest sample of a node was taken, stale ones too; None where the source does not say.
         warnings: what the reader of the report should know.
+        loads: what a scheduler goes by; only if that was asked for, and then all else is empty.
     """
 
     nodes: Mapping[str, Resources]
@@ -60,3 +62,4 @@ class Measured:
     window: timedelta = timedelta(0)
     taken: datetime | None = None
     warnings: tuple[str, ...] = ()
+    loads: NodeLoads | None = None

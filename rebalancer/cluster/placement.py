@@ -64,6 +64,8 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         assumed: requests with what the scheduler assumes for each container that names no cpu or memory; None where
             that is not known, as for pods made by tests.
         assumed_of_containers: the same without requests at pod level; None where the pod has none.
+        requests_of_containers: requests as schedulers count them that know neither sidecars nor pod-level requests;
+            None where the pod has neither.
         images: of containers, init containers and image volumes, one each, with a tag.
         affinity: required pod affinity.
         preferred_affinity: pods to be near.
@@ -78,6 +80,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     scheduler: str = "default-scheduler"
     assumed: Resources | None = None
     assumed_of_containers: Resources | None = None
+    requests_of_containers: Resources | None = None
     images: tuple[str, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     affinity: tuple[PodAffinityTerm, ...] = ()

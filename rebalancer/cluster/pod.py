@@ -125,6 +125,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         marked_critical: annotated as critical.
         remark: what is odd about its annotations and worth a warning; empty if nothing is.
         problem: why the pod could not be read in full; empty if it could.
+        holding: the annotation by which it holds its node against autoscalers; empty if it has none.
         evacuating: another controller took over its eviction in an earlier cycle and has not finished.
     """
 
@@ -155,6 +156,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     prefer_no_eviction: bool = False
     marked_critical: bool = False
     remark: str = ""
+    holding: str = ""
     evacuating: bool = False
     problem: str = ""
 
@@ -180,6 +182,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     def controller(self) -> Owner | None:
         """The owner that manages the pod: the controller, else the first owner, else None."""
         return next((owner for owner in self.owners if owner.controller), next(iter(self.owners), None))
+
+    @property
+    def bound(self) -> datetime:
+        """When the pod got its node: by its condition, else when the kubelet saw it, else when it was created."""
+        times = (each.changed for each in self.conditions if each.type == "PodScheduled" and each.status == "True")
+        return next(times, None) or self.started or self.created
 
     def age(self, now: datetime) -> timedelta:
         """Return the time since creation; negative if that lies in the future."""

@@ -12,6 +12,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
+from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.steering import Steer
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import Limits
@@ -73,6 +74,8 @@ def run_cycle(
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
+    for notice in (notice for _, evictor in plans for notice in evictor.notices):
+        ledger.warn(as_cause(notice))
     gate = Gate(cluster, limits, sink, ledger, steer)
     steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]

@@ -1,7 +1,8 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last.
 
 1. The first rule that holds refuses the pod: it has left already, a protection, an eviction in progress, minReplicas,
-   a limit (all, node, namespace), a PDB, and, where a strategy asks for it, the share of an owner without a PDB.
+   a limit (all, node, namespace), a PDB, where a strategy asks for it the share of an owner without a PDB, and with
+   `nodeFit: scheduler` that its replacement may find no node.
 2. If none refuses, the sink carries the eviction out; in a dry run it only grants it.
 3. If the pod goes, or may have gone, it is counted and leaves the cluster before the next pod is asked for.
 4. The verdict is recorded.  At the limit on all evictions the strategy ends.
@@ -123,6 +124,7 @@ class Gate:
             or self._limits.refusal(pod)
             or self._budgets.refusal(pod)
             or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
+            or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
         )
 
     def _try(self, pod: Pod) -> None:

@@ -1,6 +1,7 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
@@ -11,8 +12,10 @@ from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.guards.protections import ABSOLUTE, configured, on_unread_nodes
+from rebalancer.scheduling.certain_room import CertainRoom
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
+from rebalancer.scheduling.simulation import Simulation
 
 
 class Evictor:
@@ -28,6 +31,11 @@ class Evictor:
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
         self._eligible = cluster.index(EligibleNodes)
         self._others = self._eligible.among(self._destinations)
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the scheduler's answers assume, in words; nothing where it is not asked."""
+        return self._cluster.index(Simulation).notices if self._args.asks_scheduler else ()
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
@@ -47,6 +55,13 @@ class Evictor:
     def without_destination(self, pod: Pod) -> Refused | None:
         """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""
         return self._fits_nowhere(pod) or self._namespace_not_selected(pod)
+
+    def without_certain_room(self, pod: Pod) -> Refused | None:
+        """Return a refusal if `nodeFit: scheduler` is on and the replacement may find no node, as things are now."""
+        if not self._args.asks_scheduler:
+            return None
+        doubt = self._cluster.index(CertainRoom).doubt(pod)
+        return refused(Code.NODE_FIT, **{name: each for name, each in asdict(doubt).items() if each}) if doubt else None
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""
@@ -69,6 +84,8 @@ class Evictor:
                 yield refusal
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
+        if self._args.asks_scheduler:
+            return self.without_certain_room(pod)
         if not self._args.node_fit or self._others.any_for(pod):
             return None
         others = [node for node in self._destinations if node.name != pod.node]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -38,6 +39,12 @@ class Phase:
             return self._simulator.ask(coming)
         finally:
             self.exchange(node, meanwhile, there)
+
+    def spare(self, node: str, requests: Resources) -> dict[str, int]:
+        """Return what is left of a node once a pod has what it requests there; only of what it requests, and slots."""
+        index, asked = self._state.index[node], {PODS: 1, **{name: each for name, each in requests.items() if each}}
+        rooms = {name: self._state.room(name) for name in asked}
+        return {name: offered[index] - taken[index] - asked[name] for name, (offered, taken) in rooms.items()}
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""

@@ -21,8 +21,10 @@ from functools import reduce
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
@@ -71,14 +73,28 @@ class Simulation:
         self._taints: Mapping[str, Sequence[Taint]] = {}
         self._soon = self._phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
+        self._first: Phase | None = None  # None until a replacement has come and somebody asks
+        self._came = 0
         self._catch_up()
 
     def _phase(self) -> Phase:
         snapshot = self._cluster.snapshot
-        state = State(_Start(snapshot.nodes, snapshot.pods, snapshot.namespaces), self._companions)
-        phase = Phase(state, Simulator(state, profiles(state, self._configuration, newest_minor(snapshot.nodes))))
+        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
+        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self._companions)
+        minor = newest_minor(snapshot.nodes)
+        phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
         phase.suppose(self._taints)
         return phase
+
+    def _loads(self, wanted: LoadsWanted) -> NodeLoads:
+        """Return the usage that a plugin scores by; the cluster's source is asked once.
+
+        Raises:
+            StrategyError: the source is not set up, or does not answer.
+        """
+        loads = self._cluster.measure(wanted).loads
+        assert loads is not None
+        return loads
 
     def _catch_up(self) -> None:
         """Take in what has changed in the cluster since it was read."""
@@ -105,12 +121,27 @@ class Simulation:
                 known.append(self._ask(pod, phase))
             yield known[number]
 
+    def before_others(self, pod: Pod) -> Answer:
+        """Return where the replacement would go if it came first: no other has come, and the pods that go still end."""
+        return self._ask(pod, self._before_others())
+
+    def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
+        """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
+        return self._before_others().spare(node, requests)
+
+    def _before_others(self) -> Phase:
+        if self._first is None and self._came:
+            self._first = self._phase()
+            for pod, ending in self._ending.items():
+                self._first.exchange(pod.node, pod, ending)
+        return self._first or self._soon
+
     def _ask(self, pod: Pod, phase: Phase) -> Answer:
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
         present = pod if self._cluster.contains(pod) and pod.active else None
-        if present is None and phase is self._soon:
+        if present is None and phase is not self._later:
             present = self._ending.get(pod)
         meanwhile = self._ending_of(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
         return phase.ask(coming.pod, pod.node, present, meanwhile)
@@ -159,21 +190,27 @@ class Simulation:
         ending = self._ending_of(pod)
         if sign > 0:
             self._ending[pod] = ending
-            self._soon.exchange(pod.node, pod, ending)
+            self._terminating(pod.node, pod, ending)
             self._phases()[-1].exchange(pod.node, pod, None)
         else:
             del self._ending[pod]
-            self._soon.exchange(pod.node, ending, pod)
+            self._terminating(pod.node, ending, pod)
             self._phases()[-1].exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
         self._change()
+        self._came += sign
         made = self.replacement(pod)
         coming = made.pod or pod
         phases = self._phases() if made.moment is Moment.AT_ONCE else self._phases()[-1:]
         for phase in phases:
             phase.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
+
+    def _terminating(self, node: str, goes: Pod, comes: Pod) -> None:
+        """Exchange a running pod and the same one as it terminates, or back, where pods that go still end."""
+        for phase in (self._soon, self._first) if self._first else (self._soon,):
+            phase.exchange(node, goes, comes)
 
     def _change(self) -> None:
         self._answers.clear()

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
@@ -60,13 +61,7 @@ def measured(
         SourceError: its figures are too old (without new data, load-watcher goes on serving the last figures), or they
             are from the future.
     """
-    end = taken(answer)
-    longest = DEFAULT_MAX_AGE if max_age is None else max_age
-    if cluster.now - end > longest:
-        age = in_words(cluster.now - end)
-        raise SourceError(f"the window of load-watcher ended {age} ago, more than {in_words(longest)}: it gets no data")
-    if end - cluster.now > CLOCK_SKEW:
-        raise SourceError(f"the window of load-watcher ends in the future, {in_words(end - cluster.now)} ahead")
+    end = _checked_end(answer, DEFAULT_MAX_AGE if max_age is None else max_age, cluster.now)
     by_host = {without_port(host): percents for host, percents in answer.percents.items()}
     nodes: dict[str, Resources] = {}
     missing: dict[str, str] = {}
@@ -78,6 +73,30 @@ def measured(
         else:
             nodes[node.name] = {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}
     return Measured(nodes, nodes, pods=pods, missing=missing, taken=end)
+
+
+def loads(answer: LoadWatcherAnswer, now: datetime) -> NodeLoads:
+    """Return load-watcher's figures as a scheduler gets them: by its own names of the nodes.
+
+    Raises:
+        SourceError: they are too old, or from the future.
+    """
+    return NodeLoads(answer.figures, _checked_end(answer, DEFAULT_MAX_AGE, now))
+
+
+def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -> datetime:
+    """Return the end of the window.
+
+    Raises:
+        SourceError: it ended too long ago, or it ends in the future.
+    """
+    end = taken(answer)
+    if now - end > longest:
+        age = in_words(now - end)
+        raise SourceError(f"the window of load-watcher ended {age} ago, more than {in_words(longest)}: it gets no data")
+    if end - now > CLOCK_SKEW:
+        raise SourceError(f"the window of load-watcher ends in the future, {in_words(end - now)} ahead")
+    return end
 
 
 def taken(answer: LoadWatcherAnswer) -> datetime:

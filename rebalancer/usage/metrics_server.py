@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import LoadFigure, NodeLoads
 from rebalancer.cluster.measured import Measured, NodeMetrics, PodMetrics
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.usage.sample_age import stale
 
 RESOURCES = (CPU, MEMORY)
+#: By resource, the type of load-watcher's figures.
+_LOAD_TYPES = {CPU: "CPU", MEMORY: "Memory"}
 DEFAULT_MAX_AGE = timedelta(minutes=3)
 
 
@@ -48,6 +51,23 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
     pods = pod_usage(metrics, longest, cluster.now)
     taken = min((each.taken for each in metrics.nodes if each.taken), default=None)
     return Measured(nodes, nodes, pods=pods, missing=missing, taken=taken, warnings=metrics.warnings)
+
+
+def loads(metrics: Metrics, cluster: Cluster) -> NodeLoads:
+    """Return the figures as load-watcher makes them of metrics-server's: samples of any age, in percent of capacity."""
+    known = {each.name: each.usage for each in metrics.nodes}
+    figures: dict[str, list[LoadFigure]] = {}
+    for node in cluster.snapshot.nodes:
+        used = known.get(node.name, {})
+        shares = {kind: _percent(used.get(name), node.capacity.get(name, 0)) for name, kind in _LOAD_TYPES.items()}
+        found = [LoadFigure(kind, "Latest", share) for kind, share in shares.items() if share is not None]
+        if found:
+            figures[node.name] = found
+    return NodeLoads(figures, cluster.now)
+
+
+def _percent(used: int | None, capacity: int) -> float | None:
+    return 100 * used / capacity if used is not None and capacity else None
 
 
 def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources] | None:

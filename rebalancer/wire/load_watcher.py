@@ -1,8 +1,10 @@
 """The answer of load-watcher; keys that are not used are ignored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+
+from rebalancer.cluster.loads import LoadFigure
 
 
 class _Window(msgspec.Struct):
@@ -33,6 +35,14 @@ class LoadWatcherAnswer(msgspec.Struct):
     def percents(self) -> Mapping[str, Mapping[str, float]]:
         """By host and type of metric in lower case, percent of capacity: AVG, else Latest, else without operator."""
         return {host: _best(each.metrics or ()) for host, each in (self.data.hosts or {}).items()}
+
+    @property
+    def figures(self) -> Mapping[str, Sequence[LoadFigure]]:
+        """By host, all figures in their order, as a scheduler gets them."""
+        return {
+            host: [LoadFigure(metric.type, metric.operator, metric.value) for metric in each.metrics or ()]
+            for host, each in (self.data.hosts or {}).items()
+        }
 
 
 #: Of two operators the higher number is used; others, such as spreads, are not averages and are left out.

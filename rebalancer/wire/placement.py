@@ -74,6 +74,7 @@ def placement(sources: Sources) -> Placement:
         scheduler=sources.scheduler or "default-scheduler",
         assumed=assumed_requests(sources),
         assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
+        requests_of_containers=_of_containers(sources),
         images=tuple(tagged(image) for image in (*(each.image for each in everything), *sources.image_volumes)),
         host_ports=tuple(_host_ports(sources)),
         affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),
@@ -107,6 +108,14 @@ def _requests(sources: Sources, missing: Resources) -> dict[str, int]:
         sources.pod_level,
         sources.overhead,
     )
+
+
+def _of_containers(sources: Sources) -> dict[str, int] | None:
+    """Return the requests with sidecars taken for other init containers and without pod-level requests, if any."""
+    if not sources.pod_level and not any(each.restartable for each in sources.init_containers):
+        return None
+    ordinary = tuple(each._replace(restartable=False) for each in sources.init_containers)
+    return _requests(sources._replace(pod_level={}, init_containers=ordinary), {})
 
 
 def tagged(image: str) -> str:

@@ -66,6 +66,21 @@ def test_a_policy_that_asks_the_scheduler_reads_all_that_it_goes_by(busy, rebala
     assert told(outcome) == []
 
 
+def test_node_fit_by_the_scheduler_reads_it_as_well(busy, rebalancer):
+    """Both pods stay: the API server has no ReplicaSet, so nobody knows what comes in their place."""
+    asked = policy(OLD)
+    asked["profiles"][0]["pluginConfig"].append({"name": "DefaultEvictor", "args": {"nodeFit": "scheduler"}})
+
+    outcome = rebalancer.run(busy, asked, "--dry-run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert listed(busy) == KINDS
+    assert [each["by"] for each in outcome.report["refusals"]] == ["NodeFit", "NodeFit"]
+    assert {each["reason"] for each in outcome.report["refusals"]} == {
+        "it is not known whether its replacement fits: ReplicaSet web was not read"
+    }
+
+
 @pytest.mark.parametrize(
     "asked",
     [

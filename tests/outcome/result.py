@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tests.outcome.foreseen import as_foreseen
 from tests.outcome.moves import moved_twice
 from tests.outcome.policies import Bounds
 from tests.outcome.state import State, below_band, over
@@ -29,6 +30,7 @@ class Row:
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
+        empty: Nodes without a pod.
     """
 
     cycle: int
@@ -45,14 +47,24 @@ class Row:
     twice: int
     replacements: int
     landed_over: int
+    empty: int = 0
 
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of a trial."""
+    """All rows of a trial.
+
+    Attributes:
+        rows: In order.
+        failures: Cycles whose program failed.
+        needed: How many nodes the pods need at least.
+        as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
+    """
 
     rows: Sequence[Row]
     failures: int
+    needed: int = 0
+    as_foreseen: tuple[int, int] = (0, 0)
 
     @property
     def end(self) -> Row:
@@ -63,6 +75,11 @@ class Result:
     def evictions(self) -> int:
         """All of them."""
         return sum(row.evictions for row in self.rows)
+
+    @property
+    def emptied_per_eviction(self) -> float:
+        """How many nodes were emptied for each eviction; 0 without one."""
+        return (self.end.empty - self.rows[0].empty) / self.evictions if self.evictions else 0.0
 
     @property
     def twice(self) -> int:
@@ -102,7 +119,9 @@ def result_of(trial: Trial) -> Result:
     after = [
         _after(number, cycle, trial.bounds, len(twice[number - 1])) for number, cycle in enumerate(cycles, start=1)
     ]
-    return Result([start, *after], sum(cycle.ran.exit_code != 0 for cycle in cycles))
+    hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
+    failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
+    return Result([start, *after], failures, trial.needed, (sum(hit for hit, _ in hits), sum(told for _, told in hits)))
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:
@@ -151,4 +170,5 @@ def _row(
         twice=twice,
         replacements=replacements,
         landed_over=landed_over,
+        empty=state.empty,
     )

@@ -19,6 +19,7 @@ class Scenario:
         spread: How uneven what pods use is; see `make_load`.
         cycles: How many, unless configured otherwise.
         varies: By which share what pods use varies from cycle to cycle.
+        load_aware: Whether a second scheduler, which knows load, places the pods.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Scenario:
     spread: float = 1.0
     cycles: int = 6
     varies: float = 0.0
+    load_aware: bool = False
 
 
 SCENARIOS = {
@@ -51,11 +53,25 @@ SCENARIOS = {
             varies=0.1,
         ),
         Scenario(
+            "trimaran",
+            "as half, with a scheduler that knows load (Trimaran)",
+            POLICIES / "trimaran.yaml",
+            load_aware=True,
+        ),
+        Scenario(
             "balanced",
             "even by requests and by load; 10 points around the mean",
             POLICIES / "deviation.yaml",
             half=False,
             spread=0.0,
+            cycles=3,
+        ),
+        Scenario(
+            "pack",
+            "300 pods on 30 nodes, even by requests: nodes are emptied for an autoscaler",
+            POLICIES / "pack.yaml",
+            pods=300,
+            half=False,
             cycles=3,
         ),
     )

@@ -25,10 +25,17 @@ FIGURES_DEADLINE = 180.0
 
 
 class Stage:
-    """A cluster in a control plane of its own."""
+    """A cluster in a control plane of its own.
 
-    def __init__(self, api: Api) -> None:
+    Attributes:
+        api: Of the control plane.
+        names: Of the nodes.
+        scheduler: The name of the scheduler that the pods ask for; empty for the default one.
+    """
+
+    def __init__(self, api: Api, scheduler: str = "") -> None:
         self.api = api
+        self.scheduler = scheduler
         self.names = [f"node-{number:02}" for number in range(NODES)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
@@ -55,7 +62,7 @@ class Stage:
         self._namespace.create(*(pdb(w.name, max_unavailable=ALLOWED) for w in load if w.guarded))
         if placement:
             self._adopted(load, placement)
-        self._namespace.create(*(_owner(workload) for workload in load))
+        self._namespace.create(*(self._owner(workload) for workload in load))
         placed = self._places_by_owner(self.wait_for_pods())
         if placement and {owner: Counter(nodes) for owner, nodes in placement.items()} != {
             owner: Counter(nodes) for owner, nodes in placed.items()
@@ -68,11 +75,18 @@ class Stage:
     def vary(self, workloads: Mapping[str, Workload]) -> None:
         """Let all pods, and those to come, use what these workloads say."""
         for name, workload in workloads.items():
-            metadata = {"metadata": {"annotations": _owner(workload)["spec"]["template"]["metadata"]["annotations"]}}
+            metadata = {
+                "metadata": {"annotations": self._owner(workload)["spec"]["template"]["metadata"]["annotations"]}
+            }
             self.api.patch("ReplicaSet", name, self._namespace.name, {"spec": {"template": metadata}})
             for item in self._namespace.pods(name):
                 self.api.patch("Pod", item["metadata"]["name"], self._namespace.name, metadata)
         self.changed()
+
+    @property
+    def changed_at(self) -> datetime:
+        """When what pods use, or where they are, has changed last."""
+        return self._changed
 
     def changed(self) -> None:
         """Take note that what pods use, or where they are, has changed up to now."""
@@ -110,13 +124,24 @@ class Stage:
     def _adopted(self, load: Iterable[Workload], placement: Placement) -> None:
         """Create the pods where they are to be; the ReplicaSets that come then take them for their own."""
         for workload in load:
-            template = _owner(workload)["spec"]["template"]
+            template = self._owner(workload)["spec"]["template"]
             for number, where in enumerate(placement[workload.name]):
                 made = pod(f"{workload.name}-{number:02}", node=where)
                 made["metadata"] |= template["metadata"]
                 made["spec"] |= template["spec"]
                 self._namespace.create(made)
         self._namespace.wait_ready(sum(workload.replicas for workload in load), deadline=PODS_DEADLINE)
+
+    def _owner(self, workload: Workload) -> Object:
+        return replicaset(
+            workload.name,
+            workload.replicas,
+            cpu=f"{workload.cpu}m",
+            memory=f"{workload.memory}Mi",
+            usage=f"{workload.uses_cpu}m",
+            memory_usage=f"{workload.uses_memory}Mi",
+            spec={"schedulerName": self.scheduler} if self.scheduler else {},
+        )
 
     def _pods_at_rest(self) -> list[Object] | None:
         pods = self.pods()
@@ -140,17 +165,6 @@ class Stage:
         for item in pods:
             places.setdefault(_app(item), []).append(item["spec"]["nodeName"])
         return places
-
-
-def _owner(workload: Workload) -> Object:
-    return replicaset(
-        workload.name,
-        workload.replicas,
-        cpu=f"{workload.cpu}m",
-        memory=f"{workload.memory}Mi",
-        usage=f"{workload.uses_cpu}m",
-        memory_usage=f"{workload.uses_memory}Mi",
-    )
 
 
 def _app(pod: Object) -> str:

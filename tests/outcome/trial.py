@@ -2,19 +2,23 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
+from tests.outcome.bound import nodes_needed
 from tests.outcome.load import make_load, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
 from tests.outcome.scenarios import Scenario
+from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import State
 
@@ -42,11 +46,19 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Trial:
-    """All cycles of one program on one cluster."""
+    """All cycles of one program on one cluster.
+
+    Attributes:
+        bounds: What the policy aims at.
+        placement: Where the pods were at the start.
+        cycles: In order.
+        needed: How many nodes the pods need at least.
+    """
 
     bounds: Bounds
     placement: Placement
     cycles: list[Cycle]
+    needed: int = 0
 
 
 def play(
@@ -74,9 +86,14 @@ def play(
     """
     policy = read_policy(scenario.policy)
     load = make_load(seed, scenario.pods, scenario.spread)
-    with ControlPlane(binaries) as plane:
+    with ExitStack() as stack:
+        plane = stack.enter_context(ControlPlane(binaries))
         plane.start_metrics_server()
-        stage = Stage(plane.api)
+        second = None
+        if scenario.load_aware:
+            second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
+            policy = second.policy(policy)
+        stage = Stage(plane.api, second.name if second else "")
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
         told(f"{scenario.pods} pods run")
@@ -91,10 +108,12 @@ def play(
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
                 state = stage.state()
-            done.append(_cycle(plane, stage, program, written, state))
+            if second:
+                second.settle(stage.changed_at)
+            done.append(_cycle(plane, stage, program, written, state, second.options if second else ()))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done)
+    return Trial(bounds_of(policy), placed, done, nodes_needed(load))
 
 
 def _wait_until(due: float) -> None:
@@ -102,9 +121,11 @@ def _wait_until(due: float) -> None:
     wait_for(lambda: time.monotonic() >= due, "the time of the next cycle", deadline=left + 10, interval=1.0)
 
 
-def _cycle(plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State) -> Cycle:
+def _cycle(
+    plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State, options: Sequence[str]
+) -> Cycle:
     offset = plane.audit_offset()
-    ran = program.run(plane.kubeconfig, policy)
+    ran = program.run(plane.kubeconfig, policy, options)
     asked = [request for request in plane.requests_since(offset) if request.subresource == "eviction"]
     evicted = frozenset(request.name for request in asked if request.status < 300 and "dryRun" not in request.path)
     after = frozenset(pod["metadata"]["name"] for pod in stage.wait_for_pods())

@@ -2,7 +2,7 @@
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.nodes import obstacle_text, obstacles_text
-from rebalancer.report.words.numbers import age_text, ages_text
+from rebalancer.report.words.numbers import age_text, ages_text, number_text
 from rebalancer.report.words.table import Figures, Words, words
 
 
@@ -41,9 +41,23 @@ def _namespace(figures: Figures) -> str:
 def _node_fit(figures: Figures) -> str:
     if "domains" in figures:
         return "fits no node of a domain below the average"
+    if said := _no_certain_room(figures):
+        return said
     if not figures["nodes"]:
         return "there is no other node"
     return f"fits none of {figures['nodes']} other nodes: {obstacles_text(figures['obstacles'])}"
+
+
+def _no_certain_room(figures: Figures) -> str:
+    """Return what `nodeFit: scheduler` found; empty for other figures."""
+    texts = {
+        "unschedulable": "the scheduler would find no node for its replacement: {unschedulable}",
+        "unknown": "it is not known whether its replacement fits: {unknown}",
+        "tied": "a rule between pods ties its replacement to that of {tied}: which comes first is not known",
+        "crowd": "{nodes} nodes have room for its replacement, but {crowd} others may take that first",
+        "ousted": "its replacement might take the room of that of {ousted}",
+    }
+    return next((text.format(**figures) for name, text in texts.items() if name in figures), "")
 
 
 def _pdb(figures: Figures) -> str:
@@ -82,6 +96,11 @@ def _no_usage(figures: Figures) -> str:
 def _younger_than_window(figures: Figures) -> str:
     age, window = ages_text(figures["age_seconds"], figures["window_seconds"])
     return f"{age} old, and figures sum up {window}"
+
+
+def _keep_free(figures: Figures) -> str:
+    free, keep = number_text(figures["free"]), number_text(figures["keep"])
+    return f"the other nodes would have {free} % of their {figures['resource']} free, and {keep} % are to be kept"
 
 
 def _newcomer(figures: Figures) -> str:
@@ -137,6 +156,9 @@ _STAYS = words(
         Code.PDB: _pdb,
         Code.TOTAL_LIMIT: "{used} of {limit} evictions of this cycle are used",
         Code.WEBHOOK: "an admission webhook refuses it",
+        Code.HOLDS_NODE: "its annotation {annotation} holds the node against autoscalers",
+        Code.KEEP_FREE: _keep_free,
+        Code.NODE_GROUP: "{nodes} nodes of the group {label}={group} are in use, and at least {keep} are to stay so",
         Code.NO_DESTINATION: _no_destination,
         Code.NO_USAGE: _no_usage,
         Code.NOT_SELECTED: "the strategy's arguments leave it alone",

@@ -24,6 +24,7 @@ class Answer:
         favourites: if sampled, returns the best of them: one of these wins in 99 of 100 cases, if every node is equally
             likely to be scored.
         scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
+        feasible_nodes: returns the names of the nodes that the pod could go to.
     """
 
     nodes: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Answer:
     sampled: bool = False
     favourites: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
+    feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     @property
     def likely(self) -> tuple[str, ...]:

@@ -1,30 +1,24 @@
 """Plugin arguments of a KubeSchedulerConfiguration, converted to what the plugins take.
 
-Source: the Kubernetes documentation, kube-scheduler Configuration (v1); for Trimaran, the scheduler-plugins'
-documentation.
+Source: the Kubernetes documentation, kube-scheduler Configuration (v1).
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
 
 import msgspec
 
 from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
-from rebalancer.cluster.quantity import parse_milli_quantity
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.configuration import ConfigurationError
-from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import Variation
+from rebalancer.scheduling.simulator.conversion import Args, converted
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
-from rebalancer.scheduling.simulator.plugins.target_load_packing import Target
 from rebalancer.scheduling.simulator.scorers import (
     Scorer,
     least_allocated,
     most_allocated,
     requested_to_capacity_ratio,
 )
-
-Args = Mapping[str, Any]
-T = TypeVar("T")
+from rebalancer.scheduling.simulator.trimaran import packing, variation
 
 
 class _Resource(msgspec.Struct):
@@ -59,7 +53,7 @@ def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
     Raises:
         ConfigurationError: the strategy is not known, or has no shape.
     """
-    wire = _converted("NodeResourcesFit", args, _Fit)
+    wire = converted("NodeResourcesFit", args, _Fit)
     strategy = wire.scoring_strategy
     weights = {each.name: each.weight or 1 for each in strategy.resources} or EVEN
 
@@ -93,7 +87,7 @@ class _Balance(msgspec.Struct):
 
 def balance(args: Args) -> Mapping[str, int]:
     """Return the resources that are balanced."""
-    wire = _converted("NodeResourcesBalancedAllocation", args, _Balance)
+    wire = converted("NodeResourcesBalancedAllocation", args, _Balance)
     return {each.name: each.weight or 1 for each in wire.resources} or EVEN
 
 
@@ -104,7 +98,7 @@ class _Pods(msgspec.Struct, rename="camel"):
 
 def pods(args: Args) -> tuple[int, bool]:
     """Return the weight of required affinity, and whether preferences of running pods are ignored."""
-    wire = _converted("InterPodAffinity", args, _Pods)
+    wire = converted("InterPodAffinity", args, _Pods)
     return wire.hard_pod_affinity_weight, wire.ignore_preferred_terms_of_existing_pods
 
 
@@ -121,7 +115,7 @@ class _Spread(msgspec.Struct, rename="camel"):
 
 def spread(args: Args) -> tuple[SpreadConstraint, ...] | None:
     """Return the default constraints of the profile; None for kube-scheduler's own."""
-    wire = _converted("PodTopologySpread", args, _Spread)
+    wire = converted("PodTopologySpread", args, _Spread)
     if wire.defaulting_type != "List":
         return None
     return tuple(
@@ -163,7 +157,7 @@ class _NodeAffinity(msgspec.Struct, rename="camel"):
 
 def node_affinity(args: Args) -> tuple[tuple[NodeSelectorTerm, ...] | None, tuple[PreferredTerm, ...]]:
     """Return required and preferred terms that the profile adds."""
-    added = _converted("NodeAffinity", args, _NodeAffinity).added_affinity
+    added = converted("NodeAffinity", args, _NodeAffinity).added_affinity
     required = None if added.required is None else tuple(map(_node_term, added.required.node_selector_terms))
     return required, tuple(PreferredTerm(each.weight, _node_term(each.preference)) for each in added.preferred)
 
@@ -174,37 +168,6 @@ def _node_term(wire: _NodeTerm) -> NodeSelectorTerm:
         for requirements in (wire.match_expressions, wire.match_fields)
     )
     return NodeSelectorTerm(expressions, fields)
-
-
-class _Packing(msgspec.Struct, rename="camel"):
-    target_utilization: int = 40
-    default_requests: dict[str, str] = {}
-    default_requests_multiplier: str = "1.5"
-
-
-def packing(args: Args) -> Target:
-    """Return the target of TargetLoadPacking."""
-    wire = _converted("TargetLoadPacking", args, _Packing)
-    assumed = parse_milli_quantity(wire.default_requests.get("cpu", "1000m"))
-    return Target(wire.target_utilization, float(wire.default_requests_multiplier), assumed)
-
-
-class _Variation(msgspec.Struct, rename="camel"):
-    safe_variance_margin: float = 1.0
-    safe_variance_sensitivity: float = 1.0
-
-
-def variation(args: Args) -> Variation:
-    """Return the margin and the sensitivity of LoadVariationRiskBalancing."""
-    wire = _converted("LoadVariationRiskBalancing", args, _Variation)
-    return Variation(wire.safe_variance_margin, wire.safe_variance_sensitivity)
-
-
-def _converted(plugin: str, args: Args, kind: type[T]) -> T:
-    try:
-        return msgspec.convert(args, kind)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{plugin}: {error}") from None
 
 
 #: The reader of each plugin that takes arguments.

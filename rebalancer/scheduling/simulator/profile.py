@@ -11,12 +11,10 @@ from rebalancer.scheduling.simulator.configuration import (
     enabled,
     unknown_plugins,
 )
-from rebalancer.scheduling.simulator.loads import Loads
 from rebalancer.scheduling.simulator.plugin import Filter, Score
 from rebalancer.scheduling.simulator.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from rebalancer.scheduling.simulator.plugins.image_locality import ImageLocality
 from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
-from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import LoadVariationRiskBalancing
 from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
 from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
@@ -25,11 +23,11 @@ from rebalancer.scheduling.simulator.plugins.node_volume_limits import NodeVolum
 from rebalancer.scheduling.simulator.plugins.pod_capacity_of_node import PodCapacityOfNode
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.taint_toleration import TaintToleration
-from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
 from rebalancer.scheduling.simulator.plugins.volume_binding import VolumeBinding
 from rebalancer.scheduling.simulator.plugins.volume_restrictions import VolumeRestrictions
 from rebalancer.scheduling.simulator.plugins.volume_zone import VolumeZone
 from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.trimaran import AskLoads, Trimaran, shared_target
 
 NEWEST_MINOR = 36
 
@@ -57,7 +55,7 @@ class Profile:
 
 
 def profiles(
-    state: State, configuration: Configuration | None = None, minor: int = NEWEST_MINOR, loads: Loads = None
+    state: State, configuration: Configuration | None = None, minor: int = NEWEST_MINOR, ask: AskLoads | None = None
 ) -> dict[str, Profile]:
     """Return the profiles by name of the scheduler.
 
@@ -65,7 +63,7 @@ def profiles(
         state: the cluster.
         configuration: None for the default profile alone.
         minor: the cluster's version, 1.`minor`.
-        loads: real usage, for plugins that score by it.
+        ask: returns the real usage that a plugin scores by; None where nobody measures.
 
     Raises:
         ConfigurationError: a plugin's arguments cannot be read.
@@ -73,14 +71,17 @@ def profiles(
     wanted = configuration or Configuration()
     extended = any(each.filter_verb or each.prioritize_verb for each in wanted.extenders)
     unknown = "an extender of the scheduler has a say" if extended else ""
+    trimaran = Trimaran(state, shared_target(wanted), ask)
     return {
-        each.scheduler_name: _profile(state, each, minor, loads, wanted.percentage_of_nodes_to_score or 0, unknown)
+        each.scheduler_name: _profile(state, each, minor, trimaran, wanted.percentage_of_nodes_to_score or 0, unknown)
         for each in wanted.profiles
     }
 
 
-def _profile(state: State, config: ProfileConfig, minor: int, loads: Loads, percentage: int, unknown: str) -> Profile:
-    makers = _makers(state, config, minor, loads)
+def _profile(
+    state: State, config: ProfileConfig, minor: int, trimaran: Trimaran, percentage: int, unknown: str
+) -> Profile:
+    makers = {**_makers(state, config, minor), **trimaran.makers(config)}
     strange = unknown_plugins(config, (*makers, *DEFAULT_PLUGINS))
     filters, weights = enabled(config, "filter"), enabled(config, "score")
     made = {name: make() for name, make in makers.items() if name in filters or name in weights}
@@ -94,9 +95,7 @@ def _profile(state: State, config: ProfileConfig, minor: int, loads: Loads, perc
     )
 
 
-def _makers(
-    state: State, config: ProfileConfig, minor: int, loads: Loads
-) -> Mapping[str, Callable[[], Filter | Score]]:
+def _makers(state: State, config: ProfileConfig, minor: int) -> Mapping[str, Callable[[], Filter | Score]]:
     """Return what makes each plugin, in the order in which the scheduler asks them."""
     return {
         "NodeUnschedulable": lambda: NodeUnschedulable(state),
@@ -114,11 +113,5 @@ def _makers(
             state, minor, arguments.balance(config.args("NodeResourcesBalancedAllocation"))
         ),
         "ImageLocality": lambda: ImageLocality(state),
-        "TargetLoadPacking": lambda: TargetLoadPacking(
-            state, loads, arguments.packing(config.args("TargetLoadPacking"))
-        ),
-        "LoadVariationRiskBalancing": lambda: LoadVariationRiskBalancing(
-            state, loads, arguments.variation(config.args("LoadVariationRiskBalancing"))
-        ),
         "PodCapacityOfNode": lambda: PodCapacityOfNode(state),
     }

@@ -9,6 +9,7 @@ import msgspec
 from rebalancer.args.providers import MetricsProvider
 from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
@@ -48,6 +49,10 @@ class Sources:
     def measure(self, on: Cluster, **wanted: Any) -> Measured:
         """Ask as a strategy does; `wanted` as a policy spells `metricsUtilization`."""
         return self._providers.measure(on, MetricsUtilization.model_validate(wanted))
+
+    def loads(self, on: Cluster, source: str) -> NodeLoads | None:
+        """Ask as the simulated scheduler does, whose own source has this name."""
+        return self._providers.measure(on, LoadsWanted(source)).loads
 
 
 def nodes(count: int) -> list[Node]:

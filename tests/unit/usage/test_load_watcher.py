@@ -1,9 +1,11 @@
 """Usage from load-watcher, as it answers over HTTP."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
+from rebalancer.cluster.loads import METRICS_SERVER, LoadFigure, NodeLoads
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.errors import StrategyError
 from rebalancer.usage.metrics_server import Metrics
@@ -137,3 +139,52 @@ def test_it_is_asked_once():
             sources.measure(cluster(nodes(2), []), source="LoadWatcher")
 
         assert [each.path for each in server.requests] == ["/watcher"]
+
+
+def scheduled(server, *others, source="LoadWatcher", metrics=None, count=1):
+    given = [{"source": "LoadWatcher", "loadWatcher": {"url": server.url}}] if server else []
+    return Sources(*given, *others, metrics=metrics).loads(cluster(nodes(count), []), source)
+
+
+def test_a_scheduler_is_given_what_load_watcher_says():
+    """All figures in their order, by load-watcher's own names; whatever the scheduler asks."""
+    with FakeLoadWatcher({"10.0.0.1:9100": BUSY}, ended=NOW - timedelta(minutes=4), operators=("STD", "AVG")) as server:
+        found = scheduled(server, source="Prometheus")
+
+    figures = [("CPU", "STD", 50), ("CPU", "AVG", 50), ("Memory", "STD", 25), ("Memory", "AVG", 25)]
+    assert found == NodeLoads({"10.0.0.1:9100": [LoadFigure(*each) for each in figures]}, NOW - timedelta(minutes=4))
+
+
+def test_a_scheduler_is_given_no_figures_of_long_ago():
+    """They would foresee what no longer happens."""
+    server = FakeLoadWatcher({"n1": BUSY}, ended=NOW - timedelta(seconds=301))
+    with server, pytest.raises(StrategyError, match="ended 5m1s ago"):
+        scheduled(server)
+
+
+def test_samples_of_metrics_server_become_what_load_watcher_makes_of_them():
+    """Shares of the capacity, of any age; for nodes that it knows, whether or not they are ready."""
+    old = NodeMetrics("n1", {"cpu": 1000, "memory": 8 * GI}, NOW - timedelta(hours=1))
+    metrics = Metrics([old, NodeMetrics("n2", {"memory": 4 * GI}), NodeMetrics("gone", {"cpu": 1})], None)
+    found = scheduled(None, {"source": "KubernetesMetrics"}, source=METRICS_SERVER, metrics=metrics, count=3)
+
+    figures = {
+        "n1": [LoadFigure("CPU", "Latest", 25), LoadFigure("Memory", "Latest", 50)],
+        "n2": [LoadFigure("Memory", "Latest", 25)],
+    }
+    assert found == NodeLoads(figures, NOW)
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "cure"),
+    [
+        (METRICS_SERVER, (), "KubernetesMetrics"),
+        ("LoadWatcher", ({"source": "KubernetesMetrics"},), "LoadWatcher"),
+        ("Prometheus", ({"source": "KubernetesMetrics"},), "LoadWatcher"),
+    ],
+)
+def test_a_source_that_the_scheduler_asks_and_the_policy_lacks_is_named(source, given, cure):
+    """Figures of another source would be other figures."""
+    message = f"the scheduler asks {source}: add `- source: {cure}` to the policy's metricsProviders"
+    with pytest.raises(StrategyError, match=re.escape(message)):
+        scheduled(None, *given, source=source)

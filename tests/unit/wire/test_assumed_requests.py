@@ -27,3 +27,16 @@ def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
 def test_a_pod_that_requests_nothing_as_a_whole_has_one_figure():
     """There is no other to keep."""
     assert placement({"requests": {"cpu": "1"}}).assumed_of_containers is None
+
+
+def test_requests_without_sidecars_and_without_those_of_the_whole_pod_are_kept_beside():
+    """Trimaran takes a sidecar for an init container that ends; kept only where there is one or the other."""
+    main, sidecar = {"requests": {"cpu": "1"}}, {"resources": {"requests": {"cpu": "500m"}}, "restartPolicy": "Always"}
+    start = {"resources": {"requests": {"cpu": "1200m", "memory": "1Gi"}}}
+    whole = {"requests": {"cpu": "4"}}
+
+    assert placement(main, initContainers=[start]).requests_of_containers is None
+    assert placement(main, initContainers=[sidecar]).requests_of_containers == {"cpu": 1000}
+    assert placement(main, resources=whole, overhead={"cpu": "50m"}).requests_of_containers == {"cpu": 1050}
+    found = placement(main, initContainers=[sidecar, start], overhead={"cpu": "50m"})
+    assert found.requests_of_containers == {"cpu": 1250, "memory": 1 << 30}

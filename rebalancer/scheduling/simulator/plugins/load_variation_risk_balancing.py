@@ -1,18 +1,31 @@
 """LoadVariationRiskBalancing (Trimaran): nodes whose usage is low and steady.
 
-Source: the scheduler-plugins' documentation of Trimaran.  The risk of a resource is half the sum of the mean usage with
-the pod and of the margin times the deviation, both as shares of the capacity; the riskier of cpu and memory counts.
+Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  For cpu and for memory:
+
+1. The mean usage of the node by load-watcher, and what the pod requests, as shares.  load-watcher's percentages are
+   shares of the node's capacity; the plugin takes them, like the request, for shares of what is allocatable.
+2. The standard deviation, to the power of 1 / sensitivity, times the margin; at most 1.
+3. The risk is half their sum.
+
+The riskier of the two counts: the score is 100 * (1 - risk).  A resource without figures does not count; a node without
+any scores 0.
+
+Example: 30 % with a deviation of 10 %, and a pod that requests a fifth: risk (0.3 + 0.2 + 0.1) / 2 = 0.3, score 70.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rebalancer.cluster.loads import LoadFigure
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import CPU, MEMORY
+from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
-from rebalancer.scheduling.simulator.loads import Loads, NodeLoad, measured
+from rebalancer.scheduling.simulator.loads import DEVIATION, MEAN, SAMPLE, Loads, last
 from rebalancer.scheduling.simulator.state import State
+
+#: By resource, the type of its figures.
+_TYPES = {CPU: "CPU", MEMORY: "Memory"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +50,48 @@ class LoadVariationRiskBalancing:
         """Return the scores; a node without figures scores 0.
 
         Raises:
-            UnknownPlacementError: usage is not measured.
+            UnknownPlacementError: usage is not known.
         """
-        loads = measured(self._loads, self.name)
-        return [self._score(pod, self._state.nodes[index], loads.get(self._state.nodes[index].name)) for index in nodes]
+        loads = self._loads()
+        requests = requests_of(pod)
+        found = (self._state.nodes[index] for index in nodes)
+        return [self._score(node, requests, loads.figures.get(node.name, ())) for node in found]
 
-    def _score(self, pod: Pod, node: Node, load: Mapping[str, NodeLoad] | None) -> int:
-        if not load:
-            return 0
-        risks = [
-            self._risk(load[name], pod.spec.requests.get(name, 0), node.capacity[name])
-            for name in (CPU, MEMORY)
-            if name in load and node.capacity.get(name)
+    def _score(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
+        scores = [
+            self._of(load, requests.get(name, 0), node.allocatable.get(name, 0))
+            for name, kind in _TYPES.items()
+            if (load := load_of(figures, kind))
         ]
-        return rounded((1 - max(risks)) * WHOLE) if risks else 0
+        return rounded(min(scores, default=0))
 
-    def _risk(self, load: NodeLoad, request: int, capacity: int) -> float:
-        mean = _share((load.average + request) / capacity)
-        deviation = _share(load.deviation / capacity) ** (1 / self._variation.sensitivity)
-        return (mean + _share(self._variation.margin * deviation)) / 2
+    def _of(self, load: tuple[float, float], request: int, allocatable: int) -> float:
+        """Return the score of one resource; one of which nothing is allocatable scores 0."""
+        if allocatable <= 0:
+            return 0.0
+        # In the scheduler's order, so that rounding is the same.
+        used, deviation = (min(max(percent * allocatable / WHOLE, 0.0), allocatable) for percent in load)
+        mean = min((used + request) / allocatable, 1.0)
+        return (1 - (mean + self._spread(deviation / allocatable)) / 2) * WHOLE
+
+    def _spread(self, deviation: float) -> float:
+        """Return what the deviation adds to the risk; a sensitivity of 0 leaves only a deviation of 100 %."""
+        sensitivity = self._variation.sensitivity
+        power = deviation ** (1 / sensitivity) if sensitivity else float(deviation >= 1)
+        return min(power * self._variation.margin, 1.0)
 
 
-def _share(value: float) -> float:
-    return min(max(value, 0.0), 1.0)
+def requests_of(pod: Pod) -> Resources:
+    """Return what a pod requests as the plugin counts it: no pod-level requests, sidecars as init containers."""
+    plain = pod.spec.placement.requests_of_containers
+    return pod.spec.requests if plain is None else plain
+
+
+def load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | None:
+    """Return mean and standard deviation in percent; None if there is no figure of this type."""
+    if all(figure.type != kind for figure in figures):
+        return None
+    mean = last(figures, kind, (MEAN,))
+    if mean is None:
+        mean = last(figures, kind, (SAMPLE, ""))
+    return mean or 0.0, last(figures, kind, (DEVIATION,)) or 0.0

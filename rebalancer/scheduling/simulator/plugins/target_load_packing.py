@@ -1,19 +1,34 @@
 """TargetLoadPacking (Trimaran): nodes are filled up to a target of real cpu usage, and avoided beyond it.
 
-Source: the scheduler-plugins' documentation of Trimaran.  With a target of 40 %, the score rises from 40 at no load to
-100 at 40 % load; above that it drops to 40 and falls to 0 at full load.  A container is taken to use its limit, else
-its request times 1.5, else one core.  The usage of pods that are too young to be measured is not counted.
+Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  For each node, in percent of its capacity:
+
+1. What it uses, by load-watcher.  A node without such a figure scores 0.
+2. What the pod will use: each container its limit, else its request times 1.5, else one core; and the overhead.
+3. The same for pods there that are too young to be measured: bound less than a minute before the end of
+   load-watcher's window, or after it.
+
+The score rises from 40 at no use to 100 at the target of 40 %; beyond, it drops to 40 and falls to 0 at full use.
+
+Example: 4 cores of which 10 % are used, and a pod with a request of 400m: 10 + 15 = 25 % score 60 * 25 / 40 + 40 = 78.
+A pod with a limit of 1200m was bound there half a minute ago: 25 + 30 = 55 % score 40 * 45 / 60 = 30.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from rebalancer.cluster.loads import NodeLoads
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ContainerCpu
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
-from rebalancer.scheduling.simulator.loads import Loads, measured
+from rebalancer.scheduling.simulator.loads import MEAN, SAMPLE, Loads, last
 from rebalancer.scheduling.simulator.state import State
+
+_TYPE = "CPU"
+#: How long load-watcher's source may take to notice a pod, in seconds.
+_NOTICED_AFTER = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +49,53 @@ class TargetLoadPacking:
         self._state = state
         self._loads = loads
         self._target = target
+        self._unmeasured: dict[int, int] = {}
+        self._seen = 0
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
         """Return the scores; a node without figures scores 0.
 
         Raises:
-            UnknownPlacementError: usage is not measured.
+            UnknownPlacementError: usage is not known.
         """
-        loads = measured(self._loads, self.name)
+        loads = self._loads()
+        self._forget_changed()
         asked = predicted(pod, self._target)
-        found = []
-        for index in nodes:
-            node = self._state.nodes[index]
-            load, capacity = loads.get(node.name, {}).get(CPU), node.capacity.get(CPU, 0)
-            busy = WHOLE * (load.average + asked) / capacity if load and capacity else None
-            found.append(0 if busy is None else packed(busy, self._target.utilization))
-        return found
+        return [self._score(index, asked, loads) for index in nodes]
+
+    def _score(self, index: int, asked: int, loads: NodeLoads) -> int:
+        node = self._state.nodes[index]
+        percent = last(loads.figures.get(node.name, ()), _TYPE, (MEAN, SAMPLE))
+        if percent is None:
+            return 0
+        busy = _busy(node, percent, asked + self._young(index, loads.ended))
+        return packed(busy, self._target.utilization)
+
+    def _forget_changed(self) -> None:
+        changes = self._state.changes
+        for index in changes[self._seen :]:
+            self._unmeasured.pop(index, None)
+        self._seen = len(changes)
+
+    def _young(self, index: int, ended: datetime) -> int:
+        """Return how much cpu the pods of a node are taken to use that are not measured yet, in millicores."""
+        known = self._unmeasured.get(index)
+        if known is None:
+            name, latest = self._state.names[index], int(ended.timestamp()) - _NOTICED_AFTER
+            young = (pod for pod in self._state.residents[index] if is_young(pod, name, latest))
+            known = self._unmeasured[index] = sum(predicted(pod, self._target) for pod in young)
+        return known
+
+
+def is_young(pod: Pod, node: str, latest: int) -> bool:
+    """Return whether a pod came to a node after a time, in seconds since 1970; a pod that is expected there did."""
+    return pod.node != node or int(pod.bound.timestamp()) > latest
+
+
+def _busy(node: Node, percent: float, more: int) -> float:
+    """Return how much of a node's cpu is used with so many millicores more, in percent; in the scheduler's order."""
+    capacity = float(node.capacity.get(CPU, 0))
+    return WHOLE * (percent / WHOLE * capacity + more) / capacity if capacity else 0.0
 
 
 def predicted(pod: Pod, target: Target) -> int:
@@ -65,8 +111,6 @@ def _predicted(container: ContainerCpu, target: Target) -> int:
 
 def packed(busy: float, target: int) -> int:
     """Return the score of a node, by how busy it would be in percent."""
-    if busy > WHOLE:
-        return 0
     if busy <= target:
         return rounded((WHOLE - target) * busy / target + target)
-    return rounded(target * (WHOLE - busy) / (WHOLE - target))
+    return 0 if busy > WHOLE else rounded(target * (WHOLE - busy) / (WHOLE - target))

@@ -4,10 +4,8 @@ import pytest
 
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.placement import ContainerCpu, Placement
+from rebalancer.cluster.placement import Placement
 from rebalancer.scheduling.simulator.configuration import read_configuration
-from rebalancer.scheduling.simulator.loads import NodeLoad
-from rebalancer.scheduling.simulator.plugins.target_load_packing import packed
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.scorers import Column, most_allocated, requested_to_capacity_ratio
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -92,36 +90,3 @@ def test_nodes_with_few_pods(pods: int, expected: int) -> None:
     found = scores([make.node("n1"), make.node("n2")], residents, make.pod("a"), configuration=configuration)
 
     assert found["PodCapacityOfNode"] == expected
-
-
-@pytest.mark.parametrize(
-    ("busy", "score"),
-    [(0, 40), (10, 55), (20, 70), (30, 85), (40, 100), (41, 39), (50, 33), (60, 27), (80, 13), (100, 0), (101, 0)],
-)
-def test_load_is_packed_up_to_the_target(busy: float, score: int) -> None:
-    """With a target of 40 %."""
-    assert packed(busy, 40) == score
-
-
-def test_schedulers_that_know_load_score_by_it() -> None:
-    """TargetLoadPacking of 30 % with the pod's limit; the risk of 0.5 and a deviation of 0.1."""
-    configuration = read_configuration(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [
-                {
-                    "plugins": {
-                        "score": {"enabled": [{"name": "TargetLoadPacking"}, {"name": "LoadVariationRiskBalancing"}]}
-                    }
-                }
-            ],
-        }
-    )
-    loads = {"n1": {"cpu": NodeLoad(800, 400), "memory": NodeLoad(0)}}
-    pod = make.pod("a", cpu="1200m", placement=Placement(cpus=(ContainerCpu(400, 300),)))
-
-    found = scores([make.node("n1"), make.node("n2")], [], pod, configuration=configuration, loads=loads)
-
-    assert found["TargetLoadPacking"] == 85
-    assert found["LoadVariationRiskBalancing"] == 70  # 1 - (0.5 + 0.1) / 2

@@ -1,0 +1,106 @@
+"""Whole runs on clusters whose scheduler knows load: the report foresees where replacements go."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.fake_servers import FakeLoadWatcher
+from tests.functional.objects import node, pod, policy
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"
+METRICS = "metrics.k8s.io/v1beta1"
+WATCHED = {"n1": {"CPU": 95}, "n2": {"CPU": 35}, "n3": {"CPU": 10}}
+
+
+def asked(source, *providers):
+    """Moves what brings n1 below 60 %, to nodes below 45 %."""
+    usage = {"source": source, "selection": "relief", "minFreshNodes": 0}
+    args = {"thresholds": {"cpu": 45}, "targetThresholds": {"cpu": 60}, "metricsUtilization": usage}
+    return policy(("LowNodeUtilization", args), balance=True, metricsProviders=[*providers])
+
+
+def node_usage(name, cpu):
+    usage = {"cpu": cpu, "memory": "1Gi"}
+    return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage}
+
+
+def pod_usage(name, cpu):
+    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers}
+
+
+@pytest.fixture
+def plan(rebalancer):
+    """A dry run: n1 is busy with `a` and `b`; on n3, which idles, much is requested, and on n2 nothing."""
+
+    def run(policy, scheduler="trimaran", configuration=EXAMPLE):
+        objects = [node("n1"), node("n2"), node("n3"), pod("rest", "n1", cpu="1m"), pod("big", "n3", cpu="2500m")]
+        objects += [pod(name, "n1", owner=name, cpu="400m", schedulerName=scheduler) for name in ("a", "b")]
+        objects += [node_usage(f"n{number}", cpu) for number, cpu in enumerate(("3.8", "1.4", "400m"), 1)]
+        objects += [pod_usage(name, cpu) for name, cpu in (("a", "800m"), ("b", "800m"), ("rest", "2"), ("big", "1m"))]
+        file = rebalancer.folder / "cluster.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        now = datetime.now(UTC).isoformat()
+        options = ("--snapshot", file, "--now", now, "--scheduler-config", configuration, "--output", "json")
+        outcome = rebalancer("run", "--policy", rebalancer.policy(policy), *options)
+        assert outcome.exit_code == 0, outcome.stderr
+        return outcome.report
+
+    return run
+
+
+@pytest.fixture
+def load_watcher():
+    """With figures that are a quarter of a minute old."""
+    watched = {host: {**each, "Memory": 5} for host, each in WATCHED.items()}
+    with FakeLoadWatcher(watched, datetime.now(UTC) - timedelta(seconds=15)) as server:
+        yield {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
+
+
+def landed(report):
+    return [each["destination"]["nodes"] for each in report["evictions"]]
+
+
+def told(report):
+    return [each for each in report["warnings"] if "goes by the real usage" in each]
+
+
+def test_replacements_go_where_the_target_is_not_reached(plan, load_watcher):
+    """Both to n3: with what they are expected to use it has 25 %, then 40 %; n2 would have 50 %."""
+    report = plan(asked("LoadWatcher", load_watcher, {"source": "KubernetesMetrics"}))
+
+    assert landed(report) == [["n3"], ["n3"]]
+    assert told(report) == []
+
+
+def test_the_default_scheduler_of_the_same_cluster_goes_by_requests(plan, load_watcher):
+    """Nothing is requested on n2."""
+    report = plan(asked("LoadWatcher", load_watcher, {"source": "KubernetesMetrics"}), scheduler="default-scheduler")
+
+    assert landed(report)[0] == ["n2"]
+
+
+def test_a_scheduler_that_asks_load_watcher_is_unknown_without_it(plan):
+    """One warning for all pods, with what is missing; a node with room is then enough."""
+    report = plan(asked("KubernetesMetrics", {"source": "KubernetesMetrics"}))
+
+    assert len(report["evictions"]) == 2
+    (warning,) = told(report)
+    assert warning.startswith("tidy/LowNodeUtilization: TargetLoadPacking goes by the real usage of nodes")
+    assert "the scheduler asks LoadWatcher: add `- source: LoadWatcher` to the policy's metricsProviders;" in warning
+
+
+def test_a_scheduler_that_asks_metrics_server_goes_by_its_samples(plan, tmp_path):
+    """As load-watcher makes them: of 4 cores 35 % and 10 %."""
+    example = EXAMPLE.read_text()
+    line = next(each for each in example.splitlines() if "watcherAddress" in each)
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(example.replace(line, ""))
+
+    report = plan(asked("KubernetesMetrics", {"source": "KubernetesMetrics"}), configuration=file)
+
+    assert landed(report) == [["n3"], ["n3"]]
+    assert told(report) == []
