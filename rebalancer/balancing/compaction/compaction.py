@@ -134,8 +134,9 @@ class Compaction:
         self._destinations.bar(way.barred)
         with self._ways.avoiding(way):
             found = self._planner.moves(source, pods, underutilized(source, self._thresholds))
-        if isinstance(found, Kept):
-            return found
+        kept = found if isinstance(found, Kept) else self._ways.objection(source.node, found)
+        if isinstance(found, Kept) or kept:
+            return kept
         moves = [replace(move, likely=way.receivers or move.likely) for move in found]
         self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
         return None
