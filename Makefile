@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e outcome fidelity schema pictures example chart image pins clean
+.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -38,13 +38,18 @@ lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 	@echo "Style, types and layers are in order."
 
-bench: $(READY) ## measure the speed of whole commands, and the memory of a loop
+bench: $(READY) ## measure the speed of whole commands and of the simulated scheduler, and the memory of a loop
 	@$(VENV)/bin/python tests/bench/bench.py
+	@$(VENV)/bin/python tests/bench/placements.py
 	@$(VENV)/bin/python tests/bench/memory.py
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
 	@$(VENV)/bin/python -m pytest -q --timeout 1800 tests/e2e tests/chart
+
+trimaran: $(READY) ## run the tests against a real scheduler that knows load, some minutes (builds it first, as e2e)
+	@$(VENV)/bin/python tests/e2e/binaries.py trimaran
+	@REBALANCER_E2E_TRIMARAN=1 $(VENV)/bin/python -m pytest -q tests/e2e/test_trimaran.py
 
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py

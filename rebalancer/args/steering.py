@@ -1,19 +1,16 @@
 """What a policy may say about steering: the key `steering`, which is ours."""
 
-import re
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent
+from rebalancer.cluster.selectors import key_fault
 
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 63 - len(_SECOND)
-_LONGEST_PREFIX = 253
 _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=1)
 
 
@@ -39,14 +36,8 @@ class Steering(Part):
     @field_validator("key")
     @classmethod
     def _taintable(cls, key: str) -> str:
-        prefix, slash, name = key.rpartition("/")
-        if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _LONGEST_PREFIX):
-            raise ValueError(f"{key!r} cannot be the key of a taint: {prefix!r}, before the slash, is not a DNS name")
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-            raise ValueError(
-                f"{key!r} cannot be the key of a taint: write PREFIX/NAME, "
-                f"the name of at most {_LONGEST_NAME} letters, digits, '-', '_' and '.'"
-            )
+        if fault := key_fault(key, _LONGEST_NAME):
+            raise ValueError(f"{key!r} cannot be the key of a taint: {fault}")
         return key
 
     @field_validator("settle")

@@ -85,14 +85,26 @@ EVERYTHING = LabelSelector()
 
 def check_label_key(key: str) -> None:
     """Raise ValueError unless `key` is a qualified name such as `app` or `example.com/app`."""
+    if fault := key_fault(key):
+        raise ValueError(f"{key!r} is not a label key: {fault}")
+
+
+def key_fault(key: str, longest: int = _MAX_NAME) -> str:
+    """Return why this cannot be the key of a label, a taint or an annotation; empty if it can.
+
+    Args:
+        key: a qualified name such as `app` or `example.com/app`.
+        longest: how many characters the name may have, without its prefix.
+    """
     prefix, slash, name = key.rpartition("/")
     if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX):
-        raise ValueError(f"{key!r} is not a label key: its prefix is not a DNS name")
-    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
-        raise ValueError(
-            f"{key!r} is not a label key: letters, digits, '-', '_' and '.', at most {_MAX_NAME}, "
-            "beginning and ending with a letter or digit"
+        return f"{prefix!r}, before the slash, is not a DNS name"
+    if not _NAME.fullmatch(name) or len(name) > longest:
+        return (
+            f"a name has at most {longest} letters, digits, '-', '_' and '.', "
+            "and begins and ends with a letter or digit; PREFIX/ may stand before it"
         )
+    return ""
 
 
 def check_label_value(value: str) -> None:

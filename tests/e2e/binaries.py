@@ -2,7 +2,7 @@
 
 They are kept in a cache outside the tree, keyed by everything that goes into them. `REBALANCER_E2E_BINARIES`
 names a folder that has them ready instead. Run as a program, it provides them and prints the folder:
-``python tests/e2e/binaries.py [helm ...]``.
+``python tests/e2e/binaries.py [helm ...]``; `trimaran` is built apart, in a folder of its own.
 """
 
 import fcntl
@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MODULE = Path(__file__).with_name("controlplane")
+LOAD_AWARE = Path(__file__).with_name("trimaran")
 KUBERNETES = "v1.36.3"
 INSTALLED = {
     "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
@@ -26,6 +27,8 @@ INSTALLED = {
     "helm": "helm.sh/helm/v3/cmd/helm@v3.22.0",
 }
 NEEDED = ("controlplane", "kwok", "metrics-server")
+TRIMARAN = "trimaran"
+MODULES = {"controlplane": MODULE, TRIMARAN: LOAD_AWARE}
 STRIPPED = "-s -w"
 # Without these the server calls itself v0.0.0-master, and clients that parse its version fail.
 VERSIONED = " ".join(
@@ -47,7 +50,24 @@ def provide(names: Iterable[str] = NEEDED) -> Path:
     given = os.environ.get("REBALANCER_E2E_BINARIES")
     if given:
         return _given_folder(Path(given), names)
-    folder = _cache() / f"e2e-{_key()}"
+    return _built(_cache() / f"e2e-{_key()}", names)
+
+
+def provide_trimaran() -> Path:
+    """Return the executable with the load-aware scheduler and its load-watcher; build it if it is missing.
+
+    It has a folder of its own, so that a change of it does not have the control plane built anew.
+
+    Raises:
+        BinariesError: The named folder lacks it, there is no Go to be had, or the build failed.
+    """
+    given = os.environ.get("REBALANCER_E2E_BINARIES")
+    if given:
+        return _given_folder(Path(given), [TRIMARAN]) / TRIMARAN
+    return _built(_cache() / f"trimaran-{_key_of(LOAD_AWARE, STRIPPED)}", [TRIMARAN]) / TRIMARAN
+
+
+def _built(folder: Path, names: Iterable[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         missing = [name for name in names if not (folder / name).exists()]
@@ -82,9 +102,13 @@ def _cache() -> Path:
 
 
 def _key() -> str:
-    digest = hashlib.sha256(repr((INSTALLED, STRIPPED, VERSIONED)).encode())
+    return _key_of(MODULE, (INSTALLED, STRIPPED, VERSIONED))
+
+
+def _key_of(module: Path, flags: object) -> str:
+    digest = hashlib.sha256(repr(flags).encode())
     for name in ("go.mod", "go.sum", "main.go"):
-        digest.update((MODULE / name).read_bytes())
+        digest.update((module / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -106,7 +130,7 @@ def _build(go: str, name: str, folder: Path) -> None:
         with log.open("wb") as output:
             done = subprocess.run(
                 _build_command(go, name, scratch),
-                cwd=MODULE if name == "controlplane" else scratch,
+                cwd=MODULES.get(name, scratch),
                 env=environment,
                 stdout=output,
                 stderr=output,
@@ -120,8 +144,9 @@ def _build(go: str, name: str, folder: Path) -> None:
 
 
 def _build_command(go: str, name: str, target: str) -> list[str]:
-    if name == "controlplane":
-        flags = ["-mod=readonly", "-trimpath", f"-ldflags={STRIPPED} {VERSIONED}"]
+    if name in MODULES:
+        linked = STRIPPED if name == TRIMARAN else f"{STRIPPED} {VERSIONED}"
+        flags = ["-mod=readonly", "-trimpath", f"-ldflags={linked}"]
         return [go, "build", *flags, "-o", f"{target}/{name}", "."]
     return [go, "install", "-trimpath", f"-ldflags={STRIPPED}", INSTALLED[name]]
 
@@ -181,12 +206,15 @@ def _say(text: str) -> None:
 
 def main() -> int:
     """Provide the executables, and those named on the command line."""
-    unknown = set(sys.argv[1:]) - INSTALLED.keys()
+    asked = set(sys.argv[1:])
+    unknown = asked - INSTALLED.keys() - {TRIMARAN}
     if unknown:
-        _say(f"no such executable: {', '.join(sorted(unknown))}; there are {', '.join(INSTALLED)}")
+        _say(f"no such executable: {', '.join(sorted(unknown))}; there are {', '.join((*INSTALLED, TRIMARAN))}")
         return 2
     try:
-        folder = provide((*NEEDED, *(name for name in sys.argv[1:] if name not in NEEDED)))
+        folder = provide((*NEEDED, *sorted(asked - {*NEEDED, TRIMARAN})))
+        if TRIMARAN in asked:
+            provide_trimaran()
     except BinariesError as error:
         _say(str(error))
         return 1

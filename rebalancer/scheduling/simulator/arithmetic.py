@@ -7,13 +7,12 @@ WHOLE = 100
 _HALF = 0.5
 
 
-def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
-    """Return scores scaled so that the highest becomes 100; if reversed, so that the highest becomes 0."""
-    most = max(scores, default=0)
-    if most == 0:
-        return [WHOLE if reverse else 0] * len(scores)
-    points = {score: WHOLE * score // most for score in set(scores)}
-    return [WHOLE - points[score] for score in scores] if reverse else [points[score] for score in scores]
+def scaled(scores: Sequence[int], most: int, *, reverse: bool = False) -> list[int]:
+    """Return scores scaled so that `most` becomes 100, or 0 if reversed; if it is 0, so are all scores."""
+    points = {score: WHOLE * score // (most or 1) for score in set(scores)}
+    if reverse:
+        points = {score: WHOLE - point for score, point in points.items()}
+    return list(map(points.__getitem__, scores))
 
 
 def rounded(value: float) -> int:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rebalancer.cluster.companions import Companions
-from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
-from rebalancer.cluster.taints import Toleration, untolerated
+from rebalancer.cluster.taints import untolerated
+from rebalancer.scheduling.alike import asked_labels
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from rebalancer.scheduling.simulator.tally import Condition, Matcher
@@ -150,7 +151,7 @@ class Admission:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._known: dict[object, tuple[object, frozenset[int] | None]] = {}
+        self._known: dict[object, frozenset[int]] = {}
 
     def nodes(self, pod: Pod, constraint: Constraint) -> frozenset[int] | None:
         """Return the nodes that count, by index; None for all."""
@@ -158,17 +159,19 @@ class Admission:
         by_affinity = constraint.by_affinity and bool(spec.node_selector or spec.node_terms is not None)
         if not by_affinity and not constraint.by_taints:
             return None
-        key = (id(spec), by_affinity, constraint.by_taints)
+        key = (self._state.demands.of(spec), by_affinity, constraint.by_taints)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = (spec, self._admitted(pod, by_affinity, constraint.by_taints))
-        return known[1]
+            known = self._known[key] = self._admitted(spec, by_affinity, constraint.by_taints)
+        return known
 
-    def _admitted(self, pod: Pod, by_affinity: bool, by_taints: bool) -> frozenset[int]:
-        tolerations: Sequence[Toleration] = pod.spec.tolerations
+    def _admitted(self, spec: PodSpec, by_affinity: bool, by_taints: bool) -> frozenset[int]:
+        asked = asked_labels(spec.node_selector, spec.node_terms or ()) if by_affinity else frozenset()
+        examples = ((group, self._state.nodes[group[0]]) for group in self._state.alike.groups(asked))
         return frozenset(
             index
-            for index, node in enumerate(self._state.nodes)
-            if (not by_affinity or pod.spec.selects_node(node.labels, node.name))
-            and not (by_taints and untolerated(tolerations, node.taints))
+            for group, node in examples
+            if (not by_affinity or spec.selects_node(node.labels, node.name))
+            and not (by_taints and untolerated(spec.tolerations, node.taints))
+            for index in group
         )

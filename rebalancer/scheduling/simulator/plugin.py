@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.nodes import Nodes
 
 #: By index of the node, the reasons for which the plugin refuses it, in the scheduler's words.
 Refusals = Mapping[int, tuple[str, ...]]
@@ -32,7 +33,7 @@ class Score(Protocol):
 
     name: str
 
-    def scores(self, pod: Pod, nodes: Sequence[int], /) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes, /) -> Sequence[int] | None:
         """Return a score for each of these nodes, 0 to 100, in their order; None if it does not score this pod.
 
         Raises:

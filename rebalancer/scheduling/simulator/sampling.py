@@ -13,7 +13,8 @@ unless more than 580 nodes are certainly better.  One of the best 9 nodes is sco
 
 from collections.abc import Mapping, Sequence
 from math import ceil, log
-from operator import add
+
+from rebalancer.scheduling.simulator.totals import Weighted, totals
 
 _ALL = 100
 _SHARE = 50
@@ -39,7 +40,7 @@ def nodes_to_score(percentage: int, nodes: int) -> int:
     return max(nodes * min(share, _WHOLE) // _WHOLE, min(_ALL, nodes))
 
 
-def window_winners(weighted: Mapping[str, Sequence[int]], count: int, enough: int) -> list[int]:
+def window_winners(weighted: Mapping[str, Weighted], count: int, enough: int) -> list[int]:
     """Return the positions of the nodes that may win if only `enough` of the `count` feasible nodes are scored.
 
     Any node may be scored: that depends on where the scheduler stopped last, on the order in which it learnt of the
@@ -47,15 +48,13 @@ def window_winners(weighted: Mapping[str, Sequence[int]], count: int, enough: in
     than can be left out.  Scores that compare nodes with each other may be anything from zero to their highest value,
     since the other scored nodes are not known.
     """
-    left_out = count - enough
-    certain = [0] * count
-    slack = 0
-    for plugin, scores in weighted.items():
-        if plugin in _ABSOLUTE:
-            certain = list(map(add, certain, scores))
-        elif len(set(scores)) > 1:
-            slack += max(scores)
-    bar = sorted(certain, reverse=True)[left_out] - slack
+    certain = totals((each for plugin, each in weighted.items() if plugin in _ABSOLUTE), count)
+    relative = (each for plugin, each in weighted.items() if plugin not in _ABSOLUTE and not each.even)
+    slack = sum(each.weight * max(each.scores) for each in relative)
+    most, least = max(certain), min(certain)
+    if most - slack <= least:  # as a rule, since soft taints or spread weigh more than room: no need to rank the nodes
+        return list(range(count))
+    bar = sorted(certain, reverse=True)[count - enough] - slack
     return [place for place, score in enumerate(certain) if score >= bar]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.state import State, scored_of
 
 T = TypeVar("T")
@@ -47,12 +48,11 @@ class Shapes(Generic[T]):
             known.seen = len(changes)
         return known.answers
 
-    def of(self, pod: Pod, nodes: Sequence[int]) -> list[T]:
-        """Return the answers for a pod and some nodes, in their order."""
-        answers = self.by_node(pod)
-        return list(answers) if len(nodes) == len(answers) else [answers[index] for index in nodes]
+    def of(self, pod: Pod, nodes: Nodes) -> Sequence[T]:
+        """Return the answers for a pod and some nodes, in their order, as they are now."""
+        return tuple(nodes.of(self.by_node(pod)))
 
 
-def picked(column: Sequence[int], nodes: Sequence[int]) -> Sequence[int]:
+def picked(column: Sequence[T], nodes: Sequence[int]) -> Sequence[T]:
     """Return the entries of some nodes in their order; `nodes` is sorted."""
     return column if len(nodes) == len(column) else [column[index] for index in nodes]

@@ -8,15 +8,20 @@ pod of equal or higher priority waits for room that preemption makes.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import add
+from functools import partial
 
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
 from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.totals import Weighted, totals
+
+#: What each plugin refuses, in the order in which they are asked.
+_Refused = tuple[Refusals, ...]
 
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
@@ -32,7 +37,7 @@ class Simulator:
     def __init__(self, state: State, profiles: Mapping[str, Profile]) -> None:
         self._state = state
         self._profiles = profiles
-        self._still: dict[tuple[int, str], tuple[PodSpec, list[int], Refusals]] = {}
+        self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
     def ask(self, pod: Pod) -> Answer:
         """Return where a pod that has no node yet would go."""
@@ -68,16 +73,17 @@ class Simulator:
             rival = self._lower(pod, profile)
             return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else "")
         weighted = self._weighted(pod, profile, nodes)
+        all_in_all = partial(totals, weighted.values(), len(nodes))
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(_totals(weighted, len(nodes)))
+        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(all_in_all())
         return Answer(
             nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
-            favourites=lambda: self._named(nodes, favourites(_totals(weighted, len(nodes)), enough)),
+            favourites=lambda: self._named(nodes, favourites(all_in_all(), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
-            feasible_nodes=lambda: self._named(nodes, range(len(nodes))),
+            feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
         )
 
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
@@ -89,73 +95,73 @@ class Simulator:
         residents = (each for index in nodes for each in state.residents[index])
         return next((each for each in residents if (each.spec.priority or 0) < priority), None)
 
-    def _named(self, nodes: Sequence[int], places: Sequence[int]) -> tuple[str, ...]:
-        return tuple([self._state.names[nodes[place]] for place in places])
+    def _named(self, nodes: Nodes, places: Sequence[int]) -> tuple[str, ...]:
+        return tuple(Nodes(places).of(nodes.of(self._state.names)))
 
-    def _scores(self, weighted: Mapping[str, Sequence[int]], nodes: Sequence[int], name: str) -> Scores:
+    def _scores(self, weighted: Mapping[str, Weighted], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]
         place = bisect_left(nodes, index)  # in the order of their names, as all lists of nodes are
         if place == len(nodes) or nodes[place] != index:
             return {}
-        return {plugin: scores[place] for plugin, scores in weighted.items()}
+        return {plugin: weight * scores[place] for plugin, (scores, weight) in weighted.items()}
 
-    def _weighted(self, pod: Pod, profile: Profile, nodes: Sequence[int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+    def _weighted(self, pod: Pod, profile: Profile, nodes: Nodes) -> dict[str, Weighted]:
+        found: dict[str, Weighted] = {}
         for plugin, weight in profile.scores:
             scores = plugin.scores(pod, nodes) if weight else None
             if scores is not None:
-                found[plugin.name] = scores if weight == 1 else [weight * score for score in scores]
+                found[plugin.name] = Weighted(scores, weight)
         return found
 
-    def _feasible(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
+    def _feasible(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
         return _filtered(pod, profile.moving, *self._suited(pod, profile))
 
-    def _suited(self, pod: Pod, profile: Profile) -> tuple[list[int], Refusals]:
-        """Return the nodes that suit a pod, no matter what runs there, and why the others do not."""
-        key = (id(pod.spec), pod.spec.placement.scheduler)  # the value keeps the spec alive
+    def _suited(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
+        """Return the nodes that suit a pod, no matter what runs there, and why the others do not.
+
+        Worked out once for all pods that ask the same of nodes.
+        """
+        key = (self._state.demands.of(pod.spec), pod.spec.placement.scheduler)
         known = self._still.get(key)
         if known is None:
-            known = self._still[key] = (pod.spec, *_filtered(pod, profile.still, *self._narrowed(pod)))
-        return known[1], known[2]
+            known = self._still[key] = _filtered(pod, profile.still, *self._narrowed(pod))
+        return known
 
-    def _narrowed(self, pod: Pod) -> tuple[list[int], dict[int, tuple[str, ...]]]:
+    def _narrowed(self, pod: Pod) -> tuple[Nodes, _Refused]:
         names = named_nodes(pod.spec)
         if names is None:
-            return list(range(len(self._state.nodes))), {}
-        nodes = sorted(self._state.index[name] for name in names if name in self._state.index)
+            return Nodes(range(len(self._state.nodes))), ()
+        nodes = Nodes(sorted(self._state.index[name] for name in names if name in self._state.index))
         reason = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
-        return nodes, {index: reason for index in range(len(self._state.nodes)) if index not in nodes}
+        return nodes, (dict.fromkeys(set(range(len(self._state.nodes))).difference(nodes), reason),)
 
     def _looked_at(self, pod: Pod) -> int:
         names = named_nodes(pod.spec)
         return len(self._state.nodes if names is None else self._state.index.keys() & names)
 
-    def _reason(self, refused: Refusals) -> str:
+    def _reason(self, refused: _Refused) -> str:
         total = len(self._state.nodes)
         if not total:
             return "no nodes available to schedule pods"
-        return f"0/{total} nodes are available: {_tallied(reason for each in refused.values() for reason in each)}."
+        by_node = {index: reasons for each in reversed(refused) for index, reasons in each.items()}
+        return f"0/{total} nodes are available: {_tallied(reason for each in by_node.values() for reason in each)}."
 
 
 def _tallied(reasons: Iterable[str]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
 
 
-def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: list[int], refused: Refusals) -> tuple[list[int], Refusals]:
-    """Return the nodes that all plugins let pass, and all refusals; the first plugin that refuses a node counts."""
+def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: Nodes, refused: _Refused) -> tuple[Nodes, _Refused]:
+    """Return the nodes that all plugins let pass, and what they refused, in order; the first refusal of a node counts.
+
+    Only a pod that fits nowhere needs the reasons of all nodes, so they are put together for such a pod alone.
+    """
     for plugin in plugins:
         more = plugin.refusals(pod, nodes)
         if more:
-            refused = {**more, **refused}
-            nodes = [index for index in nodes if index not in more]
+            refused = (*refused, more)
+            nodes = nodes.without(more)
     return nodes, refused
-
-
-def _totals(weighted: Mapping[str, Sequence[int]], count: int) -> list[int]:
-    totals = [0] * count
-    for scores in weighted.values():
-        totals = list(map(add, totals, scores))
-    return totals
 
 
 def _best(totals: Sequence[int]) -> list[int]:

@@ -14,6 +14,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
+from rebalancer.scheduling.alike import AlikeNodes, Demands
 from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.tally import Tallies
@@ -49,8 +50,8 @@ class State:
         nodes: the nodes.
         names: the names of the nodes.
         index: by name, the index of the node.
-        kinds: by index, the kind of the node: nodes of one kind have equal taints and labels, apart from the host name,
-            and are cordoned alike.
+        alike: the same nodes, grouped by what a pod may ask of them.
+        demands: what the pods ask of nodes, numbered.
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
         assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.
@@ -69,13 +70,15 @@ class State:
         self.nodes = sorted(view.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
-        self.kinds = _kinds(self.nodes)
+        self.alike = AlikeNodes(self.nodes)
+        self.demands = Demands()
         self.namespaces = view.namespaces
         self.companions = companions
         namespaces = dict(view.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
         self._values: dict[str, list[str | None]] = {}
+        self._domains: dict[str, dict[str | None, list[int]]] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)
         self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
@@ -108,6 +111,15 @@ class State:
         if topology_key not in self._values:
             self._values[topology_key] = [node.labels.get(topology_key) for node in self.nodes]
         return self._values[topology_key]
+
+    def domains(self, topology_key: str) -> Mapping[str | None, Sequence[int]]:
+        """Return the nodes with each value of a label, by index; under None those without the label, if any."""
+        known = self._domains.get(topology_key)
+        if known is None:
+            known = self._domains[topology_key] = {}
+            for index, value in enumerate(self.values(topology_key)):
+                known.setdefault(value, []).append(index)
+        return known
 
     def place(self, pod: Pod, name: str) -> None:
         """Add a pod to a node, whatever the pod's own `node` field says."""
@@ -164,13 +176,3 @@ def scored_of(pod: Pod) -> Resources:
 def _columns(nodes: Sequence[Node]) -> dict[str, list[int]]:
     names = {name for node in nodes for name in node.allocatable}
     return {name: [node.allocatable.get(name, 0) for node in nodes] for name in sorted({*names, CPU, MEMORY, PODS})}
-
-
-def _kinds(nodes: Iterable[Node]) -> list[int]:
-    known: dict[object, int] = {}
-    return [known.setdefault(_signature(node), len(known)) for node in nodes]
-
-
-def _signature(node: Node) -> object:
-    labels = frozenset(label for label in node.labels.items() if label[0] != HOSTNAME)
-    return node.unschedulable, node.taints, labels, HOSTNAME in node.labels

@@ -150,8 +150,10 @@ class Tallies:
 
     def _worth_a_look(self, matcher: Matcher) -> Iterable[Group]:
         """Return the groups that may match: those with a label that a selector asks for."""
-        narrowed = (
-            [group for value in set(each.values) for group in self._by_label[each.key, value]]
-            for each in matcher.asked()
-        )
-        return min(narrowed, key=len, default=list(self._groups.values()))
+        asked = min(matcher.asked(), key=self._with_label, default=None)
+        if asked is None:
+            return list(self._groups.values())
+        return [group for value in set(asked.values) for group in self._by_label[asked.key, value]]
+
+    def _with_label(self, asked: Requirement) -> int:
+        return sum(len(self._by_label[asked.key, value]) for value in set(asked.values))

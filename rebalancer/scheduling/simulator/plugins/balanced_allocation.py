@@ -19,6 +19,7 @@ from math import sqrt
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.shapes import Shapes, picked
 from rebalancer.scheduling.simulator.state import State
@@ -41,7 +42,7 @@ class NodeResourcesBalancedAllocation:
         self._resources = tuple(weights)
         self._scores = Shapes(state, self._score)
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
         """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
         if self._minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
             return None

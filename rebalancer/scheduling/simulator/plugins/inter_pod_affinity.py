@@ -7,9 +7,12 @@ is gone.  The first pod of a group that must be near pods of its own group may g
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import add
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.rules import Rule, Strength, Term, terms_of
 from rebalancer.scheduling.simulator.state import State
@@ -19,8 +22,8 @@ AFFINITY = ("node(s) didn't match pod affinity rules",)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
 EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
 
-#: By topology key and value of that label, an amount.
-_ByKey = Mapping[str, Mapping[str, int]]
+#: By topology key and value of that label, an amount; nodes without the label have none.
+_ByKey = Mapping[str, Mapping[str | None, int]]
 
 
 class InterPodAffinity:
@@ -49,9 +52,9 @@ class InterPodAffinity:
         if not (required or apart or existing):
             return NO_REFUSALS
         found: dict[int, tuple[str, ...]] = {}
-        found.update(self._in_domains(existing, nodes, EXISTING))
+        found.update(self._in_domains(existing, EXISTING))
         for each in apart:
-            found.update(self._in_domains(each, nodes, ANTI_AFFINITY))
+            found.update(self._in_domains(each, ANTI_AFFINITY))
         found.update(self._out_of_reach(pod, required, nodes))
         return found
 
@@ -70,16 +73,16 @@ class InterPodAffinity:
             if not all((value := at[index]) is not None and (first or count.get(value, 0) > 0) for at, count in values)
         }
 
-    def _in_domains(self, counts: _ByKey, nodes: Sequence[int], reason: tuple[str, ...]) -> Refusals:
-        found = {}
-        for key, by_value in counts.items():
-            bad = {value for value, count in by_value.items() if count > 0}
-            if bad:
-                values = self._state.values(key)
-                found.update({index: reason for index in nodes if values[index] in bad})
-        return found
+    def _in_domains(self, counts: _ByKey, reason: tuple[str, ...]) -> Refusals:
+        bad = (
+            self._state.domains(key)[value]
+            for key, by_value in counts.items()
+            for value, count in by_value.items()
+            if count > 0
+        )
+        return {index: reason for nodes in bad for index in nodes}
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> list[int] | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
@@ -91,16 +94,15 @@ class InterPodAffinity:
                     totals[key][value] += term.weight * count
         return self._normalized(totals, nodes) if totals else None
 
-    def _normalized(self, totals: _ByKey, nodes: Sequence[int]) -> list[int]:
+    def _normalized(self, totals: _ByKey, nodes: Nodes) -> list[int]:
         raw = [0] * len(nodes)
         for key, by_value in totals.items():
             values = self._state.values(key)
-            raw = [score + by_value.get(values[index] or "", 0) for score, index in zip(raw, nodes, strict=True)]
-        least = min(raw)
-        reach = max(raw) - least
-        if not reach:
-            return [0] * len(nodes)
-        return [int(WHOLE * (float(score - least) / float(reach))) for score in raw]
+            raw = list(map(add, raw, map(by_value.get, nodes.of(values), repeat(0))))
+        different = set(raw)
+        least, reach = min(different), max(different) - min(different)
+        points = {score: int(WHOLE * (float(score - least) / float(reach))) if reach else 0 for score in different}
+        return list(map(points.__getitem__, raw))
 
     def _weight(self, term: Term) -> int:
         return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
@@ -108,9 +110,9 @@ class InterPodAffinity:
     def _domains(self, matcher: Matcher, keys: Iterable[str]) -> _ByKey:
         """Return how many pods that match are in each domain of each key."""
         tally = self._state.tallies.tally(matcher)
-        found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        found: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         for key in keys:
-            values, counts = self._state.values(key), defaultdict[str, int](int)
+            values, counts = self._state.values(key), defaultdict[str | None, int](int)
             for index, count in tally.nodes.items():
                 value = values[index]
                 if value is not None and count:
@@ -140,9 +142,9 @@ def _repels(term: Term) -> bool:
     return term.strength is Strength.REPELS
 
 
-def _summed(weighted: Iterable[tuple[Rule, int]]) -> defaultdict[str, defaultdict[str, int]]:
+def _summed(weighted: Iterable[tuple[Rule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
     """Return the sums of the rules' counts times their weights, by topology key and value."""
-    totals: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+    totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     for rule, weight in weighted:
         if weight:
             for value, count in rule.domains.items():

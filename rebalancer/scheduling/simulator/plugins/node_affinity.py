@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
-from rebalancer.scheduling.simulator.arithmetic import normalized
+from rebalancer.scheduling.alike import asked_labels
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.scaled import Scaled
 from rebalancer.scheduling.simulator.state import State
 
 _NAME = "metadata.name"
@@ -38,26 +40,43 @@ class NodeAffinity:
         self._state = state
         self._required = required
         self._preferred = preferred
+        self._weights: dict[tuple[PreferredTerm, ...], Scaled] = {}
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes that the profile or the pod does not select."""
         spec = pod.spec
         if self._required is None and spec.node_terms is None and not spec.node_selector:
             return NO_REFUSALS
-        reasons = ((index, self._reason(spec, self._state.nodes[index])) for index in nodes)
-        return {index: reason for index, reason in reasons if reason}
+        found: dict[int, tuple[str, ...]] = {}
+        asked = asked_labels(spec.node_selector, (*(self._required or ()), *(spec.node_terms or ())))
+        for group in self._state.alike.groups(asked) if asked is not None else ([index] for index in nodes):
+            if reason := self._reason(spec, self._state.nodes[group[0]]):
+                found.update(dict.fromkeys(group, reason))
+        return found
 
     def _reason(self, spec: PodSpec, node: Node) -> tuple[str, ...]:
         if self._required is not None and not any_term_matches(self._required, node.labels, node.name):
             return ENFORCED
         return () if spec.selects_node(node.labels, node.name) else REASON
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
         """Return the sums of the weights that match, scaled so that the highest is 100."""
-        terms = [each for each in (*self._preferred, *pod.spec.preferred) if each.weight]
+        terms = tuple(each for each in (*self._preferred, *pod.spec.preferred) if each.weight)
         if not terms:
             return None
-        return normalized([_weight(terms, self._state.nodes[index]) for index in nodes])
+        known = self._weights.get(terms)
+        if known is None:
+            known = self._weights[terms] = Scaled(self._sums(terms))
+        return known.of(nodes)
+
+    def _sums(self, terms: Sequence[PreferredTerm]) -> list[int]:
+        """Return the sums of the weights that match, by index of the node."""
+        sums = [0] * len(self._state.nodes)
+        for group in self._state.alike.groups(asked_labels(None, (each.term for each in terms))):
+            if weight := _weight(terms, self._state.nodes[group[0]]):
+                for index in group:
+                    sums[index] = weight
+        return sums
 
 
 def _weight(terms: Sequence[PreferredTerm], node: Node) -> int:

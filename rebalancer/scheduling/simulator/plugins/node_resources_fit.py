@@ -6,10 +6,12 @@ MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count contai
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
 from rebalancer.scheduling.simulator.shapes import Shapes, picked
 from rebalancer.scheduling.simulator.state import State, scored_of
@@ -46,12 +48,10 @@ class NodeResourcesFit:
         self._short = Shapes(state, self._lacking)
         self._scores = Shapes(state, self._score)
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the nodes without room, and which requests do not fit."""
         lacking = self._short.by_node(pod)
-        if not any(lacking):  # as a rule
-            return NO_REFUSALS
-        return {index: lacking[index] for index in nodes if lacking[index]}
+        return {index: lacking[index] for index in compress(range(len(lacking)), lacking)}
 
     def _lacking(self, pod: Pod, nodes: Sequence[int]) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = [()] * len(nodes)
@@ -63,7 +63,7 @@ class NodeResourcesFit:
                         found[place] = (*found[place], _SHORT.get(name) or f"Insufficient {name}")
         return found
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return the strategy's score of each node with the pod on it."""
         return self._scores.of(pod, nodes)
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
-from rebalancer.scheduling.simulator.arithmetic import WHOLE, normalized
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.scheduling.simulator.shapes import picked
+from rebalancer.scheduling.simulator.scaled import Scaled
 from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
@@ -29,10 +30,10 @@ class TaintToleration:
         self._state = state
         self._names_taint = minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
-        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, list[int]]] = {}
-        self._soft = {
-            kind for node, kind in zip(state.nodes, state.kinds, strict=True) if any(map(_is_soft, node.taints))
-        }
+        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, Scaled]] = {}
+        # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
+        groups = state.alike.groups(frozenset())
+        self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
 
     def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the nodes with a hard taint that the pod does not tolerate."""
@@ -44,22 +45,22 @@ class TaintToleration:
                 found[index] = (f"node(s) had untolerated taint{named}",)
         return found
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return 100 for nodes without untolerated soft taints, less for others."""
         more = self._state.soft_taints
         if not self._soft and not more:
             return [WHOLE] * len(nodes)
         known = self._counts.get(pod.spec.tolerations)
         if known is None or known[0] is not more:
-            known = self._counts[pod.spec.tolerations] = (more, self._count(pod.spec))
-        return normalized(picked(known[1], nodes), reverse=True)
+            known = self._counts[pod.spec.tolerations] = (more, Scaled(self._count(pod.spec), reverse=True))
+        return known[1].of(nodes)
 
     def _count(self, spec: PodSpec) -> list[int]:
-        kinds, by_kind = self._state.kinds, dict[int, int]()
-        for kind, node in zip(kinds, self._state.nodes, strict=True):
-            if kind not in by_kind:
-                by_kind[kind] = soft_taints(spec, node.taints) if kind in self._soft else 0
-        counts = [by_kind[kind] for kind in kinds]
+        counts = [0] * len(self._state.nodes)
+        for group in self._soft:
+            count = soft_taints(spec, self._state.nodes[group[0]].taints)
+            for index in group:
+                counts[index] = count
         for index, taints in self._state.soft_taints.items():
             counts[index] += soft_taints(spec, taints)
         return counts

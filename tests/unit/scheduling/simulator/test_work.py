@@ -1,0 +1,69 @@
+"""How much the simulator has to look at for each pod: told by counts, since a clock tells more of the machine."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
+from rebalancer.scheduling.simulator.profile import Profile, profiles
+from rebalancer.scheduling.simulator.scorers import Column, least_allocated
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
+from tests import make
+
+READ = Companions(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
+SCHEDULER = "default-scheduler"
+GOLD = (NodeSelectorTerm((Requirement("tier", "In", ("gold",)),)),)
+
+
+class Read(dict[str, str]):
+    """Labels of a node that count how often they are read."""
+
+    times = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.times += 1
+        return super().get(key, default)
+
+
+def state_of(nodes: Sequence[Node]) -> State:
+    return State(make.snapshot(nodes, [], namespaces={}), READ)
+
+
+def test_after_a_placement_one_node_is_scored_anew() -> None:
+    """Of 200 nodes, for every further pod of the same requests."""
+    state, scored = state_of([make.node(f"n{number:03}") for number in range(200)]), []
+
+    def counted(columns: Sequence[Column]) -> list[int]:
+        scored.append(len(columns[0].asked))
+        return least_allocated(columns)
+
+    fit = NodeResourcesFit(state, counted)
+    simulator = Simulator(state, {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])})
+    for number in range(5):
+        pod = make.pod(f"p{number}", cpu="100m")
+        state.place(pod, simulator.ask(pod).nodes[0])
+
+    assert scored == [200, 1, 1, 1, 1]
+
+
+def test_labels_are_read_once_for_all_specs_that_ask_the_same() -> None:
+    """Node selector, required and preferred affinity, and constraints that count by affinity: 50 specs are as one."""
+    labels = [Read({"tier": ("gold", "silver")[number % 2], "zone": "a"}) for number in range(60)]
+    nodes = [msgspec.structs.replace(make.node(f"n{number:02}"), labels=each) for number, each in enumerate(labels)]
+    state = state_of(nodes)
+    simulator = Simulator(state, profiles(state))
+    spread = (SpreadConstraint(1, "zone", "DoNotSchedule", make.selector(app="web")),)
+
+    def ask(cpu: int) -> int:
+        pod = make.pod(f"p{cpu}", cpu=f"{cpu}m", node_selector={"tier": "gold"}, node_terms=GOLD, spread=spread)
+        assert simulator.ask(pod).feasible == 30
+        return sum(each.times for each in labels)
+
+    first = ask(1)
+    assert [ask(cpu) for cpu in range(2, 50)] == [first] * 48
