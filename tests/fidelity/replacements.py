@@ -12,6 +12,7 @@ from random import Random
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from tests.e2e.api import Api, ApiError, Object
@@ -28,6 +29,19 @@ POLL = 0.1
 NAMESPACE = "blue"
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """Where a replacement was expected.
+
+    Attributes:
+        in_turn: if it came after those that were chosen before it.
+        any_order: with all that go at once, in any order.
+    """
+
+    in_turn: Answer
+    any_order: Answer
+
+
 @dataclass
 class Landings:
     """What came of evictions, by kind of owner and by whether others went at the same time."""
@@ -39,25 +53,25 @@ class Landings:
     @property
     def evictions(self) -> int:
         """How many replacements came."""
-        return sum(count for (what, _), count in self.counts.items() if what == "replaced")
+        return sum(self.sizes.values())
 
-    def note(self, kind: str, company: str, pod: Pod, answer: Answer, landed: str) -> None:
+    def note(self, kind: str, company: str, pod: Pod, foreseen: Foreseen, landed: str) -> None:
         """Count a replacement; `landed` is empty if it waits for room."""
         for group in (kind, company):
             self.counts["replaced", group] += 1
-            self.counts["as foreseen", group] += landed in answer.nodes
-        self.sizes[len(answer.nodes)] += 1
-        if landed not in answer.nodes:
-            where = landed or "nowhere"
-            self.disagreements.append(f"{kind}, {company}: of {pod} landed {where}, foreseen {answer.nodes[:5]}")
+            self.counts["in turn", group] += landed in foreseen.in_turn.nodes
+            self.counts["in any order", group] += landed in foreseen.any_order.nodes
+        self.sizes[len(foreseen.any_order.nodes)] += 1
+        if landed not in foreseen.any_order.nodes:
+            nodes, reason = foreseen.any_order.nodes, foreseen.any_order.reason
+            self.disagreements.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {nodes} {reason}")
 
     def table(self) -> str:
         """Return the figures in words."""
         groups = sorted({group for what, group in self.counts if what == "replaced"})
-        lines = [f"{'replacements':25} {'came':>6} {'as foreseen':>12}"]
-        lines += [
-            f"{each:25} {self.counts['replaced', each]:6,} {self.counts['as foreseen', each]:12,}" for each in groups
-        ]
+        columns = ("replaced", "in turn", "in any order")
+        lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
+        lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
         lines += ["", *(f"{what:45} {count:6,}" for what, count in left)]
         return "\n".join([*lines, "", f"sizes of the sets: {dict(sorted(self.sizes.items()))}"])
@@ -139,14 +153,15 @@ class Stage:
         for pod in foreseen:
             self._api.evict(pod.name, pod.namespace)
         company = "alone" if len(foreseen) == 1 else "with others"
-        for pod, answer in foreseen.items():
+        for pod, each in foreseen.items():
             landed = self._landed(pod, known)
-            self._landings.note(self._kinds[pod.labels["owner"]], company, pod, answer, landed)
+            self._landings.note(self._kinds[pod.labels["owner"]], company, pod, each, landed)
         wait_for(lambda: not self._terminating(), "evicted pods gone", LONGEST, POLL)
 
-    def _foresee(self, cluster: Cluster, count: int) -> dict[Pod, Answer]:
+    def _foresee(self, cluster: Cluster, count: int) -> dict[Pod, Foreseen]:
         """Return pods of different owners that would land somewhere, and where, one after the other as in a plan."""
         found: dict[Pod, Answer] = {}
+        any_order = cluster.index(AnyOrder)
         pods = [pod for pod in cluster.snapshot.pods if pod.namespace == NAMESPACE and pod.node and pod.active]
         self._random.shuffle(pods)
         simulation = cluster.index(Simulation)
@@ -160,11 +175,12 @@ class Stage:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
                 continue
             found[pod] = answer
+            any_order.ask(pod)  # which says where it may land in any order with those before it
             place = cluster.node(answer.nodes[0])
             assert place
             cluster.place(pod, place)
             cluster.evicted(pod)
-        return found
+        return {pod: Foreseen(answer, any_order.ask(pod)) for pod, answer in found.items()}
 
     def _landed(self, pod: Pod, known: set[str]) -> str:
         """Return the node of what came in place of a pod; empty if that waits for room."""
