@@ -19,7 +19,16 @@ some destination takes it by requests, taints and affinity and stays within `des
 measured, unless given) with its usage at the peak; that node is charged with it.  Of each node that is left alone one
 refusal tells which pod keeps it.  An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
 
-It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were.
+With `selection: compaction` a node is emptied whole or not at all too, by measured usage or else by requests, and all
+nodes may be underutilized.  The nodes with the fewest pods are emptied first, of those that an autoscaler could remove:
+with the label `nodeGroups.label`, if it is given, and without an annotation that keeps them.  A pod that must stay, or
+whose annotation holds its node, keeps all others there.  Pods go to nodes in use only, within `destinationThresholds`
+(where requests decide, all that is there unless given), and wherever the scheduler may put them.  With steering, which
+it goes by, the nodes to be emptied are avoided.  It ends where `keepFree` would not be free any more on the nodes in
+use, or where a group has no more than `nodeGroups.keep` of them.
+
+It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were, unless they are
+steered.
 """
 
 from collections.abc import Mapping
@@ -29,8 +38,10 @@ from rebalancer.api import (
     Balance,
     ByUsage,
     Cluster,
+    Count,
     Evict,
     Field,
+    Part,
     Pod,
     Relocation,
     Thresholds,
@@ -42,6 +53,13 @@ from rebalancer.api import (
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
 
 
+class NodeGroups(Part):
+    """Which nodes an autoscaler may remove, and which of them it would keep."""
+
+    label: str = Field(min_length=1, description="Nodes with this label are of a group; others are not emptied.")
+    keep: Count = Field(0, description="So many nodes of each group stay in use.")
+
+
 class HighNodeUtilizationArgs(UtilizationArgs):
     """When a node is nearly idle, and which pods leave it."""
 
@@ -49,14 +67,41 @@ class HighNodeUtilizationArgs(UtilizationArgs):
         (), description=f"{ONLY_THRESHOLDING_RESOURCES}: only pods that request a resource of thresholds."
     )
     destination_thresholds: Thresholds = Field(
-        {}, description="With selection: relief, how full pods may make a node at its peak; 70 unless given."
+        {},
+        description="With selection: relief or compaction, how full pods may make a node at its peak; 70 by default.",
     )
+    selection: Literal["compaction"] | None = Field(
+        None, description="compaction: whole nodes, also where all are underutilized; absent: the descheduler's rules."
+    )
+    keep_free: Thresholds = Field(
+        {}, description="With selection: compaction, what percentage of the nodes in use stays unrequested."
+    )
+    node_groups: NodeGroups | None = Field(
+        None, description="With selection: compaction, which nodes an autoscaler may remove; all unless given."
+    )
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether moves hang on where the scheduler would put pods."""
+        metrics = self.metrics_utilization
+        compaction = self.selection is not None and (metrics is None or metrics.scheduler != "unknown")
+        return compaction or super().asks_scheduler
+
+    @model_validator(mode="after")
+    def _one_selection(self) -> "HighNodeUtilizationArgs":
+        if self.selection is not None and self.relief:
+            raise ValueError("selection: compaction and metricsUtilization.selection: relief exclude each other")
+        if self.selection is None and (self.keep_free or self.node_groups):
+            raise ValueError("keepFree and nodeGroups go with selection: compaction only")
+        return self
 
     @model_validator(mode="after")
     def _destinations_are_chosen(self) -> "HighNodeUtilizationArgs":
-        metrics = self.metrics_utilization
-        if self.destination_thresholds and (metrics is None or metrics.selection is None):
-            raise ValueError("destinationThresholds goes with metricsUtilization and its selection: relief only")
+        if self.destination_thresholds and not (self.relief or self.selection):
+            raise ValueError(
+                "destinationThresholds goes with metricsUtilization and its selection: relief only, "
+                "or with selection: compaction"
+            )
         low, ceilings = self.thresholds, self.destination_thresholds
         if crossed := [name for name in sorted(ceilings) if low.get(name, 0) > ceilings[name]]:
             raise ValueError(f"the thresholds of {', '.join(crossed)} are greater than their destinationThresholds")
@@ -73,7 +118,16 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
         args = self.args
-        if args.relief:
+        if args.selection:
+            groups = args.node_groups
+            by_usage = ByUsage(args, cluster, evict, self._wanted)
+            by_usage.compact(
+                args.destination_thresholds,
+                args.keep_free,
+                groups.label if groups else "",
+                groups.keep if groups else 0,
+            )
+        elif args.relief:
             ByUsage(args, cluster, evict, self._wanted).empty(args.destination_thresholds)
         else:
             usage = usage_by(args, cluster, evict)

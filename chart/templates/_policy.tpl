@@ -81,12 +81,14 @@ with its tokens.
       {{- if and (has "PodsWithPVC" ($protections.extraEnabled | default list)) $claims.protectedStorageClasses -}}
         {{- $_ := set $needs "claims" true -}}
       {{- end -}}
-    {{- else if and (has $entry.name $enabled) $args.metricsUtilization -}}
-      {{- $usage := $args.metricsUtilization -}}
-      {{- if and $usage.selection (ne ($usage.scheduler | default "default") "unknown") -}}
+    {{- else if has $entry.name $enabled -}}
+      {{- $usage := $args.metricsUtilization | default dict -}}
+      {{- if and (or $usage.selection (eq (toString $args.selection) "compaction")) (ne ($usage.scheduler | default "default") "unknown") -}}
         {{- $_ := set $needs "scheduler" true -}}
       {{- end -}}
-      {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
+      {{- if $usage -}}
+        {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
+      {{- end -}}
     {{- end -}}
   {{- end -}}
 {{- end -}}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from rebalancer.wire import storage, storage_drivers
-from rebalancer.wire.annotations import ANNOTATIONS
+from rebalancer.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
 Tree: TypeAlias = "dict[str, Tree]"
@@ -96,6 +96,7 @@ _KINDS = {
 }
 #: The annotations that are kept.
 _ANNOTATIONS = {
+    "Node": NODE_ANNOTATIONS,
     "PersistentVolumeClaim": storage.ANNOTATIONS,
     "StorageClass": (storage_drivers.DEFAULT_CLASS,),
     "CSINode": (storage_drivers.MIGRATED,),

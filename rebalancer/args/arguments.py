@@ -152,6 +152,8 @@ Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 DURATION_PATTERN = r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
 _DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: Go's longest duration, 292 years, in whole seconds; clocks and locks cannot count further either.
+_LONGEST_SECONDS = 2**63 // 10**9
 
 
 def parse_duration(text: object) -> timedelta:
@@ -163,10 +165,10 @@ def parse_duration(text: object) -> timedelta:
     parts = _DURATION.findall(text) if isinstance(text, str) else []
     if text != "0" and (not parts or "".join(parts) != text):
         raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
-    try:
-        return timedelta(seconds=sum(_seconds(part) for part in parts))
-    except OverflowError:
-        raise ValueError(f"{_quoted(text)} is too long a duration") from None
+    seconds = sum(_seconds(part) for part in parts)
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError(f"{_quoted(text)} is too long a duration")
+    return timedelta(seconds=seconds)
 
 
 def _quoted(value: object) -> str:

@@ -7,6 +7,8 @@ from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.compaction.assembly import compact
+from rebalancer.balancing.compaction.demands import Demands
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
@@ -17,9 +19,11 @@ from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
 from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
+from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
 from rebalancer.balancing.weighing import Weighing, told
 from rebalancer.cluster.cluster import Cluster
@@ -95,10 +99,9 @@ class ByUsage:
         goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
         fullness = Fullness(cluster, self._usage, goal.names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
-        offers = Offers(goal, fullness, steer.min_gain)
-        foresight = Foresight(cluster, steer.keys)
-        waves = Waves(cluster, evict, goal, fullness, pool, offers, foresight, band.high)
-        Steered(cluster, evict, steer, fullness, pool, waves, band.high, band.mean).run()
+        offers, foresight = Offers(goal, fullness, steer.min_gain), Foresight(cluster, steer.keys)
+        parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
+        Steered(parts, steer, Waves(parts), band.mean).run()
 
     def _relieve(
         self,
@@ -150,6 +153,23 @@ class ByUsage:
                 emptied=idle,
             )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+
+    def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
+        """Empty nodes, each as a whole or not at all, onto the nodes that stay in use (see `compaction`).
+
+        Args:
+            ceilings: how full pods may make nodes, where that is not 70 % of what is measured, or 100 % of what is
+                requested.
+            keep_free: by resource, the percentage of the nodes in use that no pod may request.
+            group_label: the label of nodes that an autoscaler may remove; empty: all may be removed.
+            keep_nodes: how many nodes of each group stay in use.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        bounds = {**(_PACKED if self._args.metrics_utilization else {}), **ceilings}
+        demands = Demands(keep_free, group_label, keep_nodes)
+        compact(self._args, self._cluster, self._evict, self._usage, self._selection, bounds, demands)
 
     def _told(
         self, weighing: Weighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]

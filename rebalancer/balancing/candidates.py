@@ -11,10 +11,10 @@ from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
-from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import EvictionClass, eviction_class
-from rebalancer.eviction.verdict import Refused
+from rebalancer.eviction.verdict import Refused, refused
 
 _LEAST_SHARE = 0.1
 _DECIMALS = 9  # smaller differences do not count: sums of the same numbers in another order
@@ -78,6 +78,17 @@ class Selection:
     def immovable_reason(self, pod: Pod) -> Refused | None:
         """Return why a pod is not a candidate: younger than the window, resting, of unknown usage, or using nothing."""
         return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
+
+    def first_immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
+        """Return the first of a node's pods for which the whole node has to stay as it is, and why; None if none is."""
+        for number, pod in enumerate(pods):
+            if not self.wanted(pod):
+                return pod, refused(Code.NOT_SELECTED)
+            if refusal := self.immovable_reason(pod):
+                return pod, refusal
+            if number and not self._usage.pods_known:
+                return pod, refused(Code.NO_USAGE, pods_measured=False)
+        return None
 
     def groups(self, source: NodeUtilization, because: Cause | None) -> Iterator[list[Candidate]]:
         """Yield the candidates of a node class by class, each the oldest first.

@@ -47,7 +47,7 @@ class Destinations:
         others: the nodes of known usage that are not destinations.
         landings: returns where replacements land; None if that is not known.
         floors: by resource, the percentage below which a node uses too little.
-        emptied: names of nodes that are to lose all their pods.
+        emptied: names of nodes that are to lose all their pods; none of them takes a pod.
     """
 
     def __init__(
@@ -134,6 +134,10 @@ class Destinations:
         self._ceilings = ceilings
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
 
+    def bar(self, emptied: Collection[str]) -> None:
+        """Set other nodes that are to be emptied, or to stay so, from now on."""
+        self._emptied = emptied
+
     def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has more free by requests, or less again; its peak is not lowered, to be safe."""
         self._reorder(pod.node)
@@ -153,7 +157,9 @@ class Destinations:
     def _first(self, pod: Pod, usage: Resources) -> Node | None:
         for _, name, node in self._order:
             # The usage comes first since it decides most often, and fastest.
-            if self._has_room(name, usage) and name != pod.node and self._eligible.fits(pod, node):
+            if name in self._emptied or name == pod.node:
+                continue
+            if self._has_room(name, usage) and self._eligible.fits(pod, node):
                 return node
         return None
 
@@ -168,6 +174,8 @@ class Destinations:
         return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
 
     def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> Cause | None:
+        if destination.node.name in self._emptied:
+            return cause(Code.IDLE_NODE)
         reason = self._eligible.why_not(pod, destination.node)
         return reason or _above_ceiling(destination.passed(usage, self._ceilings))
 

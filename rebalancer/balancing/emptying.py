@@ -12,6 +12,7 @@ from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.occupants import occupants
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -20,7 +21,7 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
-from rebalancer.eviction.verdict import Refused, refused
+from rebalancer.eviction.verdict import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Emptying:
 
     def _empty(self, pods: Sequence[Pod], source: NodeUtilization, reason: Cause) -> tuple[Pod, Refused] | None:
         """Evict these pods and return None; if one of them may not go, evict none, and return it with the reason."""
-        if kept := self._immovable(pods) or self._evict.first_refusal(pods):
+        if kept := self._selection.first_immovable(pods) or self._evict.first_refusal(pods):
             return kept
         # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self._cluster.scope() as attempt:
@@ -109,17 +110,7 @@ class Emptying:
         return gone
 
     def _movable(self, source: NodeUtilization) -> list[Pod]:
-        return cheapest_first([pod for pod in self._cluster.active_pods_on(source.node) if not _stays_behind(pod)])
-
-    def _immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
-        for number, pod in enumerate(pods):
-            if not self._selection.wanted(pod):
-                return pod, refused(Code.NOT_SELECTED)
-            if refusal := self._selection.immovable_reason(pod):
-                return pod, refusal
-            if number and not self._usage.pods_known:
-                return pod, refused(Code.NO_USAGE, pods_measured=False)
-        return None
+        return cheapest_first(occupants(self._cluster, source.node))
 
     def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
         """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
@@ -141,11 +132,6 @@ class Emptying:
 
 def _fullness(source: NodeUtilization) -> float:
     return sum(source.percents().values())
-
-
-def _stays_behind(pod: Pod) -> bool:
-    of_daemon_set = any(owner.kind == "DaemonSet" for owner in pod.owners)
-    return pod.terminating or pod.mirror or pod.static or of_daemon_set
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:

@@ -30,8 +30,14 @@ class MeasuredUsage:
         pods_known: whether the source knows anything of pods.
     """
 
-    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str]) -> None:
+    def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, requested: bool = False) -> None:
         """Take the figures of the resources named.
+
+        Args:
+            cluster: the cluster.
+            measured: the figures.
+            names: the resources.
+            requested: whether they are what pods request; then a pod of zero is one like others.
 
         Raises:
             StrategyError: a resource is neither measured nor `pods`.
@@ -39,6 +45,7 @@ class MeasuredUsage:
         check_measured(measured, names)
         self._cluster = cluster
         self._measured = measured
+        self._requests_count = requested
         self._names = tuple(sorted(names))
         self._known = tuple(sorted(next(iter(measured.nodes.values()), ())))
         self.pods_known = measured.pods is not None
@@ -70,7 +77,7 @@ class MeasuredUsage:
     def destination(self, node: Node) -> NodeUtilization:
         """Return a node's peak usage of all that is measured, plus the pods that the figures do not show yet."""
         amounts = self._measured.peaks[node.name]
-        names = {*self._names, *self._known}
+        names = sorted({*self._names, *self._known})
         peak = NodeUtilization(node, {name: self._figure(node, name, amounts) for name in names})
         for pod in self._cluster.active_pods_on(node):
             if self._unseen(pod):
@@ -93,7 +100,7 @@ class MeasuredUsage:
 
     def unknown(self, pod: Pod) -> Refused | None:
         """Return a refusal if the source measures pods, but not this one, or found that it uses nothing."""
-        if not self.pods_known:
+        if not self.pods_known or self._requests_count:
             return None
         amounts = self._usage(pod)
         missing = [name for name in self._names if name != PODS and name not in (amounts or {})]

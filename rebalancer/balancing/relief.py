@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rebalancer.balancing.candidates import Candidate, choose
 from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.figures import why_relieved
 from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.causes import Cause, Code, cause
 
 _NAMED = 5  # nodes that stay over and are warned of by name
 
@@ -48,11 +49,8 @@ class Relief:
 
     def warn(self, sources: Iterable[NodeUtilization]) -> None:
         """Warn of the nodes that stay above their targets; of none if the usage of pods is not known."""
-        over = furthest_first(sources, self._purpose.targets) if self._moves.pods_known else []
-        for source in over[:_NAMED]:
-            self._moves.warn(cause(Code.STAYS_OVER, **self._purpose.reason(source).figures))
-        if len(over) > _NAMED:
-            self._moves.warn(cause(Code.MORE_STAY_OVER, nodes=len(over) - _NAMED))
+        for each in staying_over(sources, self._purpose.targets) if self._moves.pods_known else ():
+            self._moves.warn(each)
 
     def _relieve(self, source: NodeUtilization) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more."""
@@ -81,3 +79,12 @@ def furthest_first(sources: Iterable[NodeUtilization], targets: Percentages) -> 
     """Return the nodes above their targets, the one furthest above first, equal ones by name."""
     above = [source for source in sources if source.above(targets).points]
     return sorted(above, key=lambda each: (-each.above(targets).total, each.node.name))
+
+
+def staying_over(sources: Iterable[NodeUtilization], targets: Percentages) -> Iterator[Cause]:
+    """Yield a warning for each of the first nodes that stay above their targets, and one for all others."""
+    over = furthest_first(sources, targets)
+    for source in over[:_NAMED]:
+        yield cause(Code.STAYS_OVER, **why_relieved(source, targets, filling=False).figures)
+    if len(over) > _NAMED:
+        yield cause(Code.MORE_STAY_OVER, nodes=len(over) - _NAMED)

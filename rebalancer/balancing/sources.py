@@ -1,11 +1,14 @@
 """Where the figures of utilization strategies come from, by their arguments."""
 
+from collections.abc import Iterable
+
 from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.landings import Landings
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.usage import Usage, measured, requested
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.simulation import Simulation
@@ -26,11 +29,13 @@ def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
 
 
 def measured_usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> MeasuredUsage:
-    """Return measured usage as relief needs it.
+    """Return measured usage as relief needs it; what pods request stands in if the arguments name no source.
 
     Raises:
         StrategyError: as for `usage_by`.
     """
+    if args.metrics_utilization is None:
+        return MeasuredUsage(cluster, _requested(cluster, args.thresholds), args.thresholds, requested=True)
     return MeasuredUsage(cluster, _measured(args, cluster, evict), args.thresholds)
 
 
@@ -46,6 +51,14 @@ def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landin
         return Landings(cluster.index(Simulation), evict)
     except ConfigurationError as error:
         raise StrategyError(str(error)) from None
+
+
+def _requested(cluster: Cluster, names: Iterable[str]) -> Measured:
+    tracked = sorted({CPU, MEMORY, *names} - {PODS})
+    nodes = {node.name: {name: cluster.used(node).get(name, 0) for name in tracked} for node in cluster.nodes}
+    active = (pod for pod in cluster.pods() if pod.active)
+    pods = {pod.key: {name: pod.spec.requests.get(name, 0) for name in tracked} for pod in active}
+    return Measured(nodes, nodes, pods)
 
 
 def _measured(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:

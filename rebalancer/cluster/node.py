@@ -27,6 +27,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
+        keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -41,4 +42,5 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     seen: datetime | None = None
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
+    keeping: str = ""
     problem: str = ""

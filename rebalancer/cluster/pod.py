@@ -125,6 +125,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         marked_critical: annotated as critical.
         remark: what is odd about its annotations and worth a warning; empty if nothing is.
         problem: why the pod could not be read in full; empty if it could.
+        holding: the annotation by which it holds its node against autoscalers; empty if it has none.
         evacuating: another controller took over its eviction in an earlier cycle and has not finished.
     """
 
@@ -155,6 +156,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     prefer_no_eviction: bool = False
     marked_critical: bool = False
     remark: str = ""
+    holding: str = ""
     evacuating: bool = False
     problem: str = ""
 

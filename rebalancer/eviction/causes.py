@@ -67,8 +67,11 @@ class Code(StrEnum):
     WEBHOOK = "Webhook"
 
     # Rules of balancing.
+    HOLDS_NODE = "HoldsNode"
+    KEEP_FREE = "KeepFree"
     NO_DESTINATION = "NoDestination"
     NO_USAGE = "NoUsage"
+    NODE_GROUP = "NodeGroup"
     NOT_SELECTED = "NotSelected"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"
 

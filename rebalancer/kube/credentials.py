@@ -22,6 +22,7 @@ from rebalancer.kube.endpoint import Endpoint, endpoint_of
 from rebalancer.kube.exec_plugin import answered
 from rebalancer.kube.impersonation import Headers, impersonation
 from rebalancer.kube.overrides import Overrides
+from rebalancer.kube.proxies import trouble_with
 from rebalancer.kube.server import addressed
 
 #: What the `kubernetes` package understands.
@@ -140,8 +141,14 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
     if not configuration.verify_ssl:
         # The kubeconfig asks for it (insecure-skip-tls-verify): one warning per request would not help.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)  # without PySocks there is an error that says it
     with _as_no_credentials("the connection cannot be set up"):
-        pool = ApiClient(configuration).rest_client.pool_manager
+        try:
+            pool = ApiClient(configuration).rest_client.pool_manager
+        except (ImportError, ValueError) as error:  # a proxy that NO_PROXY makes superfluous may be a bad one
+            if proxy := configuration.proxy:
+                raise NoCredentials(trouble_with(str(proxy))) from error
+            raise
         return Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
 
 

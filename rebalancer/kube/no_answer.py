@@ -1,6 +1,8 @@
 """Why a request got no answer: the message names the part that is missing."""
 
 import ssl
+from collections.abc import Iterator
+from http.client import BadStatusLine
 
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
@@ -34,6 +36,17 @@ def no_answer(error: HTTPError, server: str, proxy: str) -> ClusterError:
 
 def _in_words(error: HTTPError) -> str:
     """Return what went wrong without urllib3's object names."""
-    chain = (*error.args, error.__cause__, error.__context__)
-    cause = next((each for each in chain if isinstance(each, OSError)), None)
-    return cut((cause.strerror if cause else None) or str(cause or error))
+    causes = list(_causes_of(error))
+    if system := next((each for each in causes if isinstance(each, OSError)), None):
+        return cut(system.strerror or str(system))
+    if strange := next((each for each in causes if isinstance(each, BadStatusLine)), None):
+        return cut(f"the answer is not HTTP, but begins with {str(strange)!r}")
+    return cut(str(error.args[0]) if error.args else type(error).__name__)
+
+
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an error was made of, the nearest first: urllib3 wraps errors more than once."""
+    for each in (*error.args, error.__cause__, error.__context__):
+        if isinstance(each, BaseException):
+            yield each
+            yield from _causes_of(each)

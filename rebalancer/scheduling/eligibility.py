@@ -12,6 +12,7 @@ from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.eviction.causes import Cause
 from rebalancer.scheduling.constraints import ConstraintGroups
 from rebalancer.scheduling.fit import why_repelled, why_too_full
+from rebalancer.scheduling.repellers import Repellers
 
 _ENOUGH = 2
 
@@ -34,19 +35,31 @@ class EligibleNodes:
     def why_not(self, pod: Pod, node: Node) -> Cause | None:
         """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
         reason = self._groups.of(pod.spec).why_not(node)
-        if not reason and pod.spec.anti_affinity:
+        if not reason and self._is_repelled(pod, node):
             reason = why_repelled(pod, node, self._cluster.residents(node))
         if reason or node.name == pod.node:
             return reason
         return why_too_full(pod.spec, self._cluster.free(node))
 
+    def _is_repelled(self, pod: Pod, node: Node) -> bool:
+        return bool(pod.spec.anti_affinity and self._cluster.index(Repellers).on(pod, node))
+
     def fits(self, pod: Pod, node: Node) -> bool:
         """Return whether the pod could run on the node."""
-        return not self.why_not(pod, node)
+        if self._is_repelled(pod, node):
+            return False
+        return self._has_room(pod.spec, node) if node.name != pod.node else not self._groups.of(pod.spec).why_not(node)
 
-    def has_room(self, spec: PodSpec, node: Node) -> bool:
-        """Return whether one more pod with this spec, which has no anti-affinity, could run on the node."""
+    def takes_more(self, pod: Pod, node: Node) -> bool:
+        """Return whether one more pod of the same template could run on the node."""
+        return self._has_room(pod.spec, node) and not self._is_repelled(pod, node)
+
+    def _has_room(self, spec: PodSpec, node: Node) -> bool:
         return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
+
+    def has_namesake(self, pod: Pod) -> bool:
+        """Return whether what keeps others of its template from a node may not keep this pod: one of its own name."""
+        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).namesake(pod)
 
     def among(self, nodes: Sequence[Node]) -> "OtherNodes":
         """Return an object that finds another node for pods among these nodes."""
@@ -62,7 +75,7 @@ class EligibleNodes:
 
 
 class _Search:
-    """The state of the search for one spec.
+    """The state of the search for the pods of one spec and namespace.
 
     Attributes:
         found: up to two nodes that take it; two, since one of them may be the pod's own.
@@ -98,7 +111,7 @@ class OtherNodes:
         self._eligible = eligible
         self._nodes = nodes
         self._by_name = {node.name: node for node in nodes}
-        self._searches: dict[int, tuple[PodSpec, _Search]] = {}
+        self._searches: dict[tuple[int, str], tuple[PodSpec, _Search]] = {}
 
     def any_for(self, pod: Pod) -> bool:
         """Return whether a node other than the pod's own takes it."""
@@ -106,25 +119,26 @@ class OtherNodes:
 
     def first_for(self, pod: Pod) -> str:
         """Return the name of a node other than the pod's own that takes it, empty if none does."""
-        if pod.spec.anti_affinity:  # depends on the pod's name and namespace too
+        if self._eligible.has_namesake(pod):  # rare: what the template has found does not hold for this pod
             others = (node for node in self._nodes if node.name != pod.node)
             return next((node.name for node in others if self._eligible.fits(pod, node)), "")
-        known = self._searches.get(id(pod.spec))
+        key = (id(pod.spec), pod.namespace if pod.spec.anti_affinity else "")  # anti-affinity goes by the namespace
+        known = self._searches.get(key)
         if known is None:
             # The entry keeps the spec alive, so that no other object can get its id.
-            known = self._searches[id(pod.spec)] = (pod.spec, _Search(len(self._eligible.changes)))
+            known = self._searches[key] = (pod.spec, _Search(len(self._eligible.changes)))
         search = known[1]
         if search.changes < len(self._eligible.changes):
-            self._catch_up(search, pod.spec)
+            self._catch_up(search, pod)
         return search.other_than(pod.node) or self._go_on(search, pod)
 
-    def _catch_up(self, search: _Search, spec: PodSpec) -> None:
+    def _catch_up(self, search: _Search, pod: Pod) -> None:
         """Forget the nodes found that are full now, and note those that have more room."""
         changes = self._eligible.changes
         for name, emptier in changes[search.changes :]:
             if emptier:
                 search.emptier[name] = None
-            elif name in search.found and not self._eligible.has_room(spec, self._by_name[name]):
+            elif name in search.found and not self._eligible.takes_more(pod, self._by_name[name]):
                 search.found.remove(name)
         search.changes = len(changes)
 
@@ -132,12 +146,12 @@ class OtherNodes:
         while search.emptier and len(search.found) < _ENOUGH:
             name = next(iter(search.emptier))
             del search.emptier[name]
-            self._ask(search, pod.spec, self._by_name.get(name))
+            self._ask(search, pod, self._by_name.get(name))
         while search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
-            self._ask(search, pod.spec, self._nodes[search.asked])
+            self._ask(search, pod, self._nodes[search.asked])
             search.asked += 1
         return search.other_than(pod.node)
 
-    def _ask(self, search: _Search, spec: PodSpec, node: Node | None) -> None:
-        if node is not None and node.name not in search.found and self._eligible.has_room(spec, node):
+    def _ask(self, search: _Search, pod: Pod, node: Node | None) -> None:
+        if node is not None and node.name not in search.found and self._eligible.takes_more(pod, node):
             search.found.append(node.name)

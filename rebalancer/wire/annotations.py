@@ -1,9 +1,12 @@
-"""The annotations that are read; the names are the descheduler's, the kubelet's and the scheduler's."""
+"""The annotations that are read: the descheduler's, the kubelet's, the scheduler's and those of autoscalers."""
 
 import msgspec
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
-_YES = "true"
+_SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+_YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no", "")
 _LONGEST_SHOWN = 40
@@ -24,6 +27,8 @@ class Annotations(msgspec.Struct, gc=False):
     critical_pod: _Text = msgspec.field(default=msgspec.UNSET, name="scheduler.alpha.kubernetes.io/critical-pod")
     config_mirror: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.mirror")
     config_source: _Text = msgspec.field(default=msgspec.UNSET, name="kubernetes.io/config.source")
+    safe_to_evict: _Text = msgspec.field(default=msgspec.UNSET, name=_SAFE_TO_EVICT)
+    do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
 
     @property
     def evictable(self) -> bool:
@@ -57,6 +62,36 @@ class Annotations(msgspec.Struct, gc=False):
         """Whether the kubelet got the pod from a source other than the API server."""
         return self.config_source not in (msgspec.UNSET, "api")
 
+    @property
+    def holding(self) -> str:
+        """The annotation by which the pod holds its node against autoscalers; empty if none does."""
+        if not _says(self.safe_to_evict, _YES):
+            return _SAFE_TO_EVICT
+        return "" if _says(self.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
+
+
+class NodeAnnotations(msgspec.Struct, gc=False):
+    """Annotations of a node."""
+
+    scale_down_disabled: _Text = msgspec.field(default=msgspec.UNSET, name=_SCALE_DOWN_DISABLED)
+    do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
+
+    @property
+    def keeping(self) -> str:
+        """The annotation that keeps autoscalers from removing the node; empty if none does."""
+        if not _says(self.scale_down_disabled, _FALSE):
+            return _SCALE_DOWN_DISABLED
+        return "" if _says(self.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
+
+
+def _says(annotation: _Text, harmless: str) -> bool:
+    """Return whether an annotation is absent, or has the one value that clearly keeps nothing, in any case of letters.
+
+    Autoscalers look for one value too; any other one may be meant to keep, and counts so.
+    """
+    return annotation is msgspec.UNSET or (isinstance(annotation, str) and annotation.strip().lower() == harmless)
+
 
 #: The names of these annotations.
 ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))
+NODE_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(NodeAnnotations))

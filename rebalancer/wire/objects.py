@@ -9,6 +9,7 @@ from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
+from rebalancer.wire.annotations import NodeAnnotations
 from rebalancer.wire.parts import Quantities
 
 #: What Kubernetes keeps in 32 bits.
@@ -78,10 +79,14 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
     images: list[_Image] | None = None
 
 
+class _NodeMetadata(Metadata):
+    annotations: NodeAnnotations | None = None
+
+
 class NodeWire(msgspec.Struct):
     """A node as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: _NodeMetadata = msgspec.field(default_factory=_NodeMetadata)
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
@@ -108,6 +113,7 @@ def node(wire: NodeWire) -> Node:
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
+        keeping=(wire.metadata.annotations or NodeAnnotations()).keeping,
     )
 
 

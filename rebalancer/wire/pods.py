@@ -143,6 +143,7 @@ class PodDecoder:
             prefer_no_eviction=annotations.avoids_eviction,
             marked_critical=annotations.critical,
             remark=annotations.remark,
+            holding=annotations.holding,
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
             **self._observed(status),

@@ -43,7 +43,11 @@ _STRATEGIES: tuple[tuple[str, str, tuple[Object, ...]], ...] = (
     (
         "balance",
         "HighNodeUtilization",
-        ({"thresholds": {"cpu": 40}}, {"thresholds": {"cpu": 40}, "metricsUtilization": _USAGE}),
+        (
+            {"thresholds": {"cpu": 40}},
+            {"thresholds": {"cpu": 40}, "metricsUtilization": _USAGE},
+            {"thresholds": {"cpu": 60}, "selection": "compaction", "keepFree": {"cpu": 5}},
+        ),
     ),
 )
 _EVICTOR: tuple[Object, ...] = (

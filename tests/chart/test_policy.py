@@ -188,6 +188,11 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
         pytest.param(profile("{nodeFit: true}"), set(), id="nodeFit by the descheduler's rule"),
         pytest.param(relief(), SCHEDULER, id="relief asks the scheduler"),
         pytest.param(relief("scheduler: default"), SCHEDULER, id="relief that says so"),
+        pytest.param(
+            profile(strategy="HighNodeUtilization", args="{selection: compaction}"),
+            SCHEDULER,
+            id="compaction asks, too",
+        ),
         pytest.param(relief("scheduler: unknown"), set(), id="relief with an unknown scheduler"),
         pytest.param(
             relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"), SCHEDULER, id="relief and namespaces"

@@ -293,6 +293,10 @@ def test_annotations_that_mean_something_are_kept():
     whole = {"metadata": {"annotations": {**told, "kubectl.kubernetes.io/last-applied-configuration": "secret"}}}
 
     assert kept(whole, kept_fields()["Pod"]) == {"metadata": {"annotations": told}}
+    told = dict.fromkeys(annotations.NODE_ANNOTATIONS, "yes")
+    assert kept({"metadata": {"annotations": {**told, "x": "secret"}}}, kept_fields()["Node"]) == {
+        "metadata": {"annotations": told}
+    }
 
 
 def write(server, rebalancer, file):

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+#: Variables that would let a request go without the proxy.
+NO_EXCEPTIONS = {"no_proxy": "", "NO_PROXY": ""}
 
 
 @pytest.fixture
@@ -55,21 +58,47 @@ def test_kubeconfig_in_the_environment_that_is_not_there(rebalancer):
     assert outcome.stderr == f"Error: no cluster to work on: KUBECONFIG names {path}, which does not exist\n"
 
 
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy"])
-def test_a_proxy_that_is_not_there(two, rebalancer, variable):
-    """The variable that sets it is named."""
-    with socket.socket() as taken:  # bound and not listening: connections are refused
+@pytest.mark.parametrize(
+    ("variable", "tls"), [("HTTP_PROXY", False), ("http_proxy", False), ("HTTPS_PROXY", True), ("https_proxy", True)]
+)
+def test_a_proxy_that_is_not_there(rebalancer, variable, tls):
+    """The variable that sets it is named, and what went wrong, in words of the system."""
+    with FakeApiServer(tls=tls) as server, socket.socket() as taken:  # bound and not listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        quiet = {"no_proxy": "", "NO_PROXY": ""}
-        behind = replace(rebalancer, environment={**quiet, variable: proxy})
+        behind = replace(rebalancer, environment={**NO_EXCEPTIONS, variable: proxy})
 
-        outcome = finish(behind.start(*behind.arguments(two, LIMITED)))
+        outcome = finish(behind.start(*behind.arguments(server, LIMITED)))
 
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    words = f"the proxy {proxy} ({variable}) refuses to connect us: "
-    assert words in outcome.stderr.splitlines()[-1]
-    assert two.requests == []
+        assert (outcome.exit_code, outcome.stdout) == (3, "")
+        last = outcome.stderr.splitlines()[-1]
+        assert last.endswith(f"the proxy {proxy} ({variable}) refuses to connect us: Connection refused")
+        assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("ftp://me:secret@proxy:1", "ftp://proxy:1 (HTTPS_PROXY) cannot be used: its address must be like http://HOST"),
+        ("me:secret@proxy:1", "proxy:1 (HTTPS_PROXY) cannot be used: its address must be like http://HOST:PORT"),
+        ("http://me:se/cret@proxy:1", "http://proxy:1 (HTTPS_PROXY) cannot be used: its address must be like http://"),
+        ("socks5://proxy:1", "socks5://proxy:1 (HTTPS_PROXY) is a SOCKS proxy: install the Python package PySocks"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used(rebalancer, given, words):
+    """Its variable and the cure, and nothing of a password; where NO_PROXY makes it superfluous it does no harm."""
+    with FakeApiServer(two_nodes_with(), tls=True) as secure:
+        behind = replace(rebalancer, environment={**NO_EXCEPTIONS, "HTTPS_PROXY": given})
+        here = replace(rebalancer, environment={"no_proxy": "127.0.0.1", "HTTPS_PROXY": given})
+        arguments = ("--insecure-skip-tls-verify", "--dry-run")
+
+        refused, ran = (each.run(secure, LIMITED, *arguments) for each in (behind, here))
+
+    assert (refused.exit_code, refused.stdout) == (3, "")
+    assert refused.stderr.splitlines()[-1].startswith(f"Error: the proxy {words}")
+    assert "secret" not in refused.stderr
+    assert "cret" not in refused.stderr
+    assert ran.exit_code == 0
 
 
 def test_a_context_that_is_not_there(two, rebalancer):

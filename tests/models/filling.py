@@ -61,9 +61,10 @@ class Filling:
                 self.moves_left -= 1
                 if self.relief.drained[node.name] == self.relief.limit:
                     return
-                lifted = [self.lifted(pod, destination) for destination in self.relief.destinations(pod)]
+                lifted = [(destination, self.lifted(pod, destination)) for destination in self.relief.destinations(pod)]
                 count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
-                destination = self.relief.destinations(pod)[lifted.index(count_on(lifted))]
+                expected_gain = count_on(gain for _, gain in lifted)
+                destination = max((each for each, gain in lifted if gain == expected_gain), key=self.lacking)
                 self.relief.drained[node.name] += self.relief.move(pod, destination)
 
     def most_useful(self, group: list[Pod], expected: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
@@ -86,6 +87,11 @@ class Filling:
         )
         gains = [round(self.lifted(pod, each) - (after - before), 9) for each in destinations]
         return sum(gains, Fraction(0)) / len(gains) if min(gains) > 0 else Fraction(0)
+
+    def lacking(self, destination: Node) -> Fraction:
+        """What a node lacks up to the mean."""
+        amounts = {name: self.relief.at_peak(destination, name) for name in self.relief.mean}
+        return self.relief.lack(destination, self.relief.mean, amounts)
 
     def lifted(self, pod: Pod, destination: Node) -> Fraction:
         """What a node lacks less."""

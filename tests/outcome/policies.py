@@ -9,7 +9,9 @@ import yaml
 
 from tests.e2e.api import Object
 
-STRATEGY = "LowNodeUtilization"
+STRATEGIES = ("LowNodeUtilization", "HighNodeUtilization")
+#: What only this project knows.
+OURS = ("selection", "keepFree", "nodeGroups", "destinationThresholds")
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,19 @@ def read_policy(path: Path) -> Object:
 
 
 def bounds_of(policy: Object) -> Bounds:
-    """Return what the policy's LowNodeUtilization aims at."""
+    """Return what the policy's strategy aims at; where nodes are emptied, no node is too full but one above 100 %."""
     args = _args(policy)
-    return Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
+    high = args.get("targetThresholds") or dict.fromkeys(args["thresholds"], 100)
+    return Bounds(args["thresholds"], high, args.get("useDeviationThresholds", False))
 
 
 def in_reference_words(policy: Object) -> Object:
     """Return the policy without what only this project knows: of metricsUtilization the source stays."""
     plain = copy.deepcopy(policy)
+    plain.pop("steering", None)
     args = _args(plain)
+    for name in OURS:
+        args.pop(name, None)
     if "metricsUtilization" in args:
         args["metricsUtilization"] = {"source": args["metricsUtilization"]["source"]}
     return plain
@@ -44,5 +50,5 @@ def in_reference_words(policy: Object) -> Object:
 
 def _args(policy: Object) -> Object:
     configured = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
-    found: Object = next(entry["args"] for entry in configured if entry["name"] == STRATEGY)
+    found: Object = next(entry["args"] for entry in configured if entry["name"] in STRATEGIES)
     return found

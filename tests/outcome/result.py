@@ -29,6 +29,7 @@ class Row:
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
+        empty: Nodes without a pod.
     """
 
     cycle: int
@@ -45,14 +46,16 @@ class Row:
     twice: int
     replacements: int
     landed_over: int
+    empty: int = 0
 
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of a trial."""
+    """All rows of a trial, how many cycles failed, and how many nodes the pods need at least."""
 
     rows: Sequence[Row]
     failures: int
+    needed: int = 0
 
     @property
     def end(self) -> Row:
@@ -63,6 +66,11 @@ class Result:
     def evictions(self) -> int:
         """All of them."""
         return sum(row.evictions for row in self.rows)
+
+    @property
+    def emptied_per_eviction(self) -> float:
+        """How many nodes were emptied for each eviction; 0 without one."""
+        return (self.end.empty - self.rows[0].empty) / self.evictions if self.evictions else 0.0
 
     @property
     def twice(self) -> int:
@@ -102,7 +110,7 @@ def result_of(trial: Trial) -> Result:
     after = [
         _after(number, cycle, trial.bounds, len(twice[number - 1])) for number, cycle in enumerate(cycles, start=1)
     ]
-    return Result([start, *after], sum(cycle.ran.exit_code != 0 for cycle in cycles))
+    return Result([start, *after], sum(cycle.ran.exit_code != 0 for cycle in cycles), trial.needed)
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:
@@ -151,4 +159,5 @@ def _row(
         twice=twice,
         replacements=replacements,
         landed_over=landed_over,
+        empty=state.empty,
     )

@@ -58,5 +58,13 @@ SCENARIOS = {
             spread=0.0,
             cycles=3,
         ),
+        Scenario(
+            "pack",
+            "300 pods on 30 nodes, even by requests: nodes are emptied for an autoscaler",
+            POLICIES / "pack.yaml",
+            pods=300,
+            half=False,
+            cycles=3,
+        ),
     )
 }

@@ -30,6 +30,11 @@ class State:
         return sum(not node for node in self.places.values())
 
     @property
+    def empty(self) -> int:
+        """How many nodes run none of the pods."""
+        return len(self.shares.keys() - set(self.places.values()))
+
+    @property
     def noise(self) -> float:
         """How far off the metrics API's figures are at most, in points."""
         return max(

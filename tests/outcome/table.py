@@ -18,6 +18,7 @@ COLUMNS = (
     "Pending",
     "moved twice",
     "landed over",
+    "empty",
 )
 
 
@@ -35,7 +36,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "start" if row.cycle == 0 else str(row.cycle),
         *map(str, (*moved, row.over, row.below)),
         *(f"{value:.1f}" for value in points),
-        *map(str, (row.pending, row.twice, row.landed_over)),
+        *map(str, (row.pending, row.twice, row.landed_over, row.empty)),
     )
 
 

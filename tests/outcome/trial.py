@@ -10,6 +10,7 @@ import yaml
 
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
+from tests.outcome.bound import nodes_needed
 from tests.outcome.load import make_load, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
@@ -42,11 +43,19 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Trial:
-    """All cycles of one program on one cluster."""
+    """All cycles of one program on one cluster.
+
+    Attributes:
+        bounds: What the policy aims at.
+        placement: Where the pods were at the start.
+        cycles: In order.
+        needed: How many nodes the pods need at least.
+    """
 
     bounds: Bounds
     placement: Placement
     cycles: list[Cycle]
+    needed: int = 0
 
 
 def play(
@@ -94,7 +103,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done)
+    return Trial(bounds_of(policy), placed, done, nodes_needed(load))
 
 
 def _wait_until(due: float) -> None:

@@ -10,6 +10,7 @@ With 900 pods on 30 open nodes it evicted 4 to 9 pods a cycle without end, and t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.outcome.load import NODES
 from tests.outcome.result import Result, median
 
 REFERENCE_HALF = (182, 205)
@@ -38,7 +39,14 @@ class Verdict:
 
 def verdicts(scenario: str, ours: Results, other: Results = ()) -> list[Verdict]:
     """Judge the runs of one scenario; those of another program are compared with, not judged."""
-    judged = {"half": _half, "deviation": _deviation, "open": _open, "varying": _varying, "balanced": _balanced}
+    judged = {
+        "half": _half,
+        "deviation": _deviation,
+        "open": _open,
+        "varying": _varying,
+        "balanced": _balanced,
+        "pack": _pack,
+    }
     return [*judged[scenario](ours), *_always(ours), *_compared(ours, other)]
 
 
@@ -83,6 +91,19 @@ def _varying(runs: Results) -> list[Verdict]:
 
 def _balanced(runs: Results) -> list[Verdict]:
     return [_at_most("evictions", max(map(_evictions, runs)), 0)]
+
+
+def _pack(runs: Results) -> list[Verdict]:
+    needed = median(runs, lambda run: run.needed)
+    return [
+        Verdict(f"nodes in use in the end (bin packing by the larger resource: {needed:g})", f"{_in_use(runs):g}"),
+        Verdict("nodes emptied per eviction", f"{median(runs, lambda run: run.emptied_per_eviction):.3f}"),
+        _rest(runs),
+    ]
+
+
+def _in_use(runs: Results) -> float:
+    return NODES - median(runs, lambda run: run.end.empty)
 
 
 def _always(runs: Results) -> list[Verdict]:

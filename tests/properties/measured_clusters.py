@@ -132,3 +132,38 @@ def scenes(draw: st.DrawFn) -> Scene:
         name, namespace = f"p{number % 15}", clusters.NAMESPACES[number // 15]
         pods.append(_dressed(dice, dice.replica(dice.choice(templates), name, namespace, place)))
     return Scene(nodes, pods, _measure(dice, nodes, pods), _args(dice))
+
+
+@st.composite
+def sparse_scenes(draw: st.DrawFn) -> Scene:
+    """Draw a cluster whose nodes are nearly idle, of groups or not, with arguments of compaction."""
+    dice = clusters.Dice(draw(st.integers(0, 2**32)))
+    nodes = [_labelled(dice, f"n{number}") for number in range(draw(st.integers(3, 6)))]
+    templates = [_template(dice) for _ in range(3)]
+    pods = []
+    for number in range(draw(st.integers(3, 14))):
+        pod = dice.replica(dice.choice(templates), f"p{number}", dice.choice(clusters.NAMESPACES), dice.choice(nodes))
+        holding = "cluster-autoscaler.kubernetes.io/safe-to-evict" if dice.random() < 1 / 20 else ""
+        pods.append(msgspec.structs.replace(_dressed(dice, pod), holding=holding))
+    return Scene(nodes, pods, _measure(dice, nodes, pods), _compaction(dice))
+
+
+def _labelled(dice: clusters.Dice, name: str) -> Node:
+    node = dice.node(name)
+    labels = node.labels | dice.choice(({}, {"group": "a"}, {"group": "b"}))
+    keeping = "karpenter.sh/do-not-disrupt" if dice.random() < 1 / 16 else ""
+    return msgspec.structs.replace(node, labels=labels, keeping=keeping)
+
+
+def _compaction(dice: clusters.Dice) -> dict[str, Any]:
+    names = dice.choice((("cpu",), ("cpu", "memory"), ("cpu", "memory", "pods")))
+    args: dict[str, Any] = {"selection": "compaction", "thresholds": dict.fromkeys(names, dice.choice((30, 60, 60)))}
+    if dice.random() < 1 / 2:
+        args["metricsUtilization"] = {"source": "KubernetesMetrics", "scheduler": dice.choice(("default", "unknown"))}
+    if dice.random() < 1 / 4:
+        args["keepFree"] = {dice.choice(("cpu", "memory")): dice.choice((10, 50, 80))}
+    if dice.random() < 1 / 4:
+        args["nodeGroups"] = {"label": "group", "keep": dice.randint(0, 2)}
+    if dice.random() < 1 / 4:
+        args |= {"destinationThresholds": {"cpu": dice.choice((60, 90))}, "numberOfNodes": dice.randint(0, 1)}
+    return args

@@ -130,6 +130,17 @@ def crowded():
     return cluster([node(f"n{i}") for i in range(1, 6)], [*pods, *others], usage)
 
 
+def test_nodes_that_stay_over_are_named_as_without_steering():
+    """n1 uses 70 of its 50, and nothing may leave it."""
+    nodes = [node("n1"), node("n2")]
+    on = cluster(nodes, [pod("a", owners=None), pod("b", "n2")], {"a": 70, "b": 10})
+
+    steered_warnings = [str(notice) for notice in steered(on).warnings]
+    assert steered_warnings == [str(notice) for notice in make.decide(on, low(40, 50)).warnings]
+    assert len(steered_warnings) == 1
+    assert "n1" in steered_warnings[0]
+
+
 def test_two_waves_in_a_row_that_land_elsewhere_end_the_steering():
     steer = Elsewhere()
     ledger = steered(crowded(), steer=steer)

@@ -40,3 +40,7 @@ class Draft:
     def with_offer(self, offer: Offer) -> "Draft":
         """Return the same with one more move."""
         return Draft((*self.offers, offer), self.avoidance, self.receivers)
+
+    def until(self, pod: Pod) -> "Draft":
+        """Return the same with only the moves before this pod's."""
+        return Draft(self.offers[: self.pods.index(pod)], self.avoidance, self.receivers)

@@ -70,6 +70,10 @@ class Goal:
         """Return whether a node is below its band in some resource."""
         return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
 
+    def highest(self, fill: Fill) -> float:
+        """Return by how many points a node is above the mean in the resource where that is most; below it: negative."""
+        return max(each - mean for each, mean in zip(fill, self.mean, strict=True))
+
     def outside(self, fill: Fill) -> float:
         """Return by how many points a node is outside the narrower band, summed up."""
         points = 0.0

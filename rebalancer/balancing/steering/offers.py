@@ -12,6 +12,7 @@ looked at as sources, and those with most room as destinations.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import floor, log
 
 from rebalancer.balancing.candidates import Candidate
@@ -85,33 +86,39 @@ class Offers:
     def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
         """Return what these pods would bring on these nodes, in the order in which moves are made."""
         receivers = [self._side(name, self._fullness.peak(name)) for name in destinations]
-        found = [offer for candidate in candidates for offer in self._of(candidate, receivers)]
+        source = cache(lambda name: self._side(name, self._fullness.fill(name)))
+        found = [offer for each in candidates for offer in self._of(each, source(each.pod.node), receivers)]
         best = max((offer.gain for offer in found), default=0.0)
         return sorted(found, key=lambda offer: offer.order(best))
 
-    def _of(self, candidate: Candidate, receivers: Iterable["_Side"]) -> Iterator[Offer]:
-        source = self._side(candidate.pod.node, self._fullness.fill(candidate.pod.node))
+    def _of(self, candidate: Candidate, source: _Side, receivers: Iterable[_Side]) -> Iterator[Offer]:
         left = minus(source.fill, self._fullness.points(candidate.pod, source.name))
         relief = source.outside - self._goal.outside(left)
         evened = source.unevenness - self._goal.unevenness(left)
         for receiver in receivers:
             if receiver.name == source.name or not (source.is_roused or receiver.is_roused):
                 continue
-            joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
-            brought = relief + receiver.outside - self._goal.outside(joined)
             least = self._least_outside if source.is_out or receiver.is_out else self._least
+            most = relief + receiver.outside
+            if most < least:
+                continue
+            joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
+            brought = most - self._goal.outside(joined)
             if brought >= least and not self._goal.is_over(joined):
                 gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
                 yield Offer(candidate, receiver.name, max(gain, least))
 
-    def _side(self, name: str, fill: Fill) -> "_Side":
+    def _side(self, name: str, fill: Fill) -> _Side:
         goal = self._goal
         return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
 
     def givers(self) -> list[str]:
-        """Return the nodes that are, or were, outside their band; the one that costs most first."""
-        names = [name for name in self._fullness.sources if self._is_roused(name)]
-        return sorted(names, key=lambda name: (-self._goal.outside(self._fullness.fill(name)), name))
+        """Return all nodes as sources: first those that cost most, then those that are furthest above the mean."""
+        return sorted(self._fullness.sources, key=self._as_source)
+
+    def _as_source(self, name: str) -> tuple[float, float, str]:
+        fill = self._fullness.fill(name)
+        return (-self._goal.outside(fill), -self._goal.highest(fill), name)
 
     def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
         """Return which nodes to compare as sources with which as destinations.
@@ -129,7 +136,7 @@ class Offers:
     def _room(self, name: str) -> tuple[bool, float]:
         """Return the place among destinations: those below their band first, then by the fullest resource."""
         peak = self._fullness.peak(name)
-        return (not self._goal.is_below(peak), max(p - m for p, m in zip(peak, self._goal.mean, strict=True)))
+        return (not self._goal.is_below(peak), self._goal.highest(peak))
 
     def _is_roused(self, name: str) -> bool:
         """Return whether a node is outside its band, or was: then it is brought in as far as the goal says."""

@@ -1,19 +1,18 @@
 """Carries steering out: wave by wave, each planned on where the replacements of the one before really landed."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
+from rebalancer.balancing.relief import staying_over
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid
-from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.offers import Offer
-from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.trial import made
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
 
@@ -25,34 +24,16 @@ class Steered:
     """Makes waves until no move pays, or until replacements land on other nodes than foreseen.
 
     Args:
-        cluster: the cluster.
-        evict: whom to ask for evictions.
+        parts: what waves are planned with; above its ceilings a node should lose pods.
         steer: what carries waves out.
-        fullness: the nodes.
-        pool: the pods that may go.
         waves: what puts waves together.
-        targets: by resource, above which percentage a node should lose pods.
         mean: of all nodes, by resource.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        evict: Evict,
-        steer: Steer,
-        fullness: Fullness,
-        pool: Pool,
-        waves: Waves,
-        targets: Percentages,
-        mean: Percentages,
-    ) -> None:
-        self._cluster = cluster
-        self._evict = evict
+    def __init__(self, parts: Parts, steer: Steer, waves: Waves, mean: Percentages) -> None:
+        self._parts = parts
         self._steer = steer
-        self._fullness = fullness
-        self._pool = pool
         self._waves = waves
-        self._targets = targets
         self._mean = mean
 
     def run(self) -> None:
@@ -72,30 +53,36 @@ class Steered:
         while in_a_row < _ELSEWHERE:
             draft = self._waves.next_wave(avoid)
             if draft is None:
+                self._warn_of_over()
                 return
             wave = self._wave(draft)
             avoid = wave.avoid
             landings = self._carry_out(wave)
             in_a_row = in_a_row + 1 if _mostly_elsewhere(landings) else 0
-        self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
+        self._parts.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
+
+    def _warn_of_over(self) -> None:
+        for each in staying_over(self._parts.fullness.sources.values(), self._parts.ceilings):
+            self._parts.evict.warn(each)
 
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
-        for number, offer in enumerate(draft.offers):
-            with made(self._cluster, draft.expected[:number]):
-                usage = offer.candidate.usage
-                moves.append(Move(offer.candidate.pod, offer.destination, draft.receivers, self._why(offer), usage))
+        with ExitStack() as earlier:
+            for offer in draft.offers:
+                pod, usage = offer.candidate.pod, offer.candidate.usage
+                moves.append(Move(pod, offer.destination, draft.receivers, self._why(offer), usage))
+                earlier.enter_context(made(self._parts.cluster, [(pod, offer.destination)]))
         return Wave(draft.avoidance.levels, tuple(moves))
 
     def _why(self, offer: Offer) -> Cause:
         """Return why a pod goes, with the figures after the wave's earlier moves."""
         pod, points = offer.candidate.pod, offer.candidate.points
-        source = self._fullness.sources[pod.node]
-        excess = source.above(self._targets)
-        because = why_relieved(source, self._targets if excess.points else self._mean, filling=not excess.points)
+        source = self._parts.fullness.sources[pod.node]
+        excess = source.above(self._parts.ceilings)
+        because = why_relieved(source, self._parts.ceilings if excess.points else self._mean, filling=not excess.points)
         relieved = excess.total - excess.left(points)
-        with made(self._cluster, [(pod, offer.destination)]):
-            peak, usage = self._fullness.peaks[offer.destination], offer.candidate.usage
+        with made(self._parts.cluster, [(pod, offer.destination)]):
+            peak, usage = self._parts.fullness.peaks[offer.destination], offer.candidate.usage
             lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on)
 
@@ -104,17 +91,17 @@ class Steered:
         self._steer.begin(wave)
         moved: list[tuple[Move, Verdict]] = []
         for move in wave.moves:
-            verdict = self._evict(move.pod, move.because, move.destination)
+            verdict = self._parts.evict(move.pod, move.because, move.destination)
             if verdict.leaving:
-                self._pool.lost(move.pod)
+                self._parts.pool.lost(move.pod)
                 moved.append((move, verdict))
             else:
-                self._pool.exclude(move.pod)
+                self._parts.pool.exclude(move.pod)
         landings = self._steer.settle(wave, moved)
         for landing in landings:
-            node = self._cluster.node(landing.node) if landing.node else None
+            node = self._parts.cluster.node(landing.node) if landing.node else None
             if node is not None:
-                self._cluster.place(landing.move.pod, node)
+                self._parts.cluster.place(landing.move.pod, node)
         return landings
 
 

@@ -19,19 +19,13 @@ from collections.abc import Iterator, Sequence
 from rebalancer.balancing.steering.avoidance import Avoidance, needless
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft
-from rebalancer.balancing.steering.foresight import Avoid, Foresight
-from rebalancer.balancing.steering.fullness import Fullness
-from rebalancer.balancing.steering.goal import Goal
-from rebalancer.balancing.steering.offers import Offer, Offers
-from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.foresight import Avoid
+from rebalancer.balancing.steering.offers import Offer
+from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.trial import made
-from rebalancer.balancing.steering.zones import ZoneSpread
-from rebalancer.balancing.utilization import Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
-from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.simulator.answer import Answer
 
 #: A wave has at most so many moves.
@@ -48,39 +42,14 @@ class Waves:
     """Puts waves together.
 
     Args:
-        cluster: the cluster.
-        evict: says which pods would be refused.
-        goal: what is aimed at.
-        fullness: the nodes as they are.
-        pool: the pods that may go.
-        offers: what they would bring.
-        foresight: where they would land.
-        ceilings: how full destinations may become.
+        parts: what waves are planned with.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        evict: Evict,
-        goal: Goal,
-        fullness: Fullness,
-        pool: Pool,
-        offers: Offers,
-        foresight: Foresight,
-        ceilings: Percentages,
-    ) -> None:
-        self._cluster = cluster
-        self._evict = evict
-        self._goal = goal
-        self._fullness = fullness
-        self._pool = pool
-        self._offers = offers
-        self._foresight = foresight
-        self._ceilings = ceilings
-        self._zones = ZoneSpread(cluster)
-        self._broad = BroadWaves(cluster, evict, goal, fullness, pool, offers, foresight, ceilings, self._zones)
-        self._open = [node for node in cluster.nodes if not node.unschedulable]
-        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in fullness.sources]
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._broad = BroadWaves(parts)
+        self._open = [node for node in parts.cluster.nodes if not node.unschedulable]
+        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in parts.fullness.sources]
 
     def next_wave(self, former: Avoid) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -89,8 +58,8 @@ class Waves:
             former: what is avoided already.
         """
         found: dict[tuple[Pod, str], Offer] = {}
-        for sources, destinations in self._offers.compared(self._known_nodes(), self._receivers):
-            found |= {each.what: each for each in self._offers.offers(self._pool.on(sources), destinations)}
+        for sources, destinations in self._parts.offers.compared(self._known_nodes(), self._receivers):
+            found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
         best = max((offer.gain for offer in found.values()), default=0.0)
         ranked = sorted(found.values(), key=lambda offer: offer.order(best))
         sources = list(dict.fromkeys(offer.candidate.pod.node for offer in ranked))
@@ -100,24 +69,24 @@ class Waves:
             pod = offer.candidate.pod
             if pod in refused or asked == _TRIES:
                 continue
-            if self._evict.first_refusal([pod]):
+            if self._parts.evict.first_refusal([pod]):
                 refused.add(pod)
-                self._pool.exclude(pod)
+                self._parts.pool.exclude(pod)
                 continue
             asked += 1
-            if self._foresight.ask(pod).sampled:
+            if self._parts.foresight.ask(pod).sampled:
                 return self._broad.next_wave(self._open, self._receivers)
             if (draft := self._first(offer)) is not None:
                 return self._spared(self._filled(draft, sources), former)
         return None
 
     def _known_nodes(self) -> Iterator[Node]:
-        return (each.node for each in self._fullness.sources.values())
+        return (each.node for each in self._parts.fullness.sources.values())
 
     def _first(self, offer: Offer) -> Draft | None:
         """Return a wave of one move; None if its pod lands under neither of the two ways to avoid the other nodes."""
         names = [node.name for node in self._open]
-        hot = frozenset(name for name in self._fullness.sources if self._is_hot(name))
+        hot = frozenset(name for name in self._parts.fullness.sources if self._is_hot(name))
         for strong in (False, True):
             draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong), (offer.destination,))
             if self._is_allowed(draft) and self._lands(draft, (0,)):
@@ -125,8 +94,8 @@ class Waves:
         return None
 
     def _is_hot(self, name: str) -> bool:
-        goal = self._goal
-        return goal.is_over(self._fullness.fill(name)) or goal.is_over(self._fullness.peak(name))
+        goal = self._parts.goal
+        return goal.is_over(self._parts.fullness.fill(name)) or goal.is_over(self._parts.fullness.peak(name))
 
     def _filled(self, draft: Draft, sources: Sequence[str]) -> Draft:
         """Return the wave with all pods of these nodes that bring about as much on its destination."""
@@ -139,9 +108,9 @@ class Waves:
         return draft
 
     def _joining(self, draft: Draft, sources: Sequence[str], refused: set[Pod]) -> Iterator[Draft]:
-        with made(self._cluster, draft.expected):
-            candidates = [each for each in self._pool.on(sources) if each.pod not in refused]
-            ranked = self._offers.offers(candidates, (draft.destination,))
+        with made(self._parts.cluster, draft.expected):
+            candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
+            ranked = self._parts.offers.offers(candidates, (draft.destination,))
         for offer in ranked:
             if offer.gain < _WORTH_JOINING * draft.offers[0].gain:
                 return
@@ -153,14 +122,14 @@ class Waves:
     def _is_allowed(self, draft: Draft) -> bool:
         """Return whether the last pod may go with the others, has room with them, and makes no spreading worse."""
         pods = draft.pods
-        if not self._fullness.has_room(draft.destination, pods, self._ceilings, SPARE):
+        if not self._parts.fullness.has_room(draft.destination, pods, self._parts.ceilings, SPARE):
             return False
-        node = self._cluster.node(draft.destination)
+        node = self._parts.cluster.node(draft.destination)
         assert node is not None
-        with made(self._cluster, draft.expected[:-1]):
-            if self._zones.worsened_by(pods[-1], node):
+        with made(self._parts.cluster, draft.expected[:-1]):
+            if self._parts.zones.worsened_by(pods[-1], node):
                 return False
-        return self._evict.first_refusal(pods) is None
+        return self._parts.evict.first_refusal(pods) is None
 
     def _lands(self, draft: Draft, which: Sequence[int]) -> bool:
         """Return whether pods land on the destination, each of them as the first to arrive and as the last."""
@@ -169,13 +138,13 @@ class Waves:
 
     def _answers(self, draft: Draft, avoidance: Avoidance, which: Sequence[int]) -> Iterator[Answer]:
         pods = draft.pods
-        with self._foresight.avoiding(avoidance.levels):
+        with self._parts.foresight.avoiding(avoidance.levels):
             for index in which:
-                yield self._foresight.ask(pods[index])
+                yield self._parts.foresight.ask(pods[index])
                 others = [(pod, draft.destination) for pod in (*pods[:index], *pods[index + 1 :])]
                 if others:
-                    with made(self._cluster, others):
-                        yield self._foresight.ask(pods[index])
+                    with made(self._parts.cluster, others):
+                        yield self._parts.foresight.ask(pods[index])
 
     def _spared(self, draft: Draft, former: Avoid) -> Draft:
         """Return the wave without the taints that it does not need; those there already stay if the pods still land."""

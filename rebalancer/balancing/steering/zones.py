@@ -1,6 +1,7 @@
 """Spreading over zones, which steering must not make worse: taints weigh more than the scheduler's wish to spread."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -30,6 +31,16 @@ class ZoneSpread:
             for pod in cluster.residents(node):
                 self._count(pod, node, 1)
         cluster.follow(self)
+
+    @property
+    def matter(self) -> bool:
+        """Whether there are zones, or other topology domains larger than a node, to spread over."""
+        return any(len(values) > 1 for key, values in self._values.items() if key != HOST)
+
+    def one_of_each_place(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return one node of each zone, or of each combination of zones and the other domains."""
+        keys = sorted(self._keys - {HOST})
+        return list({tuple(node.labels.get(key) for key in keys): node for node in nodes}.values())
 
     def worsened_by(self, pod: Pod, destination: Node) -> str:
         """Return the topology key over which a move would spread the owner's pods less evenly; empty if none."""

@@ -2,7 +2,7 @@
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.nodes import obstacle_text, obstacles_text
-from rebalancer.report.words.numbers import age_text, ages_text
+from rebalancer.report.words.numbers import age_text, ages_text, number_text
 from rebalancer.report.words.table import Figures, Words, words
 
 
@@ -98,6 +98,11 @@ def _younger_than_window(figures: Figures) -> str:
     return f"{age} old, and figures sum up {window}"
 
 
+def _keep_free(figures: Figures) -> str:
+    free, keep = number_text(figures["free"]), number_text(figures["keep"])
+    return f"the other nodes would have {free} % of their {figures['resource']} free, and {keep} % are to be kept"
+
+
 def _newcomer(figures: Figures) -> str:
     return f"started {age_text(figures['age_seconds'])} ago: it may just have been moved"
 
@@ -151,6 +156,9 @@ _STAYS = words(
         Code.PDB: _pdb,
         Code.TOTAL_LIMIT: "{used} of {limit} evictions of this cycle are used",
         Code.WEBHOOK: "an admission webhook refuses it",
+        Code.HOLDS_NODE: "its annotation {annotation} holds the node against autoscalers",
+        Code.KEEP_FREE: _keep_free,
+        Code.NODE_GROUP: "{nodes} nodes of the group {label}={group} are in use, and at least {keep} are to stay so",
         Code.NO_DESTINATION: _no_destination,
         Code.NO_USAGE: _no_usage,
         Code.NOT_SELECTED: "the strategy's arguments leave it alone",

@@ -116,3 +116,11 @@ def test_other_durations_are_refused(text: object) -> None:
     """Days, bare numbers and negative ones among them."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
+
+
+def test_a_duration_is_no_longer_than_go_can_count():
+    """292 years: longer ones were tracebacks where clocks and locks met them."""
+    assert parse_duration("2562047h47m16s") == timedelta(seconds=2**63 // 10**9)
+    for longer in ("2562047h47m17s", "999999999h", f"{10**400}h"):
+        with pytest.raises(ValueError, match="is too long a duration"):
+            parse_duration(longer)

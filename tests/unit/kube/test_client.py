@@ -1,4 +1,5 @@
 import socket
+import threading
 
 import pytest
 
@@ -39,6 +40,15 @@ def test_connections_are_used_again(client, server):
 
     assert len(server.requests) == 4
     assert len({request.port for request in server.requests}) == 1
+
+
+def test_what_is_closed_uses_no_connection_again(client, connection, server):
+    """Idle connections end with it; a request that comes later opens one of its own."""
+    client.get(PODS)
+    connection.close()
+    client.get(PODS)
+
+    assert len({request.port for request in server.requests}) == 2
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
@@ -182,6 +192,31 @@ def test_a_broken_connection_is_tried_again(client, server):
 
     assert b"PodList" in client.get(PODS)
     assert len(server.requests) == 3
+
+
+def test_a_server_that_does_not_speak_http_is_told_in_words(tmp_path, server, time):
+    """Without the objects of the library: a port of something else was given."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        kubeconfig = server.kubeconfig(tmp_path)
+        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
+        threading.Thread(target=_greet, args=(listening,), daemon=True).start()
+        other = Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
+
+        with pytest.raises(Unreachable, match=r"the answer is not HTTP, but begins with 'SSH-2\.0"):
+            other.get(PODS)
+
+
+def _greet(listening):
+    accepted, _ = listening.accept()
+    with accepted:
+        accepted.recv(65_536)
+        accepted.sendall(b"SSH-2.0-Server\r\n")
+
+
+def _url_of(listening):
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 def test_a_silent_server_is_asked_again(impatient, server):

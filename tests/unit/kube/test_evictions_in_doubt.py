@@ -60,6 +60,18 @@ def test_a_pod_that_is_gone_after_a_doubt_was_evicted(evict, server, how):
     assert methods(server) == ["POST", "GET"]
 
 
+def test_a_date_beyond_all_calendars_ends_no_doubt(evict, server):
+    """It broke the strategy off once: the pod was gone, and stood nowhere in the report."""
+
+    def act(request):
+        server.process(request)
+        return Reply(503, {}, {"Retry-After": f"Wed, 21 Oct {10**20} 07:28:00 GMT"})
+
+    server.on("POST", EVICTION, act, times=1)
+
+    assert evict() == GRANTED
+
+
 @pytest.mark.parametrize("how", LOST)
 def test_a_pod_that_is_still_there_is_asked_for_again(evict, server, how):
     """With its UID as a precondition, like the first time."""

@@ -14,7 +14,10 @@ def test_bounds_are_the_policies_own():
     assert bounds_of(read_policy(POLICIES / "deviation.yaml")).deviation
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
+BY_USAGE = [scenario for scenario in SCENARIOS.values() if scenario.name != "pack"]
+
+
+@pytest.mark.parametrize("scenario", BY_USAGE, ids=lambda scenario: scenario.name)
 def test_the_reference_gets_the_same_policy_without_our_keys(scenario):
     """Only the source stays of metricsUtilization, everything else stays as it is."""
     policy = read_policy(scenario.policy)
@@ -25,3 +28,13 @@ def test_the_reference_gets_the_same_policy_without_our_keys(scenario):
     assert ours["metricsUtilization"] == {"source": "KubernetesMetrics", "selection": "relief", "rest": "2m"}
     assert theirs == {**ours, "metricsUtilization": {"source": "KubernetesMetrics"}}
     assert plain["metricsProviders"] == policy["metricsProviders"]
+
+
+def test_to_empty_nodes_the_reference_gets_thresholds_alone():
+    """By requests, and without steering."""
+    policy = read_policy(SCENARIOS["pack"].policy)
+    plain = in_reference_words(policy)
+
+    assert "steering" not in plain
+    assert plain["profiles"][0]["pluginConfig"][1]["args"] == {"thresholds": {"cpu": 20, "memory": 20}}
+    assert bounds_of(policy).high == {"cpu": 100, "memory": 100}

@@ -121,3 +121,23 @@ def test_kinds_that_were_not_read_differ_from_empty_ones() -> None:
 
     assert snapshot.budgets == ()
     assert (snapshot.namespaces, snapshot.priority_classes, snapshot.claims) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "keeping"),
+    [
+        ({"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}, "scale-down-disabled"),
+        ({"karpenter.sh/do-not-disrupt": "true"}, "do-not-disrupt"),
+        ({"karpenter.sh/do-not-disrupt": "perhaps"}, "do-not-disrupt"),
+        ({"karpenter.sh/do-not-disrupt": None}, "do-not-disrupt"),
+        ({"karpenter.sh/do-not-disrupt": " False"}, ""),
+        ({"cluster-autoscaler.kubernetes.io/scale-down-disabled": "false"}, ""),
+        ({"other": "true"}, ""),
+        (None, ""),
+    ],
+)
+def test_annotations_keep_a_node_from_autoscalers_unless_they_clearly_do_not(annotations: Any, keeping: str) -> None:
+    """What is neither true nor false may be meant to keep it."""
+    found = read("Node", {"metadata": {"name": "n", "annotations": annotations}}).nodes[0].keeping
+
+    assert found.rpartition("/")[2] == keeping

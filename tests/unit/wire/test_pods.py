@@ -13,6 +13,8 @@ EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NOT = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 MIRROR = "kubernetes.io/config.mirror"
 SOURCE = "kubernetes.io/config.source"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
 
 def test_identity_owner_and_state_of_a_pod() -> None:
@@ -93,6 +95,25 @@ def test_annotations(annotations: dict[str, str | None], meaning: str | None) ->
 
     assert [flag for flag in FLAGS if getattr(pod, flag)] == ([meaning] if meaning else [])
     assert not pod.problem
+
+
+@pytest.mark.parametrize(
+    ("annotations", "holding"),
+    [
+        ({SAFE_TO_EVICT: "false"}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: "no"}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: None}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: "true"}, ""),
+        ({SAFE_TO_EVICT: "True"}, ""),
+        ({DO_NOT_DISRUPT: "true"}, DO_NOT_DISRUPT),
+        ({DO_NOT_DISRUPT: ""}, DO_NOT_DISRUPT),
+        ({DO_NOT_DISRUPT: "false"}, ""),
+        ({}, ""),
+    ],
+)
+def test_annotations_hold_a_node_unless_they_clearly_do_not(annotations: dict[str, str | None], holding: str) -> None:
+    """Autoscalers look for one value; what is neither true nor false may be meant to hold it."""
+    assert read_pod(annotations=annotations).holding == holding
 
 
 @pytest.mark.parametrize("value", ["false", "False", "0", "no", "No", "", "  ", None])

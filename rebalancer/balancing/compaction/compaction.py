@@ -1,0 +1,197 @@
+"""Compaction: which nodes are emptied, in which order, and how.
+
+1. Candidates are the nodes at or below all thresholds that an autoscaler could remove: they have the label of node
+   groups, if the policy names one, and no annotation that keeps them.  All nodes may be candidates.
+2. Nodes with the fewest pods come first, then the emptiest, then by name.  A node on which a replacement of this cycle
+   runs, or may run, is not emptied.
+3. A node is left alone if too few nodes of its group or too little free room would be left, if one of its pods may not
+   go, or if all of them may not go together.
+4. Its pods, the largest first, are tried out together: each must have somewhere to go, in every answer of the
+   scheduler.  Nodes that are empty, or were emptied, are no such place.
+5. Only then the first pod is evicted.
+
+An example: thresholds are 30 % of cpu, ceilings 70 %.  n1 uses 10 % by one pod, n2 20 % by two, n3 25 % by three, so
+all three are candidates.  n1 is first; the scheduler would put its pod on n3, which is at 35 % then.  n2 is next; its
+pods go to n3 as well (55 %).  n3 has received pods and stays.  Two nodes of three are empty after three evictions.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.compaction.demands import NodesInUse
+from rebalancer.balancing.compaction.kept import Kept
+from rebalancer.balancing.compaction.planner import Planner
+from rebalancer.balancing.compaction.ways import Steering, Unsteered, Way
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.figures import underutilized
+from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.occupants import occupants
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.steering import Landing, Move, Steer, Wave
+from rebalancer.eviction.verdict import Refused, Verdict, refused
+
+#: Steering ends after so many nodes in a row whose replacements mostly landed elsewhere than foreseen.
+_ELSEWHERE = 2
+_DECIMALS = 9  # smaller differences are floating-point noise
+
+
+class Compaction:
+    """Empties nodes.
+
+    Args:
+        cluster: the cluster.
+        evict: whom to ask for evictions.
+        steer: what carries the evictions of a node out as a wave.
+        usage: what pods use.
+        selection: which pods may be moved.
+        destinations: the nodes in use that take pods, and all others.
+        in_use: which nodes are in use, and which of them must stay so.
+        ways: where pods may land.
+        thresholds: at or below these percentages nodes are emptied; the reasons show them.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        steer: Steer,
+        usage: MeasuredUsage,
+        selection: Selection,
+        destinations: Destinations,
+        in_use: NodesInUse,
+        ways: Steering | Unsteered,
+        thresholds: Percentages,
+    ) -> None:
+        self._cluster = cluster
+        self._evict = evict
+        self._steer = steer
+        self._usage = usage
+        self._selection = selection
+        self._destinations = destinations
+        self._in_use = in_use
+        self._ways = ways
+        self._thresholds = thresholds
+        self._planner = Planner(cluster, usage, destinations, thresholds)
+        self._received: set[str] = set()
+        self._elsewhere = 0
+        self._is_over = False
+
+    def run(self, sources: Iterable[NodeUtilization]) -> None:
+        """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it.
+
+        Args:
+            sources: the candidates, in order.
+
+        Raises:
+            CycleOver: see `Evict`.
+        """
+        try:
+            self._run(sources)
+        finally:
+            self._steer.end()
+
+    def _run(self, sources: Iterable[NodeUtilization]) -> None:
+        for wide in self._ways.rounds:
+            again: list[NodeUtilization] = []
+            for source in sources:
+                if self._is_over:
+                    return
+                kept = self._tried(source, wide=wide)
+                if kept and kept.is_for_want_of_a_place and wide != self._ways.rounds[-1]:
+                    again.append(source)
+                elif kept:
+                    self._leave(source, kept)
+            sources = again
+
+    def _leave(self, source: NodeUtilization, kept: Kept) -> None:
+        refusal = Refused(kept.refusal.cause.with_figures(keeps_node=source.node.name))
+        self._evict.refuse(kept.pod, underutilized(source, self._thresholds), refusal)
+        # The nodes that follow have as many pods or more: the limit would stop them, too.
+        self._is_over = self._is_over or kept.refusal.cause.code is Code.TOTAL_LIMIT
+
+    def _tried(self, source: NodeUtilization, *, wide: bool) -> Kept | None:
+        """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
+        if source.node.name in self._received:
+            return None
+        pods = self._largest_first(source.node)
+        kept = self._kept(source.node, pods)
+        if kept:
+            return kept
+        usage = [self._usage.of_pod(pod) for pod in pods]
+        for way in self._ways.of(source.node, usage, self._empty_nodes(), wide=wide):
+            kept = self._emptied(source, pods, way)
+            if not kept:
+                return None
+        return kept or Kept(pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
+
+    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], way: Way) -> Kept | None:
+        self._destinations.bar(way.barred)
+        with self._ways.avoiding(way):
+            found = self._planner.moves(source, pods, underutilized(source, self._thresholds))
+        if isinstance(found, Kept):
+            return found
+        moves = [replace(move, likely=way.receivers or move.likely) for move in found]
+        self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
+        return None
+
+    def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
+        """Return what keeps a node, whatever the destinations."""
+        if refusal := self._in_use.refusal(node, pods):
+            return Kept(pods[0], refusal)
+        holding = next((pod for pod in pods if pod.holding), None)
+        if holding:
+            return Kept(holding, refused(Code.HOLDS_NODE, annotation=holding.holding))
+        found = self._selection.first_immovable(pods) or self._evict.first_refusal(pods)
+        return Kept(*found) if found else None
+
+    def _carry_out(self, node: Node, wave: Wave) -> None:
+        self._steer.begin(wave)
+        landings = self._steer.settle(wave, self._evict_all(wave.moves))
+        if not occupants(self._cluster, node):
+            self._in_use.discard(node)
+        for landing in landings:
+            self._landed(landing)
+        self._judge(landings)
+
+    def _judge(self, landings: Sequence[Landing]) -> None:
+        astray = sum(not each.foreseen for each in landings)
+        self._elsewhere = self._elsewhere + 1 if astray * 2 > len(landings) else 0
+        if self._elsewhere == _ELSEWHERE:
+            self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
+            self._is_over = True
+
+    def _evict_all(self, moves: Iterable[Move]) -> list[tuple[Move, Verdict]]:
+        moved: list[tuple[Move, Verdict]] = []
+        for move in moves:
+            verdict = self._evict(move.pod, move.because, move.destination)
+            if not verdict.gone:
+                # Only the server can still refuse: then the node is not emptied, and its other pods stay.
+                break
+            if verdict.leaving:
+                moved.append((move, verdict))
+        return moved
+
+    def _landed(self, landing: Landing) -> None:
+        node = self._cluster.node(landing.node) if landing.node else None
+        if node is not None:
+            self._cluster.place(landing.move.pod, node)
+            self._in_use.add(node)
+        self._received.update(self._ways.occupied_by(landing))
+
+    def _empty_nodes(self) -> Collection[str]:
+        return {node.name for node in self._cluster.nodes if node.name not in self._in_use}
+
+    def _largest_first(self, node: Node) -> list[Pod]:
+        """Return the pods that have to go in the order of their evictions: the largest is the hardest to place."""
+
+        def order(pod: Pod) -> tuple[object, ...]:
+            points = NodeUtilization(node, self._usage.of_pod(pod)).percents()
+            return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
+
+        return sorted(occupants(self._cluster, node), key=order)

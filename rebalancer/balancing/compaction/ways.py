@@ -1,0 +1,161 @@
+"""On which nodes the pods of a node may land, and which nodes are avoided meanwhile.
+
+Without steering the scheduler decides alone, and only nodes that are empty, or about to be, are barred.
+
+With steering a few nodes receive and all others are avoided: with two soft taints the nodes that are empty or about to
+be, with one the others; if that is not enough, since siblings or affinities outweigh one taint, all with two.  Nodes
+receive in this order: those that have received pods already, those that are not to be emptied, and then the nodes that
+would be emptied last.  At first as few as have room for all pods; if the scheduler does not place all pods well there,
+twice as many, then four times.  What cannot be emptied so is tried again at the end, with all nodes in use: a node that
+receives is not emptied, and so many receivers would keep the others from being emptied.
+
+An example: n1 is to be emptied of 15 points.  n5 has room for 10 points, n4 for 20, n3 and n2 for 30.  The pods may go
+to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the scheduler would fill n5 above its ceiling, they
+may go to n5, n4, n3 and n2, and only n1 is avoided.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.steering.foresight import Avoid, Foresight
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import Resources, add
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
+from rebalancer.eviction.steering import HOT, MIDDLING, Landing
+
+_GROWTH = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to empty a node.
+
+    Attributes:
+        barred: on which nodes none of its pods may land.
+        receivers: on which nodes they should land, any of them; empty if that is the scheduler's business.
+        avoid: by name, how many soft taints nodes carry meanwhile.
+    """
+
+    barred: Collection[str]
+    receivers: tuple[str, ...] = ()
+    avoid: Avoid = field(default_factory=dict)
+
+
+class Unsteered:
+    """The scheduler places replacements as it likes.
+
+    Attributes:
+        rounds: how often all nodes are tried; False for the ways to few nodes, True for those to all.
+    """
+
+    rounds = (True,)
+
+    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Way]:  # noqa: ARG002  as in Steering
+        """Yield the one way: no pod may land on a node that is empty, or about to be."""
+        yield Way({*empty, node.name})
+
+    def avoiding(self, way: Way) -> AbstractContextManager[None]:  # noqa: ARG002  as in Steering
+        """Change nothing."""
+        return nullcontext()
+
+    def occupied_by(self, landing: Landing) -> Collection[str]:
+        """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
+        return landing.move.likely
+
+
+class Steering:
+    """Replacements go to nodes of our choice, as far as the scheduler follows.
+
+    Args:
+        nodes: all nodes of the cycle.
+        receivers: those that may receive, those that should do so first; without nodes that others have given soft
+            taints: they want them to receive nothing.
+        destinations: knows how much room they have.
+        ceilings: up to which percentage.
+        foresight: what the scheduler would do.
+
+    Attributes:
+        rounds: as in `Unsteered`.
+    """
+
+    rounds = (False, True)
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        receivers: Iterable[Node],
+        destinations: Destinations,
+        ceilings: Percentages,
+        foresight: Foresight,
+    ) -> None:
+        self._open = [node.name for node in nodes if not node.unschedulable]
+        self._receivers = [node for node in receivers if _takes_pods(node)]
+        self._destinations = destinations
+        self._ceilings = ceilings
+        self._foresight = foresight
+        self._nodes = {node.name: node for node in self._receivers}
+        self._received: set[str] = set()
+
+    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Way]:
+        """Yield ways, those with few receivers first.
+
+        Args:
+            node: the node to be emptied.
+            usage: of each of its pods, the largest first.
+            empty: names of the nodes that are empty.
+            wide: whether all nodes in use may receive, or few.
+        """
+        hot = frozenset((*empty, node.name))
+        able = [each.name for each in self._ranked() if each.name not in hot and self._has_room(each, usage[0])]
+        if wide:
+            yield Way(hot, tuple(able), self._avoided(able, hot, MIDDLING))
+            return
+        least = self._enough(able, usage)
+        for count in sorted({least * each for each in _GROWTH if least * each < len(able)}):
+            chosen = tuple(able[:count])
+            for level in (MIDDLING, HOT):
+                avoid = self._avoided(chosen, hot, level)
+                yield Way({*hot, *avoid}, chosen, avoid)
+
+    def _avoided(self, receivers: Collection[str], hot: Collection[str], level: int) -> Avoid:
+        others = (name for name in self._open if name not in receivers)
+        return {name: HOT if name in hot else level for name in others}
+
+    def avoiding(self, way: Way) -> AbstractContextManager[None]:
+        """Answer within this context as if the nodes of a way were avoided."""
+        return self._foresight.avoiding(way.avoid)
+
+    def occupied_by(self, landing: Landing) -> Collection[str]:
+        """Return the node where a replacement runs; it is a receiver before others from now on."""
+        if landing.node is None:
+            return ()
+        self._received.add(landing.node)
+        return (landing.node,)
+
+    def _headroom(self, name: str) -> Resources:
+        return self._destinations.on(self._nodes[name]).headroom(self._ceilings)
+
+    def _ranked(self) -> list[Node]:
+        return sorted(self._receivers, key=lambda each: each.name not in self._received)
+
+    def _has_room(self, node: Node, usage: Resources) -> bool:
+        return self._destinations.on(node).passed(usage, self._ceilings) is None
+
+    def _enough(self, able: Sequence[str], usage: Sequence[Resources]) -> int:
+        """Return how many of the first nodes have room for all these pods, added up; all, if that is not enough."""
+        wanted: dict[str, int] = {}
+        for amounts in usage:
+            add(wanted, amounts)
+        room: dict[str, int] = {}
+        for count, name in enumerate(able, start=1):
+            add(room, self._headroom(name))
+            if all(amount >= wanted.get(name, 0) for name, amount in room.items()):
+                return count
+        return len(able)
+
+
+def _takes_pods(node: Node) -> bool:
+    return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)

@@ -1,0 +1,176 @@
+"""Compaction as its rules are told, one after the other, in exact fractions: slow and obvious on purpose."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import msgspec
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from tests.models.kube_scheduler import UNSAID, Kube
+from tests.models.relief import LowRelief
+
+
+class PackingKube(Kube):
+    """The same scheduler, but it likes full nodes: MostAllocated."""
+
+    def _least_allocated(self, pod: Pod, node: Node) -> int:
+        parts = []
+        for name, unsaid in UNSAID.items():
+            asked = sum(each.spec.requests.get(name, unsaid) for each in [*self.on(node), pod])
+            parts.append(min(asked, node.allocatable[name]) * 100 // node.allocatable[name])
+        return sum(parts) // 2
+
+
+@dataclass
+class Compacting(LowRelief):
+    """HighNodeUtilization with `selection: compaction`.  Its figures, peaks and usage are those of relief.
+
+    Attributes:
+        keep_free: percent by resource.
+        label: of node groups; empty if all nodes may be removed.
+        keep_nodes: of each group.
+        packs: whether the scheduler fills nodes.
+        by_requests: whether the figures are requests.
+    """
+
+    keep_free: Mapping[str, Fraction] = field(default_factory=dict)
+    label: str = ""
+    keep_nodes: int = 0
+    packs: bool = False
+    by_requests: bool = False
+
+    def emptied(self) -> list[tuple[str, str]]:
+        self.high, self.ceilings = self.targets, self.targets
+        self.in_use = {node.name for node in self.world.nodes if self.occupants(node)}
+        self.reached: set[str] = set()
+        under = [node for node in self.nodes if self.fullness(node, bounded=True) is not None]
+        open_nodes = [node for node in self.nodes if node.name in self.in_use and not node.unschedulable]
+        if len(under) <= self.number_of_nodes or not open_nodes:
+            return self.moves
+        candidates = [node for node in under if node.name in self.in_use and self.is_removable(node)]
+        order = {node.name: (len(self.occupants(node)), self.fullness(node), node.name) for node in candidates}
+        for node in sorted(candidates, key=lambda each: order[each.name]):
+            if node.name not in self.reached and self.may_be_emptied(node):
+                self.empty(node)
+        return self.moves
+
+    def occupants(self, node: Node) -> list[Pod]:
+        """Not what comes in this cycle."""
+        return [
+            pod
+            for pod in self.world.active(node)
+            if pod.name[0] != "+"
+            and not (pod.terminating or pod.mirror or pod.static)
+            and not any(owner.kind == "DaemonSet" for owner in pod.owners)
+        ]
+
+    def fullness(self, node: Node, *, bounded: bool = False) -> Fraction | None:
+        """The sum of the node's percents; None if it has to be within all thresholds and is not."""
+        percents = {name: self.percent(node, name, self.level(node, name)) for name in self.thresholds}
+        if bounded and any(percents[name] > self.thresholds[name] for name in percents):
+            return None
+        return sum(percents.values(), Fraction(0))
+
+    def is_removable(self, node: Node) -> bool:
+        return not node.keeping and (not self.label or self.label in node.labels)
+
+    def may_be_emptied(self, node: Node) -> bool:
+        pods = self.largest_first(node)
+        return self.leaves_enough(node, pods) and self.all_may_go(pods)
+
+    def largest_first(self, node: Node) -> list[Pod]:
+        def size(pod: Pod) -> Fraction:
+            amounts = {**self.takes(pod), "pods": 1}
+            return sum((self.percent(node, name, amount) for name, amount in amounts.items()), Fraction(0))
+
+        return sorted(self.occupants(node), key=lambda pod: (-size(pod), pod.created, pod.namespace, pod.name))
+
+    def leaves_enough(self, node: Node, pods: list[Pod]) -> bool:
+        in_use = [each for each in self.world.nodes if each.name in self.in_use]
+        group = [each for each in in_use if self.label and each.labels.get(self.label) == node.labels[self.label]]
+        if self.label and len(group) <= self.keep_nodes:
+            return False
+        rest = [each for each in in_use if each is not node and not each.unschedulable]
+        for name, percent in self.keep_free.items():
+            offered = sum(each.allocatable[name] for each in rest)
+            asked = [pod for each in rest for pod in self.world.active(each)] + pods
+            free = offered - sum(pod.spec.requests.get(name, 0) for pod in asked)
+            if free * 100 < percent * offered or not offered:
+                return False
+        return True
+
+    def all_may_go(self, pods: list[Pod]) -> bool:
+        if any(pod.holding for pod in pods) or (self.usage is None and len(pods) > 1):
+            return False
+        lost, self.lost = self.lost, Counter(self.lost)
+        try:
+            for pod in pods:
+                if not self.may_move(pod) or not self.may_be_lost(pod):
+                    return False
+                self.lost[pod.namespace, pod.owners] += 1
+            return True
+        finally:
+            self.lost = lost
+
+    def may_move(self, pod: Pod) -> bool:
+        if self.by_requests:
+            return self.world.passes_filter(pod) and not self.is_newcomer(pod)
+        return self.is_candidate(pod)
+
+    def empty(self, node: Node) -> None:
+        """Try all pods out; carry it out if each has somewhere to go."""
+        pods = self.largest_first(node)
+        before = (list(self.world.pods), list(self.left), {name: Counter(each) for name, each in self.arrived.items()})
+        self.world.pods = [pod for pod in self.world.pods if pod not in pods]
+        self.left += pods
+        moves, reached = [], set()
+        for pod in pods:
+            nodes = self.takers(pod, node)
+            if not nodes:
+                self.world.pods, self.left, self.arrived = before
+                return
+            self.world.pods.append(msgspec.structs.replace(pod, name=f"+{pod.name}", node=nodes[0].name))
+            self.arrived[nodes[0].name].update({**self.takes(pod), "pods": 1})
+            moves.append((str(pod), nodes[0].name))
+            reached |= {each.name for each in nodes}
+        self.moves += moves
+        self.reached |= reached
+        self.in_use = self.in_use - {node.name} | {name for _, name in moves}
+        for pod in pods:
+            self.lost[pod.namespace, pod.owners] += 1
+
+    def takers(self, pod: Pod, node: Node) -> list[Node]:
+        """Where the pod would land; nowhere if no node in use takes it, or if the scheduler may do harm."""
+        empty = {each.name for each in self.world.nodes if each.name not in self.in_use} | {node.name}
+        allowed = [
+            each
+            for each in self.nodes
+            if each.name not in empty and not each.unschedulable and self.has_room(pod, each)
+        ]
+        if not allowed or not self.scheduler_known:
+            return sorted(allowed, key=lambda each: (self.unrequested(each), each.name))[:1]
+        expected = self.scheduled(pod)
+        harmless = all(
+            each.name not in empty
+            and not each.unschedulable
+            and each in self.nodes
+            and self.is_within(pod, each, self.ceilings)
+            for each in expected
+        )
+        return expected if harmless else []
+
+    def scheduled(self, pod: Pod) -> list[Node]:
+        """The nodes that may win: soon, while all pods that went still end, and later, when only this one does."""
+        kind = PackingKube if self.packs else Kube
+        others = [each for node in self.world.nodes for each in self.world.active(node)]
+        ending = [msgspec.structs.replace(each, terminating=True) for each in self.left]
+        own = msgspec.structs.replace(pod, terminating=True)
+        rest = [each for each, left in zip(ending, self.left, strict=True) if left is not pod]
+        winners = [self.winners(kind, pods, pod) for pods in ([*others, own, *rest], [*others, own])]
+        return [node for node in self.world.nodes if node.name in winners[0] | winners[1]] if all(winners) else []
+
+    def winners(self, kind: type[Kube], pods: list[Pod], pod: Pod) -> set[str]:
+        return kind(self.world.nodes, pods, services=self.services).winners(pod)

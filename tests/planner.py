@@ -1,0 +1,51 @@
+"""A planner's parts for a test, put together as for a policy."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.balancing.band import Band
+from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.steering.foresight import Foresight
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.goal import MARGIN, Goal
+from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.parts import Parts
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.utilization import means
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.gate import DrySink, Gate, StrategyGate
+from rebalancer.engine.ledger import Ledger
+from rebalancer.guards.evictor import Evictor
+from rebalancer.guards.limits import Limits
+
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+
+def planner(
+    on: Cluster,
+    low: Mapping[str, float],
+    high: Mapping[str, float],
+    *,
+    deviation: bool = False,
+    min_gain: float = 1.5,
+    evictor: Mapping[str, Any] | None = None,
+    limits: Limits = Limits(),  # noqa: B008  immutable
+) -> Parts:
+    """Return what waves on a cluster are planned with; `evictor` as a policy spells it."""
+    gate = Gate(on, limits, DrySink(), Ledger())
+    evict = StrategyGate(gate, Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
+    evict = evict.with_owner_limit()
+    usage = MeasuredUsage(on, on.measure(None), low)
+    nodes = usage.nodes()
+    lower, upper = Bounds(low, high, deviation).of(nodes)
+    band = Band(lower, means(nodes, lower), upper)
+    goal = Goal.of(band, MARGIN * min_gain, deviation=deviation)
+    fullness = Fullness(on, usage, goal.names)
+    pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
+    offers, foresight = Offers(goal, fullness, min_gain), Foresight(on, KEYS)
+    return Parts(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))

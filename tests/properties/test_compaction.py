@@ -1,0 +1,217 @@
+"""Compaction against a slow and obvious model, and what it never does."""
+
+from collections import Counter
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.measured import Measured
+from rebalancer.eviction.steering import DrySteer
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
+from tests import make
+from tests.models.compaction import Compacting
+from tests.models.placement import World
+from tests.properties.measured_clusters import READ, SERVICES, Scene, sparse_scenes
+
+PACKS = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
+    ],
+}
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+
+def decide(scene, *, packs=True, steer=None):
+    more = {"scheduler_configuration": PACKS} if packs else {}
+    snapshot = make.snapshot(scene.nodes, scene.pods, companions=READ, **more)
+    cluster = Cluster(snapshot, measure=lambda *_: scene.measured)
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args))
+    return make.decide(cluster, strategy, steer=steer)
+
+
+def steered(scene):
+    return decide(scene, packs=False, steer=DrySteer(1.5, KEYS))
+
+
+def requested(scene):
+    """The figures where requests decide."""
+    names, active = ("cpu", "memory"), [pod for pod in scene.pods if pod.active]
+    pods = {pod.key: {name: pod.spec.requests.get(name, 0) for name in names} for pod in active}
+    nodes = {node.name: dict.fromkeys(names, 0) for node in scene.nodes}
+    for pod in active:
+        for name in names:
+            nodes[pod.node][name] += pods[pod.key][name]
+    return Measured(nodes, nodes, pods)
+
+
+def model(scene, *, packs):
+    args, measures = scene.args, scene.args.get("metricsUtilization")
+    measured = scene.measured if measures else requested(scene)
+    gone: dict[str, Counter[str]] = {}
+    for key, name in measured.pod_nodes.items():
+        gone.setdefault(name, Counter()).update((measured.pods or {})[key])
+    here = {pod.key for pod in scene.pods}
+    percents = {name: Fraction(70 if measures else 100) for name in ("cpu", "memory")} | _exact(
+        args.get("destinationThresholds", {})
+    )
+    groups = args.get("nodeGroups", {"label": "", "keep": 0})
+    return Compacting(
+        World(scene.nodes, list(scene.pods)),
+        make.NOW,
+        measured.nodes,
+        measured.peaks,
+        None if measured.pods is None else {key: each for key, each in measured.pods.items() if key in here},
+        gone,
+        measured.window,
+        _exact(args["thresholds"]),
+        percents,
+        number_of_nodes=args.get("numberOfNodes", 0),
+        scheduler_known=not measures or measures["scheduler"] == "default",
+        services=[(namespace, selector) for (namespace, _), selector in SERVICES.items()],
+        keep_free=_exact(args.get("keepFree", {})),
+        label=groups["label"],
+        keep_nodes=groups["keep"],
+        packs=packs,
+        by_requests=not measures,
+    )
+
+
+def _exact(percents):
+    return {name: Fraction(each) for name, each in percents.items()}
+
+
+def destination(entry):
+    return entry.destination.nodes[0]
+
+
+def verdicts(ledger):
+    return [
+        (str(each.pod), each.because, each.destination, each.verdict) for each in ledger.evictions + ledger.refusals
+    ]
+
+
+@given(sparse_scenes(), st.booleans())
+def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene, packs):
+    """Whatever the cluster, the figures and the arguments, with a scheduler that packs and with one that spreads."""
+    ledger = decide(scene, packs=packs)
+
+    assert [(str(each.pod), destination(each)) for each in ledger.evictions] == model(scene, packs=packs).emptied()
+
+
+@given(sparse_scenes(), st.sampled_from((decide, steered)), st.integers())
+def test_the_order_of_what_was_read_is_no_matter(scene, run, seed):
+    """Nodes, pods and figures in any order make the same ledger."""
+    dice, figures = Random(seed), scene.measured
+
+    def shuffled(amounts):
+        return amounts and dict(dice.sample(sorted(amounts.items()), len(amounts)))
+
+    parts = (shuffled(each) for each in (figures.nodes, figures.peaks, figures.pods, figures.pod_nodes))
+    nodes, pods = (dice.sample(each, len(each)) for each in (scene.nodes, scene.pods))
+    other = Scene(nodes, pods, Measured(*parts, window=figures.window), scene.args)
+
+    assert verdicts(run(scene)) == verdicts(run(other))
+
+
+@given(sparse_scenes(), st.sampled_from((decide, steered)))
+def test_a_node_is_emptied_whole_or_not_at_all(scene, run):
+    """What stays is what no autoscaler minds; and no pod goes to a node that is, or was made, empty."""
+    ledger = run(scene)
+    lost: dict[str, set[object]] = {}
+    for each in ledger.evictions:
+        lost.setdefault(each.pod.node, set()).add(each.pod.key)
+
+    occupied = {node.name: set() for node in scene.nodes}
+    for pod in scene.pods:
+        if pod.active and not pod.terminating:
+            occupied[pod.node].add(pod.key)
+    for name, keys in lost.items():
+        assert keys == occupied[name]
+    for each in ledger.evictions:
+        assert not set(each.destination.nodes) & set(lost)
+        assert all(occupied[name] for name in each.destination.nodes)
+
+
+@given(sparse_scenes(), st.sampled_from((decide, steered)))
+def test_what_is_protected_or_holds_its_node_keeps_it(scene, run):
+    """Bare pods, local storage, annotated pods, annotated nodes, and nodes of no group where a label is named."""
+    nodes = {node.name: node for node in scene.nodes}
+    left = {each.pod.node for each in run(scene).evictions}
+
+    for pod in scene.pods:
+        if pod.node in left and pod.active and not pod.terminating:
+            assert pod.owners
+            assert not pod.spec.local_storage
+            assert not pod.holding
+    for name in left:
+        assert not nodes[name].keeping
+        assert "nodeGroups" not in scene.args or "group" in nodes[name].labels
+
+
+@given(sparse_scenes(), st.sampled_from((decide, steered)))
+def test_no_destination_passes_its_ceiling_or_what_it_has(scene, run):
+    """By the peaks, or by requests; and by requests every node has room for what it gets."""
+    offered = {node.name: node.allocatable for node in scene.nodes}
+    measures = "metricsUtilization" in scene.args
+    figures = scene.measured if measures else requested(scene)
+    ceilings = dict.fromkeys(("cpu", "memory"), 70 if measures else 100) | scene.args.get("destinationThresholds", {})
+    peaks = {name: Counter(amounts) for name, amounts in figures.peaks.items()}
+    asked = {name: Counter(amounts) for name, amounts in requested(scene).nodes.items()}
+    ledger = run(scene)
+    for each in ledger.evictions:
+        peaks[destination(each)].update((figures.pods or {}).get(each.pod.key, {}))
+        asked[destination(each)].update(each.pod.spec.requests)
+
+    for name in {destination(each) for each in ledger.evictions}:
+        for resource, ceiling in ceilings.items():
+            assert peaks[name][resource] * 100 <= ceiling * offered[name][resource]
+            assert asked[name][resource] <= offered[name][resource]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_many_evictions_empty_no_fewer_nodes_than_the_descheduler(seed):
+    """By requests, steered, for as many evictions as its rule spends: it takes pods off nodes that it cannot empty.
+
+    Its pods are taken to land wherever it likes, which is the best case for it.
+    """
+    nodes, pods = crowd(seed)
+    thresholds = {"thresholds": {"cpu": 30, "memory": 30}}
+    ours = emptied(nodes, pods, {**thresholds, "selection": "compaction"}, DrySteer(1.5, KEYS))
+    theirs = emptied(nodes, pods, thresholds, None)
+
+    assert theirs
+    assert sum(ours[: len(theirs)]) >= sum(theirs)
+    assert any(ours)
+
+
+def crowd(seed):
+    """Nodes up to 60 % full, and pods of owners of their own; one in fifteen may not go."""
+    dice = Random(seed)
+    nodes = [make.node(f"n{number:02}", cpu="8", memory="32Gi") for number in range(12)]
+    pods = []
+    for node in nodes:
+        left = dice.choice((400, 800, 1600, 2400, 4800))
+        while left > 0:
+            cpu = dice.choice((100, 200, 400, 800))
+            name, owner = f"p{len(pods)}", f"of-{len(pods)}" if dice.random() < 14 / 15 else None
+            pods.append(make.pod(name, node=node.name, cpu=f"{cpu}m", memory=f"{cpu * 4}Mi", owners=owner))
+            left -= cpu
+    return nodes, pods
+
+
+def emptied(nodes, pods, args, steer):
+    """For each eviction in turn: 1 if it was the last pod of its node, else 0."""
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
+    ledger = make.decide(Cluster(make.snapshot(nodes, pods, companions=READ)), strategy, steer=steer)
+    there = Counter(pod.node for pod in pods)
+    found = []
+    for each in ledger.evictions:
+        there[each.pod.node] -= 1
+        found.append(int(there[each.pod.node] == 0))
+    return found

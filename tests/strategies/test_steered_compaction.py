@@ -1,0 +1,145 @@
+"""HighNodeUtilization with `selection: compaction` and steering: it works with a scheduler that spreads pods."""
+
+import pytest
+
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
+from tests import make
+from tests.measured import cluster, node, pod
+
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+SOURCE = {"source": "KubernetesMetrics"}
+
+
+def steered(on, steer=None, **args):
+    given = {"thresholds": {"cpu": 45}, "selection": "compaction", **args}
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))
+    return make.decide(on, strategy, steer=steer or DrySteer(1.5, KEYS))
+
+
+def scene(*levels, fields=None, pods=(), **nodes):
+    """n1 and so on use so many points of cpu, by one pod each: p1 and so on."""
+    names = [f"n{number}" for number in range(1, len(levels) + 1)]
+    own = [
+        pod(f"p{name[1:]}", on=name, cpu=f"{level}00m", memory=None, **(fields or {}).get(name, {}))
+        for name, level in zip(names, levels, strict=True)
+        if level
+    ]
+    usage = {f"p{name[1:]}": level for name, level in zip(names, levels, strict=True)}
+    more = {each.name: 5 for each in pods}
+    return cluster([node(name, **nodes.get(name, {})) for name in names], [*own, *pods], usage | more)
+
+
+def waves(ledger):
+    assert [run.error for run in ledger.runs] == [None]
+    return [each.wave for each in ledger.runs[0].waves]
+
+
+def lands(wave):
+    return {move.pod.name: move.expected for move in wave.moves}
+
+
+def test_a_scheduler_that_spreads_is_led_to_the_fullest_nodes():
+    """Left alone it would put the pod of n1 back; n1 and n2 are emptied onto n4, which has no room for n3."""
+    unsteered = HighNodeUtilization(HighNodeUtilizationArgs(thresholds={"cpu": 45}, selection="compaction"))
+
+    assert "p1" in make.refused(make.decide(scene(10, 20, 40, 65), unsteered))
+    assert [lands(wave) for wave in waves(steered(scene(10, 20, 40, 65)))] == [{"p1": "n4"}, {"p2": "n4"}]
+
+
+def test_nodes_to_be_empty_carry_two_taints_and_those_that_should_not_receive_one():
+    """Also a node that was empty before; and n1 once it is empty."""
+    first, second = waves(steered(scene(10, 20, 40, 65, 0)))
+
+    assert first.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING, "n5": HOT}
+    assert second.avoid == {"n1": HOT, "n2": HOT, "n3": MIDDLING, "n5": HOT}
+
+
+def test_more_nodes_receive_where_one_is_not_enough():
+    """Within 70 % n5 has room for 10 points and n4 for 20; the pods of n1 use 20."""
+    pods = [pod("a", on="n1", cpu="500m", memory=None), pod("b", on="n1", cpu="500m", memory=None)]
+    (wave,) = waves(steered(scene(10, 66, 67, 50, 60, pods=pods), metricsUtilization=SOURCE))
+
+    assert set(lands(wave).values()) == {"n4", "n5"}
+    assert wave.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING}
+
+
+def test_where_one_taint_is_not_enough_all_others_carry_two():
+    """Four siblings on n3 count for more than one taint on n2."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    siblings = [pod(f"w{number}", on="n3", memory=None, **web) for number in range(4)]
+    found = waves(steered(scene(10, 20, 46, fields={"n1": web}, pods=siblings)))
+
+    assert lands(found[0]) == {"p1": "n3"}
+    assert found[0].avoid == {"n1": HOT, "n2": HOT}
+
+
+def test_what_has_received_receives_first():
+    """n4 before n3 as the last to be emptied, and again as it has received a pod."""
+    found = waves(steered(scene(10, 15, 20, 25)))
+
+    assert [set(lands(wave).values()) for wave in found] == [{"n4"}, {"n4"}, {"n4"}]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"taints": ["team/keep-off:PreferNoSchedule"]}, {"unschedulable": True}], ids=["soft taint", "cordoned"]
+)
+def test_nodes_that_others_want_to_receive_nothing_are_left_out(fields):
+    """Their soft taint, or their cordon, says so."""
+    found = waves(steered(scene(10, 20, 65, n3=fields)))
+
+    assert [lands(wave) for wave in found] == [{"p1": "n2"}]
+
+
+def test_a_scheduler_that_nobody_knows_is_not_steered():
+    """Then room is enough, and no wave is made."""
+    ledger = steered(scene(10, 60), metricsUtilization={**SOURCE, "scheduler": "unknown"})
+
+    assert make.evicted(ledger) == ["p1"]
+    assert waves(ledger) == []
+
+
+class Elsewhere(DrySteer):
+    """Every replacement lands on a node of its own choice, or nowhere."""
+
+    def __init__(self, where):
+        super().__init__(1.5, KEYS)
+        self.where = where
+        self.ended = 0
+
+    def settle(self, wave, moved):
+        return tuple(Landing(move, self.where, "new" if self.where else "", 1.0) for move, _ in moved)
+
+    def end(self):
+        self.ended += 1
+
+
+def test_it_goes_on_with_where_pods_landed():
+    """The first pod lands on n2 and not on n4: n2 is not emptied any more, and the next pods are sent there too."""
+    ledger = steered(scene(10, 20, 30, 60), Elsewhere("n2"))
+
+    assert [lands(wave) for wave in waves(ledger)] == [{"p1": "n4"}, {"p3": "n2"}]
+
+
+def test_it_ends_after_two_nodes_whose_pods_landed_elsewhere():
+    """And says so; the taints are off then."""
+    steer = Elsewhere("n5")
+    ledger = steered(scene(10, 20, 30, 60, 69), steer, destinationThresholds={"cpu": 65})
+
+    assert len(waves(ledger)) == 2
+    assert [each.cause.code for each in ledger.warnings if each.cause.code != Code.CUSTOM] == [Code.LANDED_ELSEWHERE]
+    assert steer.ended == 1
+
+
+def test_an_empty_node_that_gets_a_pod_is_in_use():
+    """The pod of n1 lands on n4, which was empty: it carries one taint from then on, not two."""
+    first, second = waves(steered(scene(10, 20, 60, 0), Elsewhere("n4")))
+
+    assert first.avoid == {"n1": HOT, "n2": MIDDLING, "n4": HOT}
+    assert second.avoid == {"n1": HOT, "n2": HOT, "n4": MIDDLING}
+
+
+def test_a_replacement_that_is_nowhere_occupies_no_node():
+    """Its node is empty; the plan goes on without it."""
+    assert len(waves(steered(scene(10, 20, 60), Elsewhere(None)))) == 2

@@ -1,0 +1,132 @@
+"""Waves to many nodes, for schedulers that score only some of them.
+
+Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 points, so nodes are brought to 47 %.
+"""
+
+import pytest
+
+from rebalancer.balancing.steering.broad import BroadWaves
+from rebalancer.eviction.steering import HOT
+from rebalancer.guards.limits import Limits
+from tests import make
+from tests.measured import cluster, node, pod
+from tests.planner import planner
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def parts_of(on, **fields):
+    return planner(on, {"cpu": 20}, {"cpu": 50}, **fields)
+
+
+def drafted(on, **fields):
+    return BroadWaves(parts_of(on, **fields)).next_wave(on.nodes, on.nodes)
+
+
+def moved(draft):
+    return [pod.name for pod in draft.pods] if draft else []
+
+
+def hot(*pods, receivers=8, requests="100m", labels=None, **snapshot):
+    """n0 and n1 with these pods, given with their points, and so many other nodes at 10 points."""
+    others = [f"n{number}" for number in range(2, 2 + receivers)]
+    pods = [*pods, *((pod(f"on-{name}", name, cpu=requests), 10) for name in others)]
+    nodes = [node(name, labels=(labels or {}).get(name)) for name in ("n0", "n1", *others)]
+    return cluster(nodes, [each for each, _ in pods], {each.name: points for each, points in pods}, snapshot=snapshot)
+
+
+def stays(name, on, **fields):
+    """A pod without a controller, which nothing evicts."""
+    return pod(name, on, **{"owners": None, **fields})
+
+
+def test_nodes_below_the_mean_receive_and_all_others_are_avoided_alike():
+    """n0 is at 60, n1 at 40 and the others at 10, so the mean is 18: eight receive, and two carry two taints."""
+    draft = drafted(hot((pod("a", "n0"), 20), (pod("b", "n0"), 40), (pod("c", "n1"), 40)))
+
+    assert draft.avoidance.levels == {"n0": HOT, "n1": HOT}
+    assert draft.receivers == tuple(f"n{number}" for number in range(2, 10))
+
+
+def test_at_least_the_emptiest_15_percent_receive():
+    """n0 is at 52, n1 at 1 and the other eight at 38: only n1 is below the mean of 35.7, and 15 % of ten are two."""
+    names = [f"n{number}" for number in range(10)]
+    pods = [pod("a", "n0"), stays("b", "n0"), *(pod(f"on-{name}", name) for name in names[1:])]
+    usage = {"a": 5, "b": 47, "on-n1": 1} | {f"on-{name}": 38 for name in names[2:]}
+
+    assert drafted(cluster([node(name) for name in names], pods, usage)).receivers == ("n1", "n2")
+
+
+@pytest.mark.parametrize(("receivers", "names"), [(8, ["a", "c"]), (7, ["a"])])
+def test_what_brings_most_goes_one_pod_of_each_node_and_one_for_four_receivers(receivers, names):
+    """n0 at 75 and n1 at 62 want to come to 47: of n0 `a` brings 20 points and `b` 15, of n1 `c` brings 12."""
+    pods = [(pod("a", "n0"), 20), (pod("b", "n0"), 15), (stays("d", "n0"), 40)]
+
+    assert moved(drafted(hot(*pods, (pod("c", "n1"), 12), (stays("e", "n1"), 50), receivers=receivers))) == names
+
+
+def test_a_pod_that_brings_less_than_half_of_the_first_waits():
+    """`a` of 20 points brings 20, `c` of 9 points 9."""
+    pods = [(pod("a", "n0"), 20), (stays("b", "n0"), 55), (pod("c", "n1"), 9), (stays("d", "n1"), 50)]
+
+    assert moved(drafted(hot(*pods))) == ["a"]
+
+
+@pytest.mark.parametrize(("points", "names"), [(20, ["a"]), (21, [])])
+def test_even_the_fullest_receiver_has_room_for_the_pod_twice(points, names):
+    """Beside 10 points and within 50, a pod of 20 fits twice and one of 21 does not."""
+    assert moved(drafted(hot((pod("a", "n0"), points), (stays("b", "n0"), 60)))) == names
+
+
+@pytest.mark.parametrize(("others", "names"), [(8, ["a"]), (9, [])])
+def test_a_tenth_of_the_nodes_that_a_pod_fits_on_outrank_all_avoided_ones(others, names):
+    """`a` tolerates our taints, so requests decide: of n2 least is requested, then of n0 and n1, then of the others.
+
+    One node of ten is a tenth, one of eleven is not.
+    """
+    pods = [(pod("a", "n0", tolerations=["*"]), 20), (stays("b", "n0", cpu="2"), 60)]
+    on = hot(*pods, (stays("c", "n1", cpu="2"), 30), receivers=others - 1, requests="5")
+    nodes = [*on.nodes, node("n99")]
+    usage = {"a": 20, "b": 60, "c": 30, "z": 10} | {f"on-n{number}": 10 for number in range(2, 1 + others)}
+    on = cluster(nodes, [*on.snapshot.pods, pod("z", "n99")], usage)
+
+    assert moved(drafted(on)) == names
+
+
+def two_of_one_owner(allowed=2, **fields):
+    """`a` on n0 brings 20 points and `c` on n1 15; both are of `web`, which has seven pods, and a PDB."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    more = [(stays(f"w{number}", f"n{number}", **web), 0) for number in range(2, 7)]
+    pods = [(pod("a", "n0", **web), 20), (stays("b", "n0"), 45), (pod("c", "n1", **web), 15), (stays("d", "n1"), 47)]
+    return hot(*pods, *more, budgets=(make.pdb("web", allowed),), **fields)
+
+
+def test_a_pod_held_back_by_the_others_of_its_wave_waits_for_a_later_one():
+    """The PDB spares one pod at a time."""
+    on = two_of_one_owner(allowed=1)
+    parts = parts_of(on)
+
+    assert moved(BroadWaves(parts).next_wave(on.nodes, on.nodes)) == ["a"]
+    assert [each.pod.name for each in parts.pool.on(["n1"])] == ["c"]
+
+
+def test_an_owner_that_can_spare_two_pods_loses_two():
+    assert moved(drafted(two_of_one_owner())) == ["a", "c"]
+
+
+def test_a_wave_ends_with_the_last_eviction_that_a_limit_allows():
+    assert moved(drafted(two_of_one_owner(), limits=Limits(total=1))) == ["a"]
+
+
+def test_where_there_are_zones_a_wave_has_one_pod_of_each_owner():
+    """Four pods of `web` are in zone a and three in b: one more in b is as even, two more would be two and five."""
+    labels = {f"n{number}": {ZONE: "a" if number < 4 else "b"} for number in range(10)}
+
+    assert moved(drafted(two_of_one_owner(labels=labels))) == ["a"]
+
+
+def test_a_pod_that_spreads_its_owner_less_evenly_on_some_receiver_stays():
+    """Three pods of `web` are in zone a and four in b, where most receivers are."""
+    labels = {f"n{number}": {ZONE: "a" if number < 3 else "b"} for number in range(10)}
+
+    assert moved(drafted(two_of_one_owner(labels=labels))) == []
