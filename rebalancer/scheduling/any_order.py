@@ -15,7 +15,7 @@ Example: of equal nodes n2 and n3, n2 has a little more room.  Two pods go, each
 if it came first; then n3 has more room.  In any order each may land on n2 or n3, and these are the answer for both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import product
 
@@ -57,6 +57,8 @@ class AnyOrder:
         self._gone: dict[Pod, Pod] = {}
         self._came: dict[Pod, tuple[str, ...]] = {}
         self._wide: dict[Pod, tuple[str, ...]] = {}
+        self._taints = self._simulation.taints
+        self._uncertain: Collection[Pod] | None = None  # None for all
         for pod in cluster.snapshot.pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -67,8 +69,8 @@ class AnyOrder:
     def ask(self, pod: Pod) -> Answer:
         """Return all nodes where the replacement may land if the pod goes now, or went, and others come in any order.
 
-        What a pod that is expected somewhere may do is that, and what was answered for it before.  Only a part of the
-        nodes may have been scored: then the answer is that of the crowded state.
+        Others land where they are expected, or elsewhere as told with `may_land`.  Where the scheduler scores only a
+        part of the nodes, the answer is that of the crowded state.
         """
         try:
             cases = self._cases(pod)
@@ -84,8 +86,24 @@ class AnyOrder:
                 if not answer.known or answer.reason or answer.sampled:
                     return answer
                 found.update(answer.nodes)
-        wide = self._wide[pod] = tuple(sorted(found))
-        return Answer(nodes=wide)
+        return Answer(nodes=tuple(sorted(found)))
+
+    @contextmanager
+    def among(self, pods: Collection[Pod]) -> Iterator[None]:
+        """Let only these be uncertain, within the block: all others have landed where they are expected."""
+        before = self._uncertain
+        with ExitStack() as undo:
+            for other, names in self._came.items():
+                if other not in pods:
+                    for name in names:
+                        self._exchange(undo, self._vacated, name, None, self._coming(other))
+            self._uncertain = pods
+            undo.callback(setattr, self, "_uncertain", before)
+            yield
+
+    def may_land(self, pod: Pod, nodes: Sequence[str]) -> None:
+        """Count the replacement of a pod on these nodes too, from when it is next expected somewhere."""
+        self._wide[pod] = tuple(nodes)
 
     def _between(self, pod: Pod) -> Answer:
         fullest = self._ask(pod, self._crowded)
@@ -100,9 +118,12 @@ class AnyOrder:
         coming = self._simulation.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
-        there = pod if pod not in self._gone else self._gone[pod] if phase is self._crowded else None
-        ending = self._simulation.ending(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(coming.pod, pod.node, there if pod.active else None, ending)
+        if not pod.active:
+            return phase.ask(coming.pod, pod.node, None, None)
+        gone = self._gone.get(pod)
+        there = gone if phase is self._crowded else None
+        ending = (gone or self._simulation.ending(pod)) if coming.moment is Moment.AT_ONCE else None
+        return phase.ask(coming.pod, pod.node, there if gone else pod, ending)
 
     def _swings(self, pod: Pod) -> dict[str, float]:
         coming = self._simulation.replacement(pod).pod or pod
@@ -121,7 +142,8 @@ class AnyOrder:
         Raises:
             UnknownPlacementError: whether they are tied hangs on something that was not read.
         """
-        choices = [cases for other in {**self._gone, **self._came} if (cases := self._choices(pod, other))]
+        others = [each for each in {**self._gone, **self._came} if self._uncertain is None or each in self._uncertain]
+        choices = [cases for other in others if (cases := self._choices(pod, other))]
         count = 1
         for each in choices:
             count *= len(each)
@@ -179,23 +201,26 @@ class AnyOrder:
     def _without(self, pod: Pod) -> Iterator[None]:
         """Let the replacement of the pod itself be nowhere, within the block; and ask under the supposed taints."""
         with ExitStack() as undo:
-            for phase in (self._vacated, self._crowded):
-                phase.suppose(self._simulation.taints)
+            self._suppose_taints()
             self._suppose(undo, pod, "")
             yield
+
+    def _suppose_taints(self) -> None:
+        if self._taints is not self._simulation.taints:
+            self._taints = self._simulation.taints
+            for phase in (self._vacated, self._crowded):
+                phase.suppose(self._taints)
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod as one that goes (1), or as running again (-1)."""
         if not pod.active or not pod.node:
             return
-        ending = self._simulation.ending(pod)
         if sign > 0:
-            self._gone[pod] = ending
-            self._crowded.exchange(pod.node, pod, ending)
+            self._gone[pod] = self._simulation.ending(pod)
+            self._crowded.exchange(pod.node, pod, self._gone[pod])
             self._vacated.exchange(pod.node, pod, None)
         else:
-            del self._gone[pod]
-            self._crowded.exchange(pod.node, ending, pod)
+            self._crowded.exchange(pod.node, self._gone.pop(pod), pod)
             self._vacated.exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:

@@ -175,7 +175,7 @@ class Stage:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
                 continue
             found[pod] = answer
-            any_order.ask(pod)  # which says where it may land in any order with those before it
+            any_order.may_land(pod, any_order.ask(pod).nodes)
             place = cluster.node(answer.nodes[0])
             assert place
             cluster.place(pod, place)

@@ -66,6 +66,7 @@ def check(cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.DataO
         if answer.nodes:
             expected = cluster.node(data.draw(st.sampled_from(answer.nodes)))
             assert expected
+            any_order.may_land(pod, answer.nodes)
             cluster.evicted(pod)
             cluster.place(pod, expected)
             went[pod] = answer.nodes
@@ -109,3 +110,25 @@ def test_with_every_rule(data: Any) -> None:
         for number in range(data.draw(st.integers(2, 4)))
     ]
     check(make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ), crowd, places, data)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_what_was_tried_and_taken_back_leaves_no_trace(data: Any) -> None:
+    """After a scope the answers are those from before it; so are they after a look at some pods alone."""
+    places = [data.draw(nodes(index)) for index in range(3)]
+    crowd = [wild(data, f"p{number}", data.draw(st.sampled_from(("n0", "n1", "n2")))) for number in range(3)]
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
+    any_order = cluster.index(AnyOrder)
+    before = [any_order.ask(pod) for pod in crowd]
+
+    with cluster.scope():
+        for pod in crowd[1:]:
+            any_order.may_land(pod, ("n0", "n2"))
+            cluster.place(pod, places[1])
+            cluster.remove(pod)
+        with any_order.among(crowd[:2]):
+            for pod in crowd:
+                any_order.ask(pod)
+
+    assert [any_order.ask(pod) for pod in crowd] == before

@@ -4,8 +4,8 @@
    scores only a part of the nodes, see `rebalancer.balancing.steering.broad`.)
 2. All other nodes are avoided, hot ones more.  If the pod would not land on the destination, all are avoided alike; if
    it still would not, the next move is tried.
-3. Pods join that bring at least half as much there.  Each replacement must land on the destination both as the first to
-   arrive and as the last, so the order of arrival does not matter.
+3. Pods join that bring at least half as much there.  Each replacement must land on the destination whatever the others
+   have done by then (see `rebalancer.scheduling.any_order`), so the order of arrival does not matter.
 4. The destination must have room for the wave and a quarter more, for pods that others create meanwhile.
 5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land.
 
@@ -132,9 +132,16 @@ class Waves:
         return self._parts.evict.first_refusal(pods) is None
 
     def _lands(self, draft: Draft, which: Sequence[int]) -> bool:
-        """Return whether pods land on the destination, each of them as the first to arrive and as the last."""
+        """Return whether pods land on the destination, whatever the others of the wave have done by then."""
         wanted = (draft.destination,)
-        return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance, which))
+        # As the first to arrive and as the last: that is cheaper to ask, and most drafts fail by it.
+        if not all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance, which)):
+            return False
+        if len(draft.offers) == 1:
+            return True
+        foresight = self._parts.foresight
+        with made(self._parts.cluster, draft.expected), foresight.avoiding(draft.avoidance.levels):
+            return all(answer.nodes == wanted for answer in foresight.in_any_order(draft.pods))
 
     def _answers(self, draft: Draft, avoidance: Avoidance, which: Sequence[int]) -> Iterator[Answer]:
         pods = draft.pods
