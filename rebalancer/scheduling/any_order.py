@@ -1,7 +1,7 @@
 """Where a replacement goes if others come and go at the same time: in any order, as many of them as it may be.
 
-Of pods that went in this cycle nobody knows which have ended, and of which the replacement has come, when the scheduler
-looks at one more.  So two states of the cluster are kept:
+Of pods that go in a cycle nobody knows which have been evicted and have ended, and of which the replacement has come,
+when the scheduler looks at one more.  So two states of the cluster are kept:
 
 - **vacated**: all pods that went are gone, and no replacement has come.
 - **crowded**: all of them still terminate, and all replacements have come, each on every node where it may land.
@@ -17,6 +17,7 @@ if it came first; then n3 has more room.  In any order each may land on n2 or n3
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from enum import Enum
 from itertools import product
 
 from rebalancer.cluster.cluster import Cluster
@@ -32,12 +33,22 @@ from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.ties import Newcomer, Ties
 
 #: At most so many things that tied pods may do are tried, together.
-_MOST_CASES = 16
+_MOST_CASES = 32
 
 _TOO_TIED = "rules tie it to several others that go as well, and nobody knows which of them comes first"
 
-#: What a tied pod does: whether the old one is still there (None: it does not matter), and where the new one is.
-Case = tuple[Pod, bool | None, str]
+
+class Old(Enum):
+    """What has become of a pod that goes."""
+
+    RUNS = "it has not been evicted yet"
+    ENDS = "it terminates"
+    GONE = "it is gone"
+    NOT_RUNNING = "it terminates or is gone, and that does not matter"
+
+
+#: What a tied pod does: what has become of the old one, and where the new one is; no node if it has not come.
+Case = tuple[Pod, Old, str]
 
 
 class AnyOrder:
@@ -160,9 +171,14 @@ class AnyOrder:
             return []
         places = ("", *self._came.get(other, ()))
         if not by_terms:  # spreading does not count pods that terminate
-            return [(other, None, place) for place in places]
+            return [(other, Old.RUNS, ""), *((other, Old.NOT_RUNNING, place) for place in places)]
         late = self._simulation.replacement(other).moment is Moment.AFTERWARDS
-        return [(other, old, place) for old in (True, False) for place in places if not (old and place and late)]
+        ending = places[:1] if late else places
+        return [
+            (other, Old.RUNS, ""),
+            *((other, Old.ENDS, place) for place in ending),
+            *((other, Old.GONE, place) for place in places),
+        ]
 
     def _spread_together(self, pod: Newcomer, other: Newcomer) -> bool:
         if pod.pod.namespace != other.pod.namespace:
@@ -179,10 +195,11 @@ class AnyOrder:
         with ExitStack() as undo:
             for other, old, place in case:
                 self._suppose(undo, other, place)
-                if old is not None and other in self._gone:
+                if old is not Old.NOT_RUNNING and other in self._gone:
                     ending = self._gone[other]
-                    phase, change = (self._vacated, (None, ending)) if old else (self._crowded, (ending, None))
-                    self._exchange(undo, phase, other.node, *change)
+                    there = {Old.RUNS: other, Old.ENDS: ending, Old.GONE: None}[old]
+                    self._exchange(undo, self._vacated, other.node, None, there)
+                    self._exchange(undo, self._crowded, other.node, ending, there)
             yield
 
     def _suppose(self, undo: ExitStack, other: Pod, place: str) -> None:

@@ -52,7 +52,7 @@ def doings(cluster: Cluster, places: dict[Pod, tuple[str, ...]], there: list[Pod
         ending = msgspec.structs.replace(pod, terminating=True)
         come = [[msgspec.structs.replace(made.pod, node=name)] for name in names]
         beside = [] if made.moment is Moment.AFTERWARDS else [[ending, *each] for each in come]
-        choices.append([[], [ending], *come, *beside])
+        choices.append([[], [pod], [ending], *come, *beside])
     for combined in islice(product(*choices), MOST):
         yield [*there, *(each for some in combined for each in some)]
 
