@@ -69,14 +69,31 @@ def test_pods_that_have_landed_are_certain() -> None:
 
 
 def test_pods_that_are_spread_together_are_tried() -> None:
-    """n2 has more room than n3, but is avoided once a replica is there: either may win."""
+    """n2 has more room, and wins with no replica there and with one on each node; with one on n2 alone, n3 wins."""
+    spread = (SpreadConstraint(1, HOST, "ScheduleAnyway", make.selector(app="web")),)
+    nodes = [make.node("n1", unschedulable=True), make.node("n2", cpu="8"), make.node("n3")]
+    pods = [make.pod(f"p{number}", labels={"app": "web"}, spread=spread) for number in range(3)]
+    cluster = make.cluster(nodes, pods)
+    first = cluster.index(Simulation).ask(pods[2]).nodes
+    go(cluster, pods[0], "n2")
+    between = cluster.index(Simulation).ask(pods[2]).nodes
+    go(cluster, pods[1], "n3")
+    last = cluster.index(Simulation).ask(pods[2]).nodes
+
+    assert (first, between, last) == (("n2",), ("n3",), ("n2",))
+    assert cluster.index(AnyOrder).ask(pods[2]).nodes == ("n2", "n3")
+
+
+def test_a_replica_that_lands_here_or_there_is_tried_on_each() -> None:
+    """The replica may land on n2 or n3, and the next one lands where it did not."""
     spread = (SpreadConstraint(1, HOST, "ScheduleAnyway", make.selector(app="web")),)
     nodes = [make.node("n1", unschedulable=True), make.node("n2", cpu="8"), make.node("n3")]
     pods = [make.pod(f"p{number}", labels={"app": "web"}, spread=spread) for number in range(2)]
     cluster = make.cluster(nodes, pods)
-    go(cluster, pods[0], "n2")
+    cluster.index(AnyOrder).may_land(pods[0], ("n2", "n3"))
+    go(cluster, pods[0], "n3")
 
-    assert cluster.index(Simulation).ask(pods[1]).nodes == ("n3",)
+    assert cluster.index(Simulation).ask(pods[1]).nodes == ("n2",)
     assert cluster.index(AnyOrder).ask(pods[1]).nodes == ("n2", "n3")
 
 
