@@ -73,7 +73,7 @@ def test_pods_that_are_spread_together_are_tried() -> None:
     spread = (SpreadConstraint(1, HOST, "ScheduleAnyway", make.selector(app="web")),)
     nodes = [make.node("n1", unschedulable=True), make.node("n2", cpu="8"), make.node("n3")]
     pods = [make.pod(f"p{number}", labels={"app": "web"}, spread=spread) for number in range(3)]
-    cluster = make.cluster(nodes, pods)
+    cluster = make.cluster(nodes, [*pods, make.pod("f", node="n3", cpu="2", memory="8Gi", owners="f")])
     first = cluster.index(Simulation).ask(pods[2]).nodes
     go(cluster, pods[0], "n2")
     between = cluster.index(Simulation).ask(pods[2]).nodes
