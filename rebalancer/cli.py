@@ -15,6 +15,7 @@ from rebalancer.commandline.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.commandline.client_options import client_options, warn_of_insecurity
 from rebalancer.commandline.complaints import complain, exit_on_error
 from rebalancer.commandline.group import Spelled
+from rebalancer.commandline.mark import mark
 from rebalancer.commandline.options import (
     context_option,
     kubeconfig_option,
@@ -215,7 +216,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-for _command in (unmark, extras.version, extras.help_, extras.completion):
+for _command in (mark, unmark, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 
 

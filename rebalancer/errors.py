@@ -3,7 +3,8 @@
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
     │   ├── PolicyError       the policy cannot be used as it is    exit 2
-    │   │   └── SchedulerConfigurationError   the scheduler's configuration cannot be used
+    │   │   ├── SchedulerConfigurationError   the scheduler's configuration cannot be used
+    │   │   └── MarkingRulesError             the rules of `mark` cannot be used
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
@@ -77,6 +78,12 @@ class SchedulerConfigurationError(PolicyError):
     """The KubeSchedulerConfiguration has problems; all of them are in `problems`."""
 
     what = "scheduler configuration"
+
+
+class MarkingRulesError(PolicyError):
+    """The rules of `mark` have problems; all of them are in `problems`."""
+
+    what = "marking rules"
 
 
 class SnapshotError(UsageError):

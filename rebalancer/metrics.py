@@ -119,6 +119,12 @@ class Metrics:
             for node in nodes:
                 self._weigh(node)
 
+    def marked(self, nodes_by_rule: Mapping[str, int]) -> None:
+        """Record how many nodes each marking rule marks."""
+        self._marked.clear()
+        for rule, nodes in nodes_by_rule.items():
+            self._marked.labels(rule).set(nodes)
+
     def interval(self, seconds: float) -> None:
         """Record the time from the start of one cycle to the next; 0 for a single one."""
         self._interval.set(seconds)
@@ -182,6 +188,7 @@ class Metrics:
         self._policy_valid = gauge("policy_valid", "1 while the policy file is valid as it is now")
         self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
         self._stale = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
+        self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", "rule")
         self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
         self._stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
         self._utilization = histogram(

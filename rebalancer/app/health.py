@@ -33,6 +33,7 @@ class Health:
         self._follows = False
         self._policy_problem = ""
         self._api_problem = "the API server was not asked yet"
+        self._source_problem: str | None = None
 
     def cycle_began(self) -> None:
         """Record that a cycle begins."""
@@ -62,6 +63,14 @@ class Health:
         """Record why the API server cannot be reached; empty if it was reached."""
         self._api_problem = problem
 
+    def watch_sources(self) -> None:
+        """From now on, readiness also says whether sources of usage answer."""
+        self._source_problem = "no source was asked yet"
+
+    def sources_asked(self, problem: str) -> None:
+        """Record what sources of usage do not say; empty if they say all that is needed."""
+        self._source_problem = problem
+
     def alive(self) -> Checks:
         """Return the checks of `/healthz`: they fail only where a restart helps."""
         began = self._cycle_began
@@ -71,7 +80,10 @@ class Health:
 
     def ready(self) -> Checks:
         """Return the checks of `/readyz`: whether the program does its work."""
-        return {"policy": self._policy_problem, "api": self._api_problem, "cycles": self._overdue()}
+        checks = {"policy": self._policy_problem, "api": self._api_problem, "cycles": self._overdue()}
+        if self._source_problem is None:
+            return checks
+        return {**checks, "sources": "" if self._follows else self._source_problem}
 
     def _overdue(self) -> str:
         if not self._interval or self._follows:

@@ -17,6 +17,9 @@ _BY_SIGNAL = 128
 class Interruption:
     """Catches the signals while it is entered; without it SIGTERM would have no effect in a container (process 1).
 
+    Args:
+        so_far: what the message says about how far the program came.
+
     SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.
 
     Attributes:
@@ -27,7 +30,8 @@ class Interruption:
         Interrupted: a signal came, and `then` was not called before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, so_far: str = "before anything was evicted") -> None:
+        self._so_far = so_far
         self.signal = ""
         self.exit_code = 0
         self._act: Callable[[str], None] | None = None
@@ -59,4 +63,4 @@ class Interruption:
         if self._act:
             self._act(received.name)
             return
-        raise Interrupted(f"stopped by {received.name} before anything was evicted", self.exit_code)
+        raise Interrupted(f"stopped by {received.name} {self._so_far}", self.exit_code)

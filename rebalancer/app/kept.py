@@ -54,6 +54,7 @@ _WORKLOAD = f"""
 _MADE_FROM_TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 _KINDS = {
     "Node": """
+        metadata.annotations
         spec.unschedulable  spec.taints.key  spec.taints.value  spec.taints.effect
         status.allocatable.*  status.capacity.*  status.addresses.type  status.addresses.address
         status.conditions.type  status.conditions.status  status.conditions.reason

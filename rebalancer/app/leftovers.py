@@ -8,10 +8,11 @@ from rebalancer.errors import ClusterError
 from rebalancer.foreign.documents import decode_json
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.leftover_marks import IsOver, clear, is_in_use
+from rebalancer.kube.leftover_marks import Kind, clear
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.marks import Keys, Mark, MarkedNode
+from rebalancer.kube.marks import Mark, MarkedNode
 from rebalancer.kube.node_marks import NODES, NodeObject
+from rebalancer.kube.pressure_marks import PressureMark
 from rebalancer.kube.run_marks import Problems
 from rebalancer.wire.pages import Page, items_of
 
@@ -39,20 +40,24 @@ def expired(mark: Mark) -> bool:
     return mark.expires <= datetime.now(UTC)
 
 
-def any_mark(_: Mark) -> bool:
+def faded(mark: PressureMark) -> bool:
+    """Return whether all rules that mark a node have expired."""
+    return mark.until <= datetime.now(UTC)
+
+
+def any_mark(_: Mark | PressureMark) -> bool:
     """Return True for every mark: while we hold the Lease no other run is at work."""
     return True
 
 
 def clear_leftovers(
-    client: Client, keys: Keys, is_over: IsOver, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+    client: Client, kind: Kind, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> Leftovers:
     """Take off the marks of runs that are over.
 
     Args:
         client: the API server.
-        keys: of the taints; taints with earlier keys are found through the marks' annotations, which name them.
-        is_over: returns whether no run needs a mark any more.
+        kind: of the marks.
         gate: called before every write; raises to prevent it.
         dry_run: whether to find them only, without a write.
 
@@ -60,29 +65,29 @@ def clear_leftovers(
         ClusterError: nodes cannot be listed.
     """
     deadline = Deadline.after(CLEAR_SECONDS)
-    found = _find(client, keys, deadline)
-    in_use = tuple(each for each in found if is_in_use(each, is_over))
+    found = _find(client, kind, deadline)
+    in_use = tuple(each for each in found if kind.is_in_use(each))
     over = tuple(each for each in found if each not in in_use)
-    problems = {} if dry_run else clear(client, over, keys, deadline, is_over, gate)
+    problems = {} if dry_run else clear(client, over, kind, deadline, gate)
     return Leftovers(over, in_use, problems)
 
 
 class _Nodes:
     """Collects the nodes that carry marks from the pages of a list."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, kind: Kind) -> None:
         self.marked: list[MarkedNode] = []
-        self._keys = keys
+        self._kind = kind
 
     def add_page(self, page: bytes) -> str:
         decoded = decode_json(page, Page[NodeObject])
         nodes = [each.marked() for each in items_of(decoded, "Node")]
-        self.marked += [each for each in nodes if each.is_marked(self._keys)]
+        self.marked += [each for each in nodes if self._kind.is_on(each)]
         return decoded.token
 
 
-def _find(client: Client, keys: Keys, deadline: Deadline) -> list[MarkedNode]:
+def _find(client: Client, kind: Kind, deadline: Deadline) -> list[MarkedNode]:
     try:
-        return read_list(client, NODES, lambda: _Nodes(keys), deadline=deadline).marked
+        return read_list(client, NODES, lambda: _Nodes(kind), deadline=deadline).marked
     except ValueError as error:
         raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error

@@ -2,13 +2,15 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from rebalancer.app.live import LiveCluster
-from rebalancer.app.usage import usage_of
+from rebalancer.app.usage import providers_of, usage_of
 from rebalancer.args.providers import SecretReference
 from rebalancer.cluster.cluster import Measure
 from rebalancer.errors import ClusterError, SourceError
@@ -23,11 +25,15 @@ from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_ages import Sampled, ignored
 from rebalancer.wire.collect import Collection
 
+if TYPE_CHECKING:
+    from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
+
 #: Where metrics-server's objects are listed.
 METRICS_PATHS = {
     "NodeMetrics": "/apis/metrics.k8s.io/v1beta1/nodes",
     "PodMetrics": "/apis/metrics.k8s.io/v1beta1/pods",
 }
+METRICS_KINDS = tuple(METRICS_PATHS)
 
 #: The key of the token in its Secret (the descheduler's).
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
@@ -43,13 +49,23 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
         deadline: nothing is read later.
         sampled: called with each source that answers, with the time of its oldest sample.
     """
+    return usage_of(policy, *_readers(live, deadline, METRICS_KINDS), sampled)
+
+
+def live_providers(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> "Providers":
+    """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""
+    return providers_of(policy, *_readers(live, deadline, ("NodeMetrics",)), sampled)
+
+
+def _readers(
+    live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]
+) -> tuple[Callable[[], Metrics], Callable[[SecretReference], str], Path | None]:
     in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
-    read, secret = partial(read_metrics, live, deadline), partial(read_secret, live, deadline)
-    return usage_of(policy, read, secret, in_pod, sampled)
+    return partial(read_metrics, live, deadline, kinds), partial(read_secret, live, deadline), in_pod
 
 
-def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
-    """Read usage from metrics-server: one list of nodes and one of pods.
+def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...] = METRICS_KINDS) -> Metrics:
+    """Read usage from metrics-server: one list of nodes and one of pods, or only those of `kinds`.
 
     Raises:
         SourceError: it does not answer, or the permission is missing.
@@ -57,8 +73,8 @@ def read_metrics(live: LiveCluster, deadline: Deadline) -> Metrics:
     collection = Collection()
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
-        for kind, path in METRICS_PATHS.items():
-            collector = read_list(live.client, path, partial(collection.collector, kind), deadline=until)
+        for kind in kinds:
+            collector = read_list(live.client, METRICS_PATHS[kind], partial(collection.collector, kind), deadline=until)
             collector.unique()
             collection.replace(kind, collector)
     except NotFound as error:

@@ -14,7 +14,7 @@ from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.errors import UsageError
 from rebalancer.guards.limits import Limits
 from rebalancer.plugins import StrategyType, plugin, strategies
-from rebalancer.policy import LoadedPolicy, Policy, load_policy, policy_schema
+from rebalancer.policy import LoadedPolicy, Policy, decode_policy, load_policy, policy_schema
 from rebalancer.strategy import Strategy
 
 _PACKAGE = Path(rebalancer.__file__).parent
@@ -53,6 +53,15 @@ def parse_policy(text: str, name: str, *, strict: bool) -> LoadedPolicy:
         PolicyError: it has problems.
     """
     return load_policy(text, known_plugins(), source=name, strict=strict)
+
+
+def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy of which only the sources of usage are needed: it need not enable any strategy.
+
+    Raises:
+        PolicyError: it has problems.
+    """
+    return decode_policy(text, known_plugins(), source=name, strict=strict)
 
 
 def schema() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -13,10 +14,23 @@ from rebalancer.serving.checks import Checks, Page, PageOf, TlsSettings, health_
 #: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
 
+NO_PAGES: Mapping[str, PageOf] = MappingProxyType({})
+
 
 @contextmanager
-def served(options: ServingOptions, telemetry: Telemetry, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+def served(
+    options: ServingOptions,
+    telemetry: Telemetry,
+    environ: Mapping[str, str] = os.environ,
+    more: Mapping[str, PageOf] = NO_PAGES,
+) -> Iterator[None]:
     """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
+
+    Args:
+        options: where and how.
+        telemetry: what is healthy, and what is counted.
+        environ: says whether this is a pod.
+        more: further pages, by path.
 
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.
@@ -31,7 +45,8 @@ def served(options: ServingOptions, telemetry: Telemetry, environ: Mapping[str, 
     from rebalancer.serving.tls import Identity  # noqa: PLC0415
 
     identity = Identity(_tls(options))
-    with Server(options.bind_address, port, pages(telemetry, metrics=not options.disable_metrics), identity):
+    found = {**pages(telemetry, metrics=not options.disable_metrics), **more}
+    with Server(options.bind_address, port, found, identity):
         yield
 
 

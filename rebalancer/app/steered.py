@@ -1,6 +1,5 @@
 """A live run that steers: permissions are checked and old marks removed before it, its own marks after it."""
 
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,15 +7,16 @@ from datetime import UTC, datetime, timedelta
 from rebalancer.app.leftovers import any_mark, clear_leftovers, expired
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_steer import LiveSteer, in_words
+from rebalancer.app.run_names import new_run
 from rebalancer.app.work import Work
 from rebalancer.args.steering import AVOID_KEY
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, MarksLeft
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
-from rebalancer.kube.leftover_marks import IsOver
+from rebalancer.kube.leftover_marks import SteeringMarks
 from rebalancer.kube.marks import Keys, Mark
-from rebalancer.kube.permissions import demand_node_writes
+from rebalancer.kube.permissions import STEERING, demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
 
 #: For all access reviews together.
@@ -45,7 +45,7 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
     """
     if work.policy.steering:
         deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        demand_node_writes(cluster.client, cluster.retry_policy, deadline)
+        demand_node_writes(cluster.client, cluster.retry_policy, deadline, STEERING)
 
 
 def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
@@ -59,7 +59,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
     """
     if work.policy.steering:
         keys = Keys.of(work.policy.steering.key)
-        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
         if problems:
             raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
 
@@ -70,7 +70,7 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
     if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, keys, _is_over(permit), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
     except ClusterError as error:
         return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
     return (
@@ -88,7 +88,7 @@ def steering(
         yield None
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
-    mark = Mark(_new_run(), (), datetime.now(UTC) + lifetime)
+    mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
     marks = RunMarks(cluster.client, Keys.of(wanted.key), mark, halt, _is_over(permit))
     steer = LiveSteer(cluster.client, marks, halt, sleep, wanted)
     try:
@@ -102,12 +102,7 @@ def left_behind(steer: LiveSteer | None) -> str:
     return f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
 
 
-def _new_run() -> str:
-    """Return a name that only this run has and that is valid as the value of a taint."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-
-
-def _is_over(permit: Permit) -> IsOver:
+def _is_over(permit: Permit) -> Callable[[Mark], bool]:
     return expired if permit is always else any_mark
 
 

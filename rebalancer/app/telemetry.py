@@ -81,8 +81,12 @@ class Telemetry:
     def finished(self, finished: Finished) -> None:
         """Count the outcome of a cycle."""
         ledger = finished.ledger
-        self._result = "skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded"
+        self.ended("skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded")
         self.metrics.ledger_closed(ledger)
+
+    def ended(self, result: str) -> None:
+        """Record how the cycle ended: succeeded, failed or skipped."""
+        self._result = result
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

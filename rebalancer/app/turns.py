@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rebalancer.app.leadership import Leadership
@@ -59,6 +60,62 @@ def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Lea
     return Leadership(leases, timing, new_identity())
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn of this process.
+
+    Attributes:
+        permit: returns why no further write is allowed; empty while one is.
+        skipped: why nothing may be done; empty if it is our turn.
+        warning: what the reader of the report should know.
+    """
+
+    permit: Permit = always
+    skipped: str = ""
+    warning: str = ""
+
+
+@contextmanager
+def turn(
+    cluster: LiveCluster,
+    lease: LeaseOptions,
+    sleep: Callable[[float], None] = time.sleep,
+    doing: str = "evicting",
+) -> Iterator[Turn]:
+    """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
+
+    Without the permission for the Lease it is our turn all the same, with a warning.
+
+    Args:
+        cluster: the API server.
+        lease: which Lease, and its durations.
+        sleep: waits between two tries.
+        doing: what others are not kept from, in the warning.
+
+    Raises:
+        ClusterError: the API server cannot be reached.
+    """
+    if lease.no_lease:
+        yield Turn()
+        return
+    leadership = candidate(cluster, lease, ONE_CYCLE)
+    held, missing = False, ""
+    try:
+        held = leadership.acquire(lease.lease_wait, sleep)
+    except (Forbidden, NotFound) as error:
+        missing = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
+        _LOG.warning("%s", missing)
+    if missing:
+        yield Turn(warning=missing)
+    elif not held:
+        yield Turn(skipped=f"{leadership.holder} is at work: it holds the lease {leadership.name}")
+    else:
+        try:
+            yield Turn(leadership.permit)
+        finally:
+            leadership.release()
+
+
 def in_turn(
     cluster: LiveCluster,
     options: Options,
@@ -67,27 +124,18 @@ def in_turn(
 ) -> Finished:
     """Act while the Lease is held; a dry run needs no Lease.
 
-    Without the permission for the Lease the run goes on, with a warning.  If another run holds it for longer than
-    `lease_wait`, nothing is done, and the result names that run.
+    If another run holds it for longer than `lease_wait`, nothing is done, and the result names that run.
 
     Raises:
         ClusterError: the API server cannot be reached.
     """
-    if options.dry_run or options.lease.no_lease:
+    if options.dry_run:
         return act(always)
-    turn = candidate(cluster, options.lease, ONE_CYCLE)
-    try:
-        held = turn.acquire(options.lease.lease_wait, sleep)
-    except (Forbidden, NotFound) as error:
-        warning = f"other runs are not kept from evicting at the same time (--no-lease says that they may): {error}"
-        _LOG.warning("%s", warning)
-        return _with_warning(act(always), warning)
-    if not held:
-        return _skipped(cluster, f"{turn.holder} is at work: it holds the lease {turn.name}")
-    try:
-        return act(turn.permit)
-    finally:
-        turn.release()
+    with turn(cluster, options.lease, sleep) as ours:
+        if ours.skipped:
+            return _skipped(cluster, ours.skipped)
+        finished = act(ours.permit)
+        return _with_warning(finished, ours.warning) if ours.warning else finished
 
 
 def _with_warning(finished: Finished, warning: str) -> Finished:

@@ -1,16 +1,20 @@
-"""`rebalancer unmark`: take off the marks that steered runs have left on nodes."""
+"""`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired
+from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded
 from rebalancer.app.live import open_cluster
 from rebalancer.app.options import ClientOptions
 from rebalancer.args.steering import Steering
 from rebalancer.errors import MarksLeft, UsageError
+from rebalancer.kube import pressure_marks
+from rebalancer.kube.leftover_marks import Kind, PressureMarks, SteeringMarks
 from rebalancer.kube.marks import Keys, MarkedNode
+from rebalancer.marking.rules import Signs
+from rebalancer.marking.sign import Sign, read_sign
 from rebalancer.report.document import timestamp
 
 
@@ -20,6 +24,21 @@ class Unmarked:
 
     lines: tuple[str, ...]
     exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """One kind of marks, and the words for it.
+
+    Attributes:
+        kind: how such a mark is found and taken off.
+        whose: returns in words whose mark a node carries.
+        waits: why a mark stays.
+    """
+
+    kind: Kind
+    whose: Callable[[MarkedNode], str]
+    waits: str
 
 
 def taint_keys(key: str) -> Keys:
@@ -34,12 +53,26 @@ def taint_keys(key: str) -> Keys:
         raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
+def pressure_signs(sign: str) -> Signs:
+    """Return the label and the taint of marks of pressure, from KEY or KEY=VALUE.
+
+    Raises:
+        UsageError: it is not valid.
+    """
+    try:
+        found: Sign = read_sign(sign)
+    except ValueError as error:
+        raise UsageError(f"--mark: {error}") from None
+    return Signs(label=found, taint=found)
+
+
 def unmark(
     kubeconfig: str | None,
     context: str | None,
     keys: Keys,
     asking: ClientOptions | None = None,
     *,
+    signs: Signs = pressure_marks.USUAL,
     everything: bool,
     dry_run: bool,
 ) -> Unmarked:
@@ -48,8 +81,9 @@ def unmark(
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
-        keys: of the taints.
+        keys: of steering's taints.
         asking: how the API server is asked.
+        signs: of marks of pressure.
         everything: whether to take off also marks that a run may still need.
         dry_run: whether to say only what would be done.
 
@@ -57,24 +91,40 @@ def unmark(
         ClusterError: nodes cannot be listed.
     """
     cluster = open_cluster(kubeconfig, context, asking=asking)
-    is_over = any_mark if everything else expired
-    found = clear_leftovers(cluster.client, keys, is_over, dry_run=dry_run)
-    return Unmarked(tuple(_lines(found, keys, dry_run=dry_run)), MarksLeft.exit_code if found.problems else 0)
+    found = [
+        (marks, clear_leftovers(cluster.client, marks.kind, dry_run=dry_run))
+        for marks in _all_marks(keys, signs, everything=everything)
+    ]
+    lines = [line for marks, each in found for line in _lines(marks, each, dry_run=dry_run)]
+    none = f"no node carries {keys.first} or {signs.label}"
+    failed = any(each.problems for _, each in found)
+    return Unmarked(tuple(lines or [none]), MarksLeft.exit_code if failed else 0)
 
 
-def _lines(found: Leftovers, keys: Keys, *, dry_run: bool) -> Iterator[str]:
-    if not found.over and not found.in_use:
-        yield f"no node carries {keys.first}"
+def _all_marks(keys: Keys, signs: Signs, *, everything: bool) -> Sequence[_Marks]:
+    steering = SteeringMarks(keys, any_mark if everything else expired)
+    pressure = PressureMarks(signs, any_mark if everything else faded)
+    return (
+        _Marks(steering, _whose_steering, "that run may be at work"),
+        _Marks(pressure, _whose_pressure, "it has not expired"),
+    )
+
+
+def _lines(marks: _Marks, found: Leftovers, *, dry_run: bool) -> Iterator[str]:
     for node in found.over:
-        yield f"{_described(node)}: {_outcome(node, found, dry_run=dry_run)}"
+        yield f"node {node.name} ({marks.whose(node)}): {_outcome(node, found, dry_run=dry_run)}"
     for node in found.in_use:
-        yield f"{_described(node)}: stays, since that run may be at work (--all takes it off)"
+        yield f"node {node.name} ({marks.whose(node)}): stays, since {marks.waits} (--all takes it off)"
 
 
-def _described(node: MarkedNode) -> str:
+def _whose_steering(node: MarkedNode) -> str:
     mark = node.mark
-    whose = f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
-    return f"node {node.name} ({whose})"
+    return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
+
+
+def _whose_pressure(node: MarkedNode) -> str:
+    mark = pressure_marks.mark_of(node)
+    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.until)}" if mark else "pressure, nobody's"
 
 
 def _outcome(node: MarkedNode, found: Leftovers, *, dry_run: bool) -> str:

@@ -25,7 +25,23 @@ def usage_of(
     service_account: Path | None,
     sampled: Sampled = ignored,
 ) -> Measure:
-    """Return the function that gives strategies real usage.
+    """Return the function that gives strategies real usage; the arguments are those of `providers_of`."""
+    providers = cache(lambda: providers_of(policy, read_metrics, read_secret, service_account, sampled))
+
+    def measure(cluster: Cluster, wanted: object) -> Measured:
+        return providers().measure(cluster, wanted)
+
+    return measure
+
+
+def providers_of(
+    policy: Policy,
+    read_metrics: Callable[[], Metrics],
+    read_secret: Callable[[SecretReference], str],
+    service_account: Path | None,
+    sampled: Sampled = ignored,
+) -> "Providers":
+    """Return the sources of usage that a policy sets up.
 
     Args:
         policy: with its sources.
@@ -34,24 +50,16 @@ def usage_of(
         service_account: the folder with the pod's token and certificates; None outside a pod.
         sampled: called with each source that answers, with the time of its oldest sample.
     """
+    from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
-    @cache
-    def providers() -> "Providers":
-        from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
-
-        return Providers(
-            policy.metrics_providers,
-            collector=policy.metrics_collector_enabled,
-            read_metrics=read_metrics,
-            read_secret=read_secret,
-            service_account=service_account,
-            sampled=sampled,
-        )
-
-    def measure(cluster: Cluster, wanted: object) -> Measured:
-        return providers().measure(cluster, wanted)
-
-    return measure
+    return Providers(
+        policy.metrics_providers,
+        collector=policy.metrics_collector_enabled,
+        read_metrics=read_metrics,
+        read_secret=read_secret,
+        service_account=service_account,
+        sampled=sampled,
+    )
 
 
 def usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:

@@ -16,6 +16,7 @@ from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.steering import DrySteer
+from rebalancer.marking.sign import PRESSURE_KEY
 from rebalancer.policy import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 
@@ -53,8 +54,9 @@ class Work:
         return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
-        """Return the cluster as the cycle begins; without our own taints, which are meant for the scheduler only."""
-        return Cluster(snapshot.without_soft_taints(self.avoid_keys), self.policy.node_selector, measure)
+        """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
+        unmarked = snapshot.without_soft_taints(self.avoid_keys).without_pressure(PRESSURE_KEY)
+        return Cluster(unmarked, self.policy.node_selector, measure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
+        pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
+        as_marked: the node with that label and taint, which only the scheduler sees; None where it carries none.
         keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
@@ -42,5 +44,12 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     seen: datetime | None = None
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
+    pressure: tuple[str, ...] = ()
+    as_marked: "Node | None" = None
     keeping: str = ""
     problem: str = ""
+
+    @property
+    def as_scheduled(self) -> "Node":
+        """The node as the scheduler sees it."""
+        return self.as_marked or self

@@ -61,6 +61,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
         return replace(self, nodes=nodes)
 
+    def without_pressure(self, key: str) -> "Snapshot":
+        """Return this snapshot without the marks of `rebalancer mark`; the scheduler's view keeps them.
+
+        Args:
+            key: of labels and soft taints that are always ours; others are named by each node's `pressure`.
+        """
+        return replace(self, nodes=tuple(_without_pressure(node, key) for node in self.nodes))
+
     def newest(self) -> datetime | None:
         """Return the best estimate of the snapshot's time from its objects; None if they hold no time.
 
@@ -77,3 +85,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         times += [median_low(samples)] if samples and median_low(samples) <= latest else []
         times += [heartbeat] if heartbeat else []
         return max(times, default=None)
+
+
+def _without_pressure(node: Node, own: str) -> Node:
+    """Return the node without labels and soft taints of pressure; the same object where it has none."""
+
+    def is_ours(key: str, value: str) -> bool:
+        return key == own or f"{key}={value}" in node.pressure
+
+    labels = {key: value for key, value in node.labels.items() if not is_ours(key, value)}
+    taints = tuple(
+        each for each in node.taints if each.effect != PREFER_NO_SCHEDULE or not is_ours(each.key, each.value)
+    )
+    is_same = len(labels) == len(node.labels) and len(taints) == len(node.taints)
+    return node if is_same else replace(node, labels=labels, taints=taints, as_marked=node)

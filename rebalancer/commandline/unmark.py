@@ -23,7 +23,14 @@ from rebalancer.logs import set_up
     default="kube-rebalancer/avoid",
     show_default=True,
     metavar="KEY",
-    help="The key of the soft taints, as the policy has it.",
+    help="The key of the soft taints of steered runs, as the policy has it.",
+)
+@click.option(
+    "--mark",
+    default="kube-rebalancer/pressure",
+    show_default=True,
+    metavar="KEY[=VALUE]",
+    help="The label or soft taint of `rebalancer mark`, as its rules have it.",
 )
 @verbosity_option
 @exit_on_error
@@ -31,15 +38,16 @@ def unmark(
     kubeconfig: str | None,
     context: str | None,
     key: str,
+    mark: str,
     verbosity: int,
     *,
     client: ClientOptions,
     everything: bool,
     dry_run: bool,
 ) -> None:
-    """Take off nodes the soft taints that steered runs have left there, and their annotation.
+    """Take off nodes what steered runs and `rebalancer mark` have left there: soft taints, labels, annotations.
 
-    Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 soft taints stay on nodes.
+    Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """
     set_up(verbosity, as_json=False)
     warn_of_insecurity(client)
@@ -48,8 +56,10 @@ def unmark(
     with Interruption():
         from rebalancer.app import unmark as taking_off  # noqa: PLC0415
 
-        keys = taking_off.taint_keys(key)
-        outcome = taking_off.unmark(kubeconfig, context, keys, client, everything=everything, dry_run=dry_run)
+        keys, signs = taking_off.taint_keys(key), taking_off.pressure_signs(mark)
+        outcome = taking_off.unmark(
+            kubeconfig, context, keys, client, signs=signs, everything=everything, dry_run=dry_run
+        )
     for line in outcome.lines:
         click.echo(printable(line))
     sys.exit(outcome.exit_code)

@@ -1,25 +1,93 @@
 """Marks that no run uses any more, taken off the nodes where they were found."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
+from rebalancer.kube import pressure_marks
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, unmarked
 from rebalancer.kube.node_marks import NodeMarks
+from rebalancer.kube.pressure_marks import PressureMark
 from rebalancer.kube.run_marks import CONFLICTS, Problems
+from rebalancer.marking.rules import Signs
 
-#: Returns whether no run uses a mark any more.
-IsOver = Callable[[Mark], bool]
+
+class Kind(Protocol):
+    """One kind of marks on nodes."""
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether a node carries such a mark, or a part of one."""
+        ...
+
+    def is_in_use(self, node: MarkedNode) -> bool:
+        """Return whether a run may still rely on the node's mark."""
+        ...
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without such a mark."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringMarks:
+    """The marks of steered runs.
+
+    Attributes:
+        keys: of the taints; taints with the keys that a mark names are taken off too.
+        is_over: returns whether no run uses a mark any more; a mark that cannot be read is used by none.
+    """
+
+    keys: Keys
+    is_over: Callable[[Mark], bool]
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation or a taint of ours."""
+        return node.is_marked(self.keys)
+
+    def is_in_use(self, node: MarkedNode) -> bool:
+        """Return whether a run may still rely on the node's mark."""
+        return node.mark is not None and not self.is_over(node.mark)
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without a mark, whichever run has set it."""
+        return unmarked(node, self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class PressureMarks:
+    """The marks of `rebalancer mark`.
+
+    Attributes:
+        signs: the labels and taints that are ours without an annotation, too.
+        is_over: returns whether a mark has expired; one that cannot be read has.
+    """
+
+    signs: Signs
+    is_over: Callable[[PressureMark], bool]
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation, a label or a taint of ours."""
+        return pressure_marks.is_pressed(node, self.signs)
+
+    def is_in_use(self, node: MarkedNode) -> bool:
+        """Return whether the mark has not expired."""
+        mark = pressure_marks.mark_of(node)
+        return mark is not None and not self.is_over(mark)
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without a mark of pressure."""
+        return pressure_marks.cleared(node, self.signs)
 
 
 def clear(
     client: Client,
     nodes: Iterable[MarkedNode],
-    keys: Keys,
+    kind: Kind,
     deadline: Deadline,
-    is_over: IsOver,
     gate: Callable[[], None] = lambda: None,
 ) -> Problems:
     """Take marks off these nodes, except marks in use by then, and return what went wrong, by the node's name.
@@ -27,23 +95,15 @@ def clear(
     Args:
         client: the API server.
         nodes: the nodes that had a mark when they were listed; each is read again.
-        keys: of the taints; taints with the keys that a mark names are taken off too.
+        kind: of the marks.
         deadline: for all nodes together.
-        is_over: returns whether no run uses a mark any more; a mark that cannot be read is always taken off.
         gate: called before every write; raises to stop it.
     """
     writer = NodeMarks(client, CONFLICTS, gate)
-    change = partial(cleared, keys=keys, is_over=is_over)
+    change = partial(cleared, kind=kind)
     return on_each((each.name for each in nodes), lambda name: writer.change(name, change, deadline))
 
 
-def cleared(node: MarkedNode, keys: Keys, is_over: IsOver) -> Wanted:
+def cleared(node: MarkedNode, kind: Kind) -> Wanted:
     """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
-    if is_in_use(node, is_over):
-        return Wanted(node.taints or (), node.note)
-    return unmarked(node, keys)
-
-
-def is_in_use(node: MarkedNode, is_over: IsOver) -> bool:
-    """Return whether a run may still rely on the node's mark."""
-    return node.mark is not None and not is_over(node.mark)
+    return Wanted(node.taints or (), node.note) if kind.is_in_use(node) else kind.off(node)

@@ -12,7 +12,7 @@ taint, so that a run takes off only its own taints, even if somebody changes or 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -85,12 +85,14 @@ class MarkedNode:
         uid: of the node: a new node may get the same name.
         taints: as the API server has them; None where it has no list.
         annotations: as the API server has them; None where it has none.
+        labels: the same for labels.
     """
 
     name: str
     uid: str
     taints: Sequence[Taint] | None
     annotations: Mapping[str, str] | None
+    labels: Mapping[str, str] | None = None
 
     @property
     def note(self) -> str | None:
@@ -118,10 +120,19 @@ def is_soft(taint: Taint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A node's taints and our annotation as they should be; None for no annotation."""
+    """A node's taints, our annotation and our labels as they should be.
+
+    Attributes:
+        taints: all of them.
+        note: the value of our annotation; None for no annotation.
+        annotation: which annotation that is.
+        labels: the labels that are ours; None for one that should not be there.
+    """
 
     taints: Sequence[Taint]
     note: str | None
+    annotation: str = ANNOTATION
+    labels: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:

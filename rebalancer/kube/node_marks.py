@@ -39,6 +39,7 @@ class NodeMetadata(msgspec.Struct):
     name: str
     uid: str = ""
     annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
 
 
 class NodeSpec(msgspec.Struct):
@@ -56,7 +57,8 @@ class NodeObject(msgspec.Struct):
 
     def marked(self) -> MarkedNode:
         """Return the parts of the node that concern marks."""
-        return MarkedNode(self.metadata.name, self.metadata.uid, self.spec.taints, self.metadata.annotations)
+        metadata = self.metadata
+        return MarkedNode(metadata.name, metadata.uid, self.spec.taints, metadata.annotations, metadata.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Asks the API server what these credentials may do (SelfSubjectAccessReview), before anything is changed."""
 
+from dataclasses import dataclass
+
 import msgspec
 
 from rebalancer.errors import Forbidden
@@ -19,6 +21,25 @@ _RULE = """  - apiGroups: [""]
     verbs: [get, patch]"""
 
 
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What nodes are written for, in words.
+
+    Attributes:
+        writes: who writes what.
+        consequence: what was not done without the permission.
+        otherwise: what to do without it.
+    """
+
+    writes: str
+    consequence: str
+    otherwise: str
+
+
+STEERING = Purpose("steering sets soft taints", "Nothing was evicted", "run without steering")
+MARKING = Purpose("marking sets labels and soft taints", "No node was changed", "use --dry-run")
+
+
 class _Status(msgspec.Struct):
     allowed: bool = False
 
@@ -28,7 +49,7 @@ class _Review(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline) -> None:
+def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: Purpose) -> None:
     """Make sure that nodes may be read and patched.
 
     Raises:
@@ -38,8 +59,8 @@ def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Dead
     missing = [verb for verb in NODE_WRITES if not _may(client, retry_policy, deadline, verb)]
     if missing:
         raise Forbidden(
-            f"steering sets soft taints, and there is no permission to {' and '.join(missing)} nodes. "
-            f"Nothing was evicted. Add this rule to the ClusterRole, or run without steering:\n{_RULE}"
+            f"{purpose.writes}, and there is no permission to {' and '.join(missing)} nodes. "
+            f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{_RULE}"
         )
 
 

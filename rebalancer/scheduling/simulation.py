@@ -82,7 +82,8 @@ class Simulation:
     def phase(self) -> Phase:
         """Return the cluster as it was read, and the scheduler that looks at it."""
         snapshot = self._cluster.snapshot
-        state = State(_Start(snapshot.nodes, snapshot.pods, snapshot.namespaces), self.companions)
+        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
+        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self.companions)
         minor = newest_minor(snapshot.nodes)
         phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
         phase.suppose(self.taints)

@@ -9,11 +9,19 @@ Checks = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer to a GET."""
+    """An answer to a GET.
+
+    Attributes:
+        status: of HTTP.
+        body: what is sent.
+        content_type: of the body.
+        html: the same for a browser, which asks for text/html; empty where there is no such form.
+    """
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
+    html: bytes = b""
 
 
 #: Makes a page; the argument says whether the request has `?verbose`.

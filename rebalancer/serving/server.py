@@ -138,11 +138,14 @@ class _Handler(RequestHandler):
         make = self._pages.get(self.request.path)
         verbose = "verbose" in self.request.query.split("&") or bool(self.get_query_arguments("verbose"))
         page = make(verbose) if make else Page(404, b"404 page not found\n")
+        is_html = bool(page.html) and "text/html" in self.request.headers.get("Accept", "")
         self.set_status(page.status)
-        self.set_header("Content-Type", page.content_type)
+        self.set_header("Content-Type", "text/html; charset=utf-8" if is_html else page.content_type)
+        self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
-        self.finish(page.body)
+        self.set_header("Vary", "Accept")
+        self.finish(page.html if is_html else page.body)
 
     def head(self) -> None:
         self.get()

@@ -10,14 +10,19 @@ from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share
+from rebalancer.marking.pressure import Answer
+from rebalancer.marking.rules import Rule
+from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share, rule_queries
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.missing_samples import without_missing_samples
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
+
+_NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
 
 
 class Providers:
@@ -61,9 +66,7 @@ class Providers:
             return Measured({}, {}, loads=self._loads(cluster, wanted))
         assert isinstance(wanted, MetricsUtilization)
         if not self._has(wanted.origin):
-            raise StrategyError(
-                f"{wanted.origin} is not set up: add `- source: {wanted.origin}` to the policy's metricsProviders"
-            )
+            raise StrategyError(_NOT_SET_UP.format(wanted.origin))
         try:
             found = self._ask(cluster, wanted)
         except SourceError as error:
@@ -71,6 +74,18 @@ class Providers:
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
+
+    def answer(self, rule: Rule, nodes: Iterable[Node], now: datetime) -> Answer:
+        """Return what the query of a marking rule gives; one time-out counts for all rules of an evaluation.
+
+        Raises:
+            SourceError: Prometheus does not answer, or with something that cannot be used.
+        """
+        if not self._has(PROMETHEUS):
+            raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
+        promql = self._promql(now)
+        found = rule_queries.answer(promql.ask, rule, nodes)
+        return replace(found, warnings=(*found.warnings, *promql.warnings))
 
     def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
         """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source.

@@ -16,23 +16,28 @@ _SHORTEST_STEP = 15
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A period that ends now, divided into steps; a step whose value is NaN or negative is left out.
+    """A period that ends now, divided into steps; a step whose value is NaN or too low is left out.
 
     Attributes:
         seconds: its length.
         step: seconds from one evaluation of a query to the next.
+        least: the lowest value that counts, in PromQL.
     """
 
     seconds: int
     step: int
+    least: str = "0"
 
     @classmethod
     def of(cls, wanted: PrometheusUsage) -> "Window | None":
         """Return the window of a policy; None without one."""
-        if wanted.window is None:
-            return None
-        seconds = round(wanted.window / timedelta(seconds=1))
-        return cls(seconds, max(_SHORTEST_STEP, seconds // _STEPS))
+        return None if wanted.window is None else cls.over(wanted.window)
+
+    @classmethod
+    def over(cls, time: timedelta, least: str = "0") -> "Window":
+        """Return the window of this length."""
+        seconds = round(time / timedelta(seconds=1))
+        return cls(seconds, max(_SHORTEST_STEP, seconds // _STEPS), least)
 
     @property
     def steps(self) -> int:
@@ -48,7 +53,7 @@ class Window:
         return f"count_over_time({self._range(query)})"
 
     def _range(self, query: str) -> str:
-        return f"({alone(query)} >= 0)[{self.seconds}s:{self.step}s]"
+        return f"({alone(query)} >= {self.least})[{self.seconds}s:{self.step}s]"
 
 
 def alone(query: str) -> str:

@@ -1,4 +1,4 @@
-"""The annotations that are read: the descheduler's, the kubelet's, the scheduler's and those of autoscalers."""
+"""The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
 import msgspec
 
@@ -6,6 +6,7 @@ EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+_PRESSURE = "kube-rebalancer/pressure"
 _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no", "")
@@ -70,11 +71,28 @@ class Annotations(msgspec.Struct, gc=False):
         return "" if _says(self.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
 
 
+class _PressureNote(msgspec.Struct, gc=False):
+    """What is used of our own annotation."""
+
+    label: str = ""
+    taint: str = ""
+
+
 class NodeAnnotations(msgspec.Struct, gc=False):
     """Annotations of a node."""
 
     scale_down_disabled: _Text = msgspec.field(default=msgspec.UNSET, name=_SCALE_DOWN_DISABLED)
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
+    pressure: str | None = msgspec.field(default=None, name=_PRESSURE)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The label and the soft taint that `rebalancer mark` has set, each as KEY=VALUE; empty if nothing says so."""
+        try:
+            note = msgspec.json.decode(self.pressure or "", type=_PressureNote)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return ()
+        return tuple(filter(None, (note.label, note.taint)))
 
     @property
     def keeping(self) -> str:

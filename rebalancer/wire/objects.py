@@ -100,7 +100,7 @@ def node(wire: NodeWire) -> Node:
     if not wire.metadata.name:
         raise ValueError("it has no name")
     spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
-    conditions = status.conditions or []
+    conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
     return Node(
         name=wire.metadata.name,
         labels=wire.metadata.labels or {},
@@ -113,7 +113,8 @@ def node(wire: NodeWire) -> Node:
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
-        keeping=(wire.metadata.annotations or NodeAnnotations()).keeping,
+        keeping=annotations.keeping,
+        pressure=annotations.marks,
     )
 
 

@@ -61,10 +61,14 @@ class LoadAware:
 
     def watch(self) -> None:
         """Start load-watcher, which measures at once, and wait until the scheduler has its figures."""
-        before = self._answers()
         kubeconfig = self._running.directory / "components.kubeconfig"
         command = [self._binary, WATCHER, self._address]
         self._running.processes.start(WATCHER, ["env", f"KUBE_CONFIG={kubeconfig}", *command])
+        self.wait_answered()
+
+    def wait_answered(self) -> None:
+        """Wait until the scheduler has asked load-watcher once more."""
+        before = self._answers()
         wait_for(lambda: self._answers() > before, "load-watcher's figures at the scheduler")
         self._running.processes.check()
 

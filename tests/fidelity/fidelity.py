@@ -8,9 +8,10 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
 
-from tests.e2e.binaries import provide
+from tests.e2e.binaries import provide, provide_trimaran
 from tests.fidelity import replacements
 from tests.fidelity.comparison import Comparison
+from tests.fidelity.load_aware import run_load_aware
 from tests.fidelity.replacements import Landings
 from tests.fidelity.trial import Plan, run
 
@@ -24,7 +25,11 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.clusters):
         started = time.monotonic()
         nodes = options.nodes or Random(seed).choice((10, 15, 25, 40, 60, 90, 150, 300))
-        run(binaries, Plan(seed, nodes, options.placements, options.configured, options.volumes), comparison)
+        plan = Plan(seed, nodes, options.placements, options.configured, options.volumes)
+        if options.trimaran:
+            run_load_aware(binaries, provide_trimaran(), plan, comparison)
+        else:
+            run(binaries, plan, comparison)
         took = time.monotonic() - started
         sys.stderr.write(f"seed {seed}: {nodes} nodes, {took:.0f} s, {len(comparison.disagreements)} disagreements\n")
     sys.stdout.write(comparison.table() + "\n")
@@ -55,6 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--configured", action="store_true", help="with profiles other than the default one")
     parser.add_argument("--volumes", action="store_true", help="pods with claims")
     parser.add_argument("--evictions", type=int, default=0, help="pods evicted on each, instead: controllers at work")
+    parser.add_argument("--trimaran", action="store_true", help="pods of a second scheduler that knows load")
     parser.add_argument("--show", type=int, default=100, help="how many disagreements to print")
     return parser.parse_args()
 

@@ -3,7 +3,8 @@
 import http.client
 import ssl
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tests.e2e.waiting import wait_for
 
@@ -14,16 +15,17 @@ _SECONDS = 60
 class Answer:
     status: int
     body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def ask(port: int, path: str, method: str = "GET") -> Answer:
+def ask(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
     """Ask once."""
     context = ssl._create_unverified_context()  # as the kubelet: probes do not look at certificates
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_SECONDS, context=context)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers=headers)
         answer = connection.getresponse()
-        return Answer(answer.status, answer.read().decode())
+        return Answer(answer.status, answer.read().decode(), dict(answer.getheaders()))
     finally:
         connection.close()
 

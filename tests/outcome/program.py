@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,23 +40,25 @@ class Program:
         command: A command line; {kubeconfig} and {policy} stand for files.
         plain: Whether it gets its policies in the descheduler's words.
         directory: Where it is run; None for the current one.
+        configurable: Whether it takes our options.
     """
 
     name: str
     command: str
     plain: bool = False
     directory: Path | None = None
+    configurable: bool = False
 
     def policy(self, policy: Object) -> Object:
         """Return a policy as this program gets it."""
         return in_reference_words(policy) if self.plain else policy
 
-    def run(self, kubeconfig: Path, policy: Path) -> Ran:
-        """Run it to its end."""
+    def run(self, kubeconfig: Path, policy: Path, options: Sequence[str] = ()) -> Ran:
+        """Run it to its end, with these options of ours if it takes them."""
         files = {"kubeconfig": shlex.quote(str(kubeconfig)), "policy": shlex.quote(str(policy))}
         started = time.monotonic()
         done = subprocess.run(
-            shlex.split(self.command.format(**files)),
+            [*shlex.split(self.command.format(**files)), *(options if self.configurable else ())],
             cwd=self.directory,
             capture_output=True,
             text=True,
@@ -76,4 +79,4 @@ def ours(root: Path, copy: Path, *, plain: bool, steer: bool = False) -> Program
     """
     for part in PARTS:
         shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-    return Program("rebalancer", f"{OURS} --steer" if steer else OURS, plain, copy)
+    return Program("rebalancer", f"{OURS} --steer" if steer else OURS, plain, copy, configurable=True)

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from tests.e2e.api import Api, Object
-from tests.e2e.builders import daemonset, node, pdb, pod, replicaset
+from tests.e2e.builders import daemonset, node, pdb, pod, replicaset, storage_class
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
 from tests.outcome import figures
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload
 from tests.outcome.state import State
+from tests.outcome.zones import NO_WISH, Wish, volume_in, wished, zone_of
 
 # The nodes of each pod of each owner.
 Placement = Mapping[str, Sequence[str]]
@@ -25,10 +26,15 @@ FIGURES_DEADLINE = 180.0
 
 
 class Stage:
-    """A cluster in a control plane of its own."""
+    """A cluster in a control plane of its own.
 
-    def __init__(self, api: Api) -> None:
+    wishes: By owner, what its pods wish of zones; empty where there are no zones.
+    """
+
+    def __init__(self, api: Api, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
         self.api = api
+        self.scheduler = scheduler
+        self.wishes = wishes or {}
         self.names = [f"node-{number:02}" for number in range(NODES)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
@@ -49,13 +55,14 @@ class Stage:
         self._load = load
         closed = set(self.names[::2]) if half else set()
         cpu, memory = f"{NODE_CPU}m", f"{NODE_MEMORY}Mi"
-        nodes = [node(name, cpu=cpu, memory=memory, unschedulable=name in closed) for name in self.names]
-        self._namespace.create(*nodes)
+        zone = zone_of if self.wishes else lambda _: ""
+        nodes = [node(n, cpu=cpu, memory=memory, zone=zone(n), unschedulable=n in closed) for n in self.names]
+        self._namespace.create(*nodes, *self._volumes())
         self._agents.create(AGENT)
         self._namespace.create(*(pdb(w.name, max_unavailable=ALLOWED) for w in load if w.guarded))
         if placement:
             self._adopted(load, placement)
-        self._namespace.create(*(_owner(workload) for workload in load))
+        self._namespace.create(*(self._owner(workload) for workload in load))
         placed = self._places_by_owner(self.wait_for_pods())
         if placement and {owner: Counter(nodes) for owner, nodes in placement.items()} != {
             owner: Counter(nodes) for owner, nodes in placed.items()
@@ -68,11 +75,18 @@ class Stage:
     def vary(self, workloads: Mapping[str, Workload]) -> None:
         """Let all pods, and those to come, use what these workloads say."""
         for name, workload in workloads.items():
-            metadata = {"metadata": {"annotations": _owner(workload)["spec"]["template"]["metadata"]["annotations"]}}
+            metadata = {
+                "metadata": {"annotations": self._owner(workload)["spec"]["template"]["metadata"]["annotations"]}
+            }
             self.api.patch("ReplicaSet", name, self._namespace.name, {"spec": {"template": metadata}})
             for item in self._namespace.pods(name):
                 self.api.patch("Pod", item["metadata"]["name"], self._namespace.name, metadata)
         self.changed()
+
+    @property
+    def changed_at(self) -> datetime:
+        """When what pods use, or where they are, has changed last."""
+        return self._changed
 
     def changed(self) -> None:
         """Take note that what pods use, or where they are, has changed up to now."""
@@ -110,13 +124,30 @@ class Stage:
     def _adopted(self, load: Iterable[Workload], placement: Placement) -> None:
         """Create the pods where they are to be; the ReplicaSets that come then take them for their own."""
         for workload in load:
-            template = _owner(workload)["spec"]["template"]
+            template = self._owner(workload)["spec"]["template"]
             for number, where in enumerate(placement[workload.name]):
                 made = pod(f"{workload.name}-{number:02}", node=where)
                 made["metadata"] |= template["metadata"]
                 made["spec"] |= template["spec"]
                 self._namespace.create(made)
         self._namespace.wait_ready(sum(workload.replicas for workload in load), deadline=PODS_DEADLINE)
+
+    def _owner(self, workload: Workload) -> Object:
+        return replicaset(
+            workload.name,
+            workload.replicas,
+            cpu=f"{workload.cpu}m",
+            memory=f"{workload.memory}Mi",
+            usage=f"{workload.uses_cpu}m",
+            memory_usage=f"{workload.uses_memory}Mi",
+            spec={"schedulerName": self.scheduler} if self.scheduler else {},
+            **wished(workload.name, self.wishes.get(workload.name, NO_WISH)),
+        )
+
+    def _volumes(self) -> list[Object]:
+        tied = [(wish.volume, name) for name, wish in self.wishes.items() if wish.volume]
+        made = [each for zone, name in tied for each in volume_in(zone, name)]
+        return [storage_class("by-hand"), *made] if made else []
 
     def _pods_at_rest(self) -> list[Object] | None:
         pods = self.pods()
@@ -140,17 +171,6 @@ class Stage:
         for item in pods:
             places.setdefault(_app(item), []).append(item["spec"]["nodeName"])
         return places
-
-
-def _owner(workload: Workload) -> Object:
-    return replicaset(
-        workload.name,
-        workload.replicas,
-        cpu=f"{workload.cpu}m",
-        memory=f"{workload.memory}Mi",
-        usage=f"{workload.uses_cpu}m",
-        memory_usage=f"{workload.uses_memory}Mi",
-    )
 
 
 def _app(pod: Object) -> str:

@@ -2,22 +2,27 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
 from tests.outcome.bound import nodes_needed
-from tests.outcome.load import make_load, varied
+from tests.outcome.greedy import NO_MOVES, Greedy, greedy
+from tests.outcome.load import make_load, points, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
 from tests.outcome.scenarios import Scenario
+from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import State
+from tests.outcome.zones import make_wishes
 
 REFUSED = 429
 
@@ -50,12 +55,16 @@ class Trial:
         placement: Where the pods were at the start.
         cycles: In order.
         needed: How many nodes the pods need at least.
+        yardstick: What a greedy plan comes to from the same start.
+        zoned: Whether the nodes are in zones.
     """
 
     bounds: Bounds
     placement: Placement
     cycles: list[Cycle]
     needed: int = 0
+    yardstick: Greedy = NO_MOVES
+    zoned: bool = False
 
 
 def play(
@@ -83,9 +92,15 @@ def play(
     """
     policy = read_policy(scenario.policy)
     load = make_load(seed, scenario.pods, scenario.spread)
-    with ControlPlane(binaries) as plane:
+    with ExitStack() as stack:
+        plane = stack.enter_context(ControlPlane(binaries))
         plane.start_metrics_server()
-        stage = Stage(plane.api)
+        second = None
+        if scenario.load_aware:
+            second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
+            policy = second.policy(policy)
+        wishes = make_wishes(load, seed) if scenario.zones else None
+        stage = Stage(plane.api, second.name if second else "", wishes)
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
         told(f"{scenario.pods} pods run")
@@ -93,6 +108,7 @@ def play(
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
         state = stage.state()
+        yardstick = greedy(state.truth, points(load, state.by_owner), bounds_of(policy))
         due = time.monotonic()
         for number in range(cycles):
             _wait_until(due)
@@ -100,10 +116,12 @@ def play(
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
                 state = stage.state()
-            done.append(_cycle(plane, stage, program, written, state))
+            if second:
+                second.settle(stage.changed_at)
+            done.append(_cycle(plane, stage, program, written, state, second.options if second else ()))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done, nodes_needed(load))
+    return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick, scenario.zones)
 
 
 def _wait_until(due: float) -> None:
@@ -111,9 +129,11 @@ def _wait_until(due: float) -> None:
     wait_for(lambda: time.monotonic() >= due, "the time of the next cycle", deadline=left + 10, interval=1.0)
 
 
-def _cycle(plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State) -> Cycle:
+def _cycle(
+    plane: ControlPlane, stage: Stage, program: Program, policy: Path, start: State, options: Sequence[str]
+) -> Cycle:
     offset = plane.audit_offset()
-    ran = program.run(plane.kubeconfig, policy)
+    ran = program.run(plane.kubeconfig, policy, options)
     asked = [request for request in plane.requests_since(offset) if request.subresource == "eviction"]
     evicted = frozenset(request.name for request in asked if request.status < 300 and "dryRun" not in request.path)
     after = frozenset(pod["metadata"]["name"] for pod in stage.wait_for_pods())

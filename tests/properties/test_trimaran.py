@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rebalancer.cluster.loads import LoadFigure, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition, Pod
+from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import (
     LoadVariationRiskBalancing,
     Variation,
@@ -68,7 +69,7 @@ def test_load_is_packed_as_the_slow_model_packs_it(data: st.DataObject) -> None:
     there: dict[str, list[Pod]] = {name: [] for name in NAMES}
     for number in range(data.draw(st.integers(1, 6))):
         pod = data.draw(pods(f"p{number}"))
-        assert plugin.scores(pod, range(len(NODES))) == [
+        assert list(plugin.scores(pod, Nodes(range(len(NODES))))) == [
             trimaran.packing(pod, node, there[node.name], loads, target.utilization, target.multiplier, target.assumed)
             for node in NODES
         ]
@@ -92,4 +93,4 @@ def test_risk_is_what_the_slow_model_finds(data: st.DataObject) -> None:
 
     expected = [trimaran.balancing(pod, node, loads, margin, sensitivity) for node in NODES]
 
-    assert plugin.scores(pod, range(len(NODES))) == expected
+    assert list(plugin.scores(pod, Nodes(range(len(NODES))))) == expected

@@ -1,4 +1,4 @@
-"""Answers by node for pods that request the same, brought up to date only where pods came or went."""
+"""Answers by node for pods that are alike to a plugin, brought up to date only where pods came or went."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -20,22 +20,34 @@ class _Known(Generic[T]):
         self.seen = seen
 
 
+def requested(pod: Pod) -> object:
+    """Return what is equal for pods that request the same."""
+    return frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items())
+
+
 class Shapes(Generic[T]):
-    """Answers to one question that depends only on the pod's requests and the node.
+    """Answers to one question that depends only on the shape of the pod and the node.
 
     Args:
         state: the cluster.
         ask: answers for a pod and some nodes, in their order.
+        shape: returns what is equal for pods with equal answers.
     """
 
-    def __init__(self, state: State, ask: Callable[[Pod, Sequence[int]], list[T]]) -> None:
+    def __init__(
+        self,
+        state: State,
+        ask: Callable[[Pod, Sequence[int]], list[T]],
+        shape: Callable[[Pod], object] = requested,
+    ) -> None:
         self._state = state
         self._ask = ask
+        self._shape = shape
         self._known: dict[object, _Known[T]] = {}
 
     def by_node(self, pod: Pod) -> Sequence[T]:
         """Return the answers for a pod, by index of the node."""
-        key = (frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items()))
+        key = self._shape(pod)
         known = self._known.get(key)
         changes = self._state.changes
         if known is None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.kube.leftover_marks import cleared
+from rebalancer.kube.leftover_marks import SteeringMarks, cleared
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
 from rebalancer.kube.node_patch import patch
 from tests.fake_patches import FailedError, patched
@@ -81,7 +81,7 @@ CHANGES = st.one_of(
     MARKS.map(lambda mark: lambda node: marked(node, mark.of(KEYS.at(len(mark.keys))), KEYS)),
     st.just(lambda node: unmarked(node, KEYS)),
     st.sampled_from(("run-1", "run-2")).map(lambda run: lambda node: without_run(node, run)),
-    st.just(lambda node: cleared(node, KEYS, lambda mark: mark.expires <= NOW)),
+    st.just(lambda node: cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires <= NOW))),
 )
 
 
@@ -158,9 +158,9 @@ def test_a_mark_that_is_in_use_stays():
     node = MarkedNode("n1", "uid", taints, {ANNOTATION: mark.text()})
     unreadable = MarkedNode("n1", "uid", taints, {ANNOTATION: "{"})
 
-    assert cleared(node, KEYS, lambda mark: mark.expires < NOW) == Wanted(taints, mark.text())
-    assert cleared(node, KEYS, lambda mark: mark.expires > NOW) == Wanted([], None)
-    assert cleared(unreadable, KEYS, lambda _: False) == Wanted([], None)
+    assert cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires < NOW)) == Wanted(taints, mark.text())
+    assert cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires > NOW)) == Wanted([], None)
+    assert cleared(unreadable, SteeringMarks(KEYS, lambda _: False)) == Wanted([], None)
 
 
 def test_two_levels_take_two_keys():

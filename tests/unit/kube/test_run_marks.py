@@ -7,7 +7,7 @@ import pytest
 from rebalancer.errors import Unreachable
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted
-from rebalancer.kube.leftover_marks import clear
+from rebalancer.kube.leftover_marks import SteeringMarks, clear
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
@@ -187,7 +187,9 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
     of_run("run-2").adjust({"n2": 1})
     found = [MarkedNode(each, "", None, None) for each in ("n1", "n2", "n3", "n4")]
 
-    problems = clear(client, found, KEYS, Deadline.after(20, time.clock), lambda mark: mark.run != "run-2")
+    problems = clear(
+        client, found, SteeringMarks(KEYS, lambda mark: mark.run != "run-2"), Deadline.after(20, time.clock)
+    )
 
     assert problems == {}
     assert server.node("n1") == node("n1")

@@ -14,7 +14,7 @@ def test_bounds_are_the_policies_own():
     assert bounds_of(read_policy(POLICIES / "deviation.yaml")).deviation
 
 
-BY_USAGE = [scenario for scenario in SCENARIOS.values() if scenario.name != "pack"]
+BY_USAGE = [scenario for scenario in SCENARIOS.values() if scenario.name != "pack" and not scenario.load_aware]
 
 
 @pytest.mark.parametrize("scenario", BY_USAGE, ids=lambda scenario: scenario.name)

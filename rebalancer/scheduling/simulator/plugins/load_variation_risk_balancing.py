@@ -22,6 +22,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
 from rebalancer.scheduling.simulator.loads import DEVIATION, MEAN, SAMPLE, Loads, last
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State
 
 #: By resource, the type of its figures.
@@ -45,19 +47,22 @@ class LoadVariationRiskBalancing:
         self._state = state
         self._loads = loads
         self._variation = variation
+        self._scores = Shapes(state, self._score, _shape)
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return the scores; a node without figures scores 0.
 
         Raises:
             UnknownPlacementError: usage is not known.
         """
-        loads = self._loads()
-        requests = requests_of(pod)
-        found = (self._state.nodes[index] for index in nodes)
-        return [self._score(node, requests, loads.figures.get(node.name, ())) for node in found]
+        return self._scores.of(pod, nodes)
 
-    def _score(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
+    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        loads, requests = self._loads(), requests_of(pod)
+        found = (self._state.nodes[index] for index in nodes)
+        return [self._on(node, requests, loads.figures.get(node.name, ())) for node in found]
+
+    def _on(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
         scores = [
             self._of(load, requests.get(name, 0), node.allocatable.get(name, 0))
             for name, kind in _TYPES.items()
@@ -79,6 +84,11 @@ class LoadVariationRiskBalancing:
         sensitivity = self._variation.sensitivity
         power = deviation ** (1 / sensitivity) if sensitivity else float(deviation >= 1)
         return min(power * self._variation.margin, 1.0)
+
+
+def _shape(pod: Pod) -> object:
+    requests = requests_of(pod)
+    return requests.get(CPU), requests.get(MEMORY)
 
 
 def requests_of(pod: Pod) -> Resources:

@@ -24,6 +24,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
 from rebalancer.scheduling.simulator.loads import MEAN, SAMPLE, Loads, last
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State
 
 _TYPE = "CPU"
@@ -49,21 +51,24 @@ class TargetLoadPacking:
         self._state = state
         self._loads = loads
         self._target = target
-        self._unmeasured: dict[int, int] = {}
-        self._seen = 0
+        self._scores = Shapes(state, self._score, self._predicted)
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
         """Return the scores; a node without figures scores 0.
 
         Raises:
             UnknownPlacementError: usage is not known.
         """
-        loads = self._loads()
-        self._forget_changed()
-        asked = predicted(pod, self._target)
-        return [self._score(index, asked, loads) for index in nodes]
+        return self._scores.of(pod, nodes)
 
-    def _score(self, index: int, asked: int, loads: NodeLoads) -> int:
+    def _predicted(self, pod: Pod) -> int:
+        return predicted(pod, self._target)
+
+    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        loads, asked = self._loads(), self._predicted(pod)
+        return [self._of(index, asked, loads) for index in nodes]
+
+    def _of(self, index: int, asked: int, loads: NodeLoads) -> int:
         node = self._state.nodes[index]
         percent = last(loads.figures.get(node.name, ()), _TYPE, (MEAN, SAMPLE))
         if percent is None:
@@ -71,20 +76,10 @@ class TargetLoadPacking:
         busy = _busy(node, percent, asked + self._young(index, loads.ended))
         return packed(busy, self._target.utilization)
 
-    def _forget_changed(self) -> None:
-        changes = self._state.changes
-        for index in changes[self._seen :]:
-            self._unmeasured.pop(index, None)
-        self._seen = len(changes)
-
     def _young(self, index: int, ended: datetime) -> int:
         """Return how much cpu the pods of a node are taken to use that are not measured yet, in millicores."""
-        known = self._unmeasured.get(index)
-        if known is None:
-            name, latest = self._state.names[index], int(ended.timestamp()) - _NOTICED_AFTER
-            young = (pod for pod in self._state.residents[index] if is_young(pod, name, latest))
-            known = self._unmeasured[index] = sum(predicted(pod, self._target) for pod in young)
-        return known
+        name, latest = self._state.names[index], int(ended.timestamp()) - _NOTICED_AFTER
+        return sum(self._predicted(pod) for pod in self._state.residents[index] if is_young(pod, name, latest))
 
 
 def is_young(pod: Pod, node: str, latest: int) -> bool:

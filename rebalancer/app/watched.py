@@ -1,0 +1,72 @@
+"""A file that is read again when its content changes; if the new content is bad, the old one stays in force."""
+
+import logging
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from rebalancer.errors import UsageError
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+
+#: Called after each reading with what is wrong with the file; an empty text if nothing is wrong.
+Report = Callable[[str], None]
+
+
+class Watched(Generic[T]):
+    """A file by name, and what it means.
+
+    A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
+
+    Args:
+        what: what messages call it, like `policy`.
+        name: of the file, `-` for standard input, which is read once.
+        read: returns its text; raises UsageError.
+        parse: returns what a text means; raises UsageError.
+        report: see `Report`.
+
+    Attributes:
+        value: what the text in force means.
+
+    Raises:
+        UsageError: there is no such file, or it has problems.
+    """
+
+    def __init__(
+        self, what: str, name: str, read: Callable[[str], str], parse: Callable[[str], T], report: Report
+    ) -> None:
+        self._what = what
+        self._name = name
+        self._read = read
+        self._parse = parse
+        self._report = report
+        self._text = read(name)
+        self._problem = ""
+        self.value = parse(self._text)
+        report("")
+
+    def refresh(self) -> None:
+        """Read the file again if its content has changed; warn once of a bad one."""
+        if self._name == "-":
+            return
+        try:
+            text = self._read(self._name)
+            if text == self._text and not self._problem:
+                return
+            self.value = self._parse(text)
+        except UsageError as error:
+            self._keep_last_good(str(error))
+            return
+        if text != self._text:
+            _LOG.warning("the %s %s has changed: the new one is in force", self._what, self._name)
+        self._text = text
+        self._problem = ""
+        self._report("")
+
+    def _keep_last_good(self, problem: str) -> None:
+        if problem == self._problem:
+            return
+        self._problem = problem
+        _LOG.warning("the last good %s stays in force: %s", self._what, problem)
+        self._report(problem)

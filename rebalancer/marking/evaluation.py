@@ -1,0 +1,136 @@
+"""From readings to marks: which nodes are shown to be under pressure, since when and until when.
+
+1. Each rule by itself.  A node is marked when its lowest reading is above `above`, cleared when its highest is below
+   `below`.  In between it stays as it is.
+2. A node without a reading keeps its mark until that expires, and gets no new one.  If half of the nodes or more have
+   none, the rule is not known: this holds for all nodes then.
+3. If all nodes would be marked, none is: there is nothing to prefer.
+4. Of more nodes than `maxNodes` allows the hottest are marked.
+
+How hot a node is: its value, divided by the bound that it has to pass to change.  With above 80 and below 70, an
+unmarked node at 88 counts 1.1 (88/80), and a marked one at 80 counts 1.14 (80/70) and stays: two nodes that are about
+as hot do not take turns.
+
+Example: six nodes, maxNodes 50%, above 80.  Four are at 95, 90, 85 and 82: the first three are marked.  All six above
+80: none is.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import inf
+
+from rebalancer.marking.pressure import Answer, Marks, Pressure, Reading
+from rebalancer.marking.rules import MarkingRules, Rule
+
+_WHOLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What follows from the readings.
+
+    Attributes:
+        marks: the marks that nodes should carry.
+        left_out: nodes under pressure that are not marked, since `maxNodes` allows no more; by name.
+        all_pressed: whether all nodes are under pressure, so that none is marked.
+        unknown: why a rule is not known, by its name.
+    """
+
+    marks: Marks
+    left_out: tuple[str, ...] = ()
+    all_pressed: bool = False
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+def evaluate(
+    rules: MarkingRules, nodes: Collection[str], answers: Mapping[str, Answer], standing: Marks, now: datetime
+) -> Evaluation:
+    """Return the marks that nodes should carry.
+
+    Args:
+        rules: what to go by.
+        nodes: the nodes that pods may be scheduled to; marks of other nodes stay until they expire.
+        answers: by rule.
+        standing: the marks that nodes carry now.
+        now: in whole seconds, as marks are written.
+    """
+    unknown = {name: why for name in rules.rules if (why := _unknown(answers[name], nodes))}
+    known = {name: answers[name].readings for name in rules.rules if name not in unknown}
+    cases = {node: _Case.of(node, rules, known, standing.get(node, ()), now) for node in {*nodes, *standing}}
+    pressed = {node: found for node in sorted(nodes) if (found := cases[node].pressures())}
+    elsewhere = {
+        node: tuple(cases[node].standing.values()) for node in standing if node not in nodes and cases[node].standing
+    }
+    if pressed and len(pressed) == len(nodes):
+        return Evaluation(elsewhere, all_pressed=True, unknown=unknown)
+    hottest = sorted(pressed, key=lambda node: (-cases[node].heat(), node))
+    most = len(nodes) * rules.max_nodes // _WHOLE
+    marked = {node: pressed[node] for node in hottest[:most]}
+    return Evaluation(elsewhere | marked, tuple(sorted(hottest[most:])), unknown=unknown)
+
+
+def _unknown(answer: Answer, nodes: Collection[str]) -> str:
+    """Return why a rule is not known; empty if it is."""
+    if answer.problem:
+        return answer.problem
+    known = sum(node in answer.readings for node in nodes)
+    return f"only {known} of {len(nodes)} nodes have a sample" if nodes and 2 * known <= len(nodes) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What is known of one node.
+
+    Attributes:
+        rules: what to go by.
+        readings: by rule; a rule without a reading is absent.
+        standing: the node's marks that have not expired, by rule, in the order of the file.
+        now: in whole seconds.
+    """
+
+    rules: MarkingRules
+    readings: Mapping[str, Reading]
+    standing: Mapping[str, Pressure]
+    now: datetime
+
+    @classmethod
+    def of(
+        cls,
+        node: str,
+        rules: MarkingRules,
+        known: Mapping[str, Mapping[str, Reading]],
+        standing: tuple[Pressure, ...],
+        now: datetime,
+    ) -> "_Case":
+        valid = {each.rule: each for each in standing if each.until > now}
+        readings = {name: found[node] for name, found in known.items() if node in found}
+        return cls(rules, readings, {name: valid[name] for name in rules.rules if name in valid}, now)
+
+    def pressures(self) -> tuple[Pressure, ...]:
+        found = (self._pressure(name, rule) for name, rule in self.rules.rules.items())
+        return tuple(each for each in found if each)
+
+    def heat(self) -> float:
+        """Return how hot the node is; infinite where a mark without a reading has to stay."""
+        heats = [inf for name in self.standing if name not in self.readings]
+        for name, reading in self.readings.items():
+            rule = self.rules.rules[name]
+            heats.append(reading.value / (rule.below if name in self.standing else rule.above))
+        return max(heats)
+
+    def _pressure(self, name: str, rule: Rule) -> Pressure | None:
+        reading, standing = self.readings.get(name), self.standing.get(name)
+        if reading is None:
+            return standing
+        if standing and not reading.highest < rule.below:
+            return self._renewed(standing, reading)
+        if reading.lowest > rule.above:
+            return Pressure(name, self.now, self.now + self.rules.expiry, reading.value)
+        return None
+
+    def _renewed(self, standing: Pressure, reading: Reading) -> Pressure:
+        """Return a mark with its full time again; as it is while half is left: watchers see each write."""
+        if self.rules.expiry / 2 < standing.until - self.now <= self.rules.expiry:
+            return standing
+        return replace(standing, until=self.now + self.rules.expiry, value=reading.value)

@@ -1,0 +1,177 @@
+"""`rebalancer mark --interval`: evaluation after evaluation, whatever goes wrong in one of them."""
+
+import json
+import signal
+
+import pytest
+
+from tests.e2e.waiting import wait_for
+from tests.fake_http import Reply
+from tests.fake_servers import FakePrometheus
+from tests.functional.marking import NODES, RULES, Marker, fill, labels_on, loads, notes_on
+from tests.functional.probing import ask, samples, wait_until_served
+from tests.functional.program import finish
+from tests.ports import free_port
+
+CALM = dict.fromkeys(NODES, 10.0)
+TIMEOUT = 120.0
+QUICK = (
+    "--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "1s",
+)  # fmt: skip
+
+
+@pytest.fixture
+def prometheus():
+    with FakePrometheus() as running:
+        loads(running, {**CALM, "n1": 95.0, "n2": 85.0})
+        yield running
+
+
+@pytest.fixture
+def mark(rebalancer, server, prometheus):
+    fill(server)
+    return Marker(rebalancer, server, prometheus)
+
+
+class Loop:
+    """A loop as a process, with a port to ask."""
+
+    def __init__(self, mark, *options):
+        self.port = free_port()
+        served = ("--secure-port", self.port, "--bind-address", "127.0.0.1")
+        self.process = mark.program.start(*mark.arguments("--interval", "0.2s", "-o", "json", *served, *options))
+        wait_until_served(self.port, self.process)
+
+    def evaluated(self, result="succeeded"):
+        series = f'rebalancer_cycles_total{{dry_run="false",result="{result}"}}'
+        return samples(ask(self.port, "/metrics").body).get(series, 0.0)
+
+    def wait_evaluated(self, more=2, result="succeeded"):
+        least = self.evaluated(result) + more
+        wait_for(lambda: self.evaluated(result) >= least, f"{more} more that {result}", TIMEOUT)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return finish(self.process)
+
+
+def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
+    """Set, kept without a write, and taken off; the end is exit code 0 and leaves marks as they are."""
+    loop = Loop(mark, "--no-lease")
+    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks", TIMEOUT)
+    loop.wait_evaluated()
+    assert len(server.sent("PATCH", "*")) == 2
+
+    loads(prometheus, {**CALM, "n1": 95.0})
+    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark", TIMEOUT)
+    outcome = loop.end()
+
+    assert outcome.exit_code == 0
+    assert set(notes_on(server)) == {"n1"}
+    reports = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert len({report["run"] for report in reports}) == 1
+    assert [each["change"] for each in reports[0]["nodes"]] == ["marked", "marked"]
+
+
+def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
+    """The loop is alive and goes on; marks stay, and readiness comes back with Prometheus."""
+    loop = Loop(mark, "--no-lease")
+    loop.wait_evaluated()
+    prometheus.answers = lambda _: Reply(400, "no")
+    loop.wait_evaluated(result="failed")
+
+    found = ask(loop.port, "/readyz")
+    assert (found.status, ask(loop.port, "/healthz").status) == (500, 200)
+    assert "[-]sources failed: rule cpu: Prometheus at" in found.body
+    assert set(labels_on(server)) == {"n1", "n2"}
+
+    loads(prometheus, CALM)
+    wait_for(lambda: labels_on(server) == {}, "no mark", TIMEOUT)
+    loop.wait_evaluated(1)
+    assert "[+]sources ok" in ask(loop.port, "/readyz?verbose").body
+    assert loop.end().exit_code == 0
+
+
+def test_a_mark_without_samples_goes_when_it_expires(mark, server, prometheus):
+    """Whether anything answers by then or not."""
+    mark.write({**RULES, "expiry": "5s"})
+    loop = Loop(mark, "--no-lease")
+    wait_for(lambda: labels_on(server), "marks", TIMEOUT)
+    prometheus.answers = lambda _: Reply(400, "no")
+
+    wait_for(lambda: labels_on(server) == {}, "no mark", TIMEOUT)
+
+    assert loop.end().exit_code == 0
+
+
+def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
+    """And bad ones leave the last good ones in force, with a warning and without readiness."""
+    loop = Loop(mark, "--no-lease")
+    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks", TIMEOUT)
+
+    mark.write({**RULES, "rules": {"cpu": {"query": "load", "above": 90, "below": 90}}})
+    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark", TIMEOUT)
+    mark.write({"rules": {}})
+    loop.wait_evaluated()
+
+    assert "[-]policy failed: marking rules" in ask(loop.port, "/readyz").body
+    assert set(labels_on(server)) == {"n1"}
+    outcome = loop.end()
+    assert outcome.stderr.count("the last good rules file stays in force") == 1
+
+
+def test_of_two_loops_one_marks(mark, server):
+    """The other takes over when the Lease is given back."""
+    first = Loop(mark, "--leader-elect", *QUICK)
+    wait_for(lambda: notes_on(server), "a mark by the leader", TIMEOUT)
+    second = Loop(mark, "--leader-elect", *QUICK)
+    assert second.evaluated() == 0
+
+    assert first.end().exit_code == 0
+    second.wait_evaluated(1)
+
+    assert second.end().exit_code == 0
+
+
+def test_a_signal_leaves_no_node_half_marked(mark, server):
+    """What was begun is ended, what was not is left out; the exit code is that of the signal."""
+    mark.write({**RULES, "mark": {"label": "status=presure", "taint": "example.com/hot"}})
+    release = server.stall("PATCH", "/api/v1/nodes/n1")
+    process = mark.program.start(*mark.arguments("--no-lease"))
+    wait_for(lambda: server.sent("PATCH", "*/n1"), "a write that waits for its answer", TIMEOUT)
+
+    process.send_signal(signal.SIGTERM)
+    release.set()
+    outcome = finish(process)
+
+    assert outcome.exit_code == 143
+    for name, note in notes_on(server).items():
+        found = server.node(name)
+        assert note["label"] == "status=presure"
+        assert found["metadata"]["labels"]["status"] == "presure"
+        assert found["spec"]["taints"][-1]["key"] == "example.com/hot"
+    assert set(labels_on(server, "status")) == set(notes_on(server)) >= {"n1"}
+
+
+def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
+    """As JSON, and as a table for a browser, by what the client accepts."""
+    loop = Loop(mark, "--no-lease")
+    loop.wait_evaluated()
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+    nodes, status = (json.loads(ask(loop.port, path).body) for path in ("/nodes", "/status"))
+    pages = [ask(loop.port, path, **browser) for path in ("/nodes", "/status")]
+
+    assert nodes["count"] == 2
+    assert [each["name"] for each in nodes["nodes"]] == ["n1", "n2"]
+    assert nodes["nodes"][0]["rules"][0].keys() == {"name", "since", "until", "value"}
+    assert (status["healthy"], status["ready"], status["evaluation"]["rules"]) == (True, True, {"cpu": ""})
+    assert status["evaluation"]["takingPart"] == 6
+    for page in pages:
+        assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "<tr><td>n1</td><td>cpu</td><td>95</td>" in pages[0].body
+    assert "<tr><td>rule cpu</td><td>known</td></tr>" in pages[1].body
+    assert ask(loop.port, "/readyz", **browser).body == "ok"
+    assert samples(ask(loop.port, "/metrics").body)['rebalancer_marked_nodes{rule="cpu"}'] == 2
+    assert loop.end().exit_code == 0

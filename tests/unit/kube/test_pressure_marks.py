@@ -1,0 +1,145 @@
+"""What a mark of pressure changes on a node, and what it does not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.kube.marks import MarkedNode
+from rebalancer.kube.node_patch import patch
+from rebalancer.kube.pressure_marks import ANNOTATION, Occupied, PressureMark, Shown, cleared, mark_of, pressed
+from rebalancer.marking.pressure import Pressure
+from rebalancer.marking.rules import Signs
+from rebalancer.marking.sign import Sign
+from tests.fake_patches import FailedError, patched
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+UNTIL = NOW + timedelta(minutes=15)
+OURS = Sign("kube-rebalancer/pressure")
+SIGNS = (
+    Signs(label=OURS),
+    Signs(taint=OURS),
+    Signs(label=OURS, taint=OURS),
+    Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot", "yes")),
+)
+KEYS = ("kube-rebalancer/pressure", "status", "example.com/hot", "spot")
+VALUES = ("", "cpu", "presure", "yes", "mine")
+
+LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+TAINTS = st.lists(
+    st.builds(
+        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
+        st.sampled_from(KEYS),
+        st.sampled_from(VALUES),
+        st.sampled_from(("PreferNoSchedule", "NoSchedule")),
+    ),
+    unique_by=lambda taint: (taint["key"], taint["effect"]),
+    max_size=4,
+)
+NAMED = st.sampled_from(("", "status=presure", "example.com/hot=yes", "kubernetes.io/os=linux", "no key", "spot"))
+NOTES = st.sampled_from(("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}')) | st.builds(
+    lambda label, taint: PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, label, taint).text(), NAMED, NAMED
+)
+PRESSURES = st.sampled_from(
+    ((Pressure("cpu", NOW, UNTIL, 85.0),), (Pressure("memory", NOW, UNTIL, 0.5), Pressure("cpu", NOW, UNTIL, 1.0)))
+)
+
+
+@st.composite
+def nodes(draw):
+    annotations = draw(st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x")))
+    annotations |= {ANNOTATION: draw(NOTES)} if draw(st.booleans()) else {}
+    return MarkedNode("n1", "uid", draw(TAINTS) or None, annotations or None, draw(LABELS) or None)
+
+
+def as_object(node):
+    metadata = {"name": node.name, "uid": node.uid}
+    metadata |= {"annotations": dict(node.annotations)} if node.annotations else {}
+    metadata |= {"labels": dict(node.labels)} if node.labels else {}
+    return {"metadata": metadata, "spec": {"podCIDR": "x"} | ({"taints": [*node.taints]} if node.taints else {})}
+
+
+def as_read(found):
+    metadata = found["metadata"]
+    return MarkedNode("n1", "uid", found["spec"].get("taints"), metadata.get("annotations"), metadata.get("labels"))
+
+
+def ours(node, signs):
+    """Labels and taints that are ours, by the rules in force and by the annotation."""
+    mark = mark_of(node)
+    labels = {each for each in (str(signs.label or ""), mark.label if mark else "") if each}
+    taints = {each for each in (str(signs.taint or ""), mark.taint if mark else "") if each}
+    named = {"status=presure", "example.com/hot=yes", str(OURS)}  # the others name nothing that could be ours
+
+    def is_one(key, value, wanted):
+        return bool({key, f"{key}={value}"} & wanted & named)
+
+    return (
+        {key for key, value in (node.labels or {}).items() if is_one(key, value, labels)},
+        [
+            each
+            for each in node.taints or ()
+            if each["effect"] != "NoSchedule" and is_one(each["key"], each["value"], taints)
+        ],
+    )
+
+
+@given(nodes(), st.sampled_from(SIGNS))
+def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
+    """Labels, taints in their order, annotations, the rest of the node."""
+    labels, taints = ours(node, signs)
+
+    after = as_read(patched(as_object(node), patch(node, cleared(node, signs))))
+
+    assert after.labels == ({key: value for key, value in (node.labels or {}).items() if key not in labels} or None)
+    assert list(after.taints or ()) == [each for each in node.taints or () if each not in taints]
+    assert after.annotations == ({k: v for k, v in (node.annotations or {}).items() if k != ANNOTATION} or None)
+
+
+@given(nodes(), st.sampled_from(SIGNS), PRESSURES)
+def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures):
+    """Once; or nothing is changed, since others have the place."""
+    labels, taints = ours(node, signs)
+    try:
+        wanted = pressed(node, signs, "run-2", pressures)
+    except Occupied:
+        assert {sign.key for sign in (signs.label, signs.taint) if sign} & {
+            *(set(node.labels or ()) - labels),
+            *(each["key"] for each in node.taints or () if each not in taints),
+        }
+        return
+    after = as_read(patched(as_object(node), patch(node, wanted)))
+
+    rest = {key: value for key, value in (node.labels or {}).items() if key not in labels}
+    rule = pressures[0].rule
+    assert (after.labels or {}) == rest | ({signs.label.key: signs.label.on(rule).value} if signs.label else {})
+    foreign = [each for each in node.taints or () if each not in taints]
+    assert [each for each in after.taints or () if each in foreign] == foreign
+    assert len(after.taints or ()) == len(foreign) + bool(signs.taint)
+    assert mark_of(after).pressures == pressures
+    assert patch(after, pressed(after, signs, "run-3", pressures)) == []
+    assert as_read(patched(as_object(after), patch(after, cleared(after, signs)))).labels == (rest or None)
+
+
+@given(nodes(), nodes(), st.sampled_from(SIGNS), PRESSURES)
+def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures):
+    """A label of the key, a taint, or the annotation: another has written since, so the node is read again."""
+    try:
+        operations = patch(read, pressed(read, signs, "run-2", pressures))
+    except Occupied:
+        return
+    keys = {operation["path"].rpartition("/")[2].replace("~1", "/") for operation in operations}
+    labels = [{key: (each.labels or {}).get(key) for key in keys & set(KEYS)} for each in (read, other)]
+    notes = [(each.annotations or {}).get(ANNOTATION) for each in (read, other)]
+    same = labels[0] == labels[1] and notes[0] == notes[1] and read.taints == other.taints
+    if operations and not same:
+        with pytest.raises(FailedError):
+            patched(as_object(other), operations)
+
+
+@pytest.mark.parametrize("taken", [MarkedNode("n1", "u", None, None, {"status": "mine"})])
+def test_a_place_that_others_have_is_named(taken):
+    """With what is there."""
+    with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
+        pressed(taken, SIGNS[3], "run-1", (Pressure("cpu", NOW, UNTIL, 1.0),))

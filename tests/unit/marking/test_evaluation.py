@@ -1,0 +1,110 @@
+"""What marking decides, by examples."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.marking.evaluation import evaluate
+from rebalancer.marking.pressure import Answer, Pressure, Reading
+from rebalancer.marking.rules import MarkingRules
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+
+
+def rules(share="50%", **more):
+    rule = {"query": "load", "above": 80, "below": 70}
+    names = more.pop("names", ("cpu",))
+    return MarkingRules.model_validate({"rules": dict.fromkeys(names, rule), "maxNodes": share, **more})
+
+
+def values(**by_node):
+    return Answer({node: Reading.of(value) for node, value in by_node.items()})
+
+
+def standing(*nodes, rule="cpu", left=timedelta(minutes=10)):
+    return {node: (Pressure(rule, NOW - timedelta(hours=1), NOW + left, 85.0),) for node in nodes}
+
+
+def marked(answer, before=None, share="50%"):
+    nodes = tuple(answer.readings)
+    return tuple(sorted(evaluate(rules(share), nodes, {"cpu": answer}, before or {}, NOW).marks))
+
+
+def test_of_more_nodes_than_the_share_the_hottest_are_marked():
+    """Six nodes, half of them: three of four; the fourth is named."""
+    answer = values(a=95, b=90, c=85, d=82, e=10, f=10)
+
+    found = evaluate(rules(), tuple(answer.readings), {"cpu": answer}, {}, NOW)
+
+    assert sorted(found.marks) == ["a", "b", "c"]
+    assert found.left_out == ("d",)
+
+
+def test_where_all_nodes_are_hot_none_is_marked():
+    """There is nothing to prefer; marks that are there go."""
+    answer = values(a=95, b=90, c=85)
+
+    found = evaluate(rules("100%"), tuple(answer.readings), {"cpu": answer}, standing("a"), NOW)
+
+    assert found.all_pressed
+    assert found.marks == {}
+
+
+def test_nodes_that_are_about_as_hot_do_not_take_turns():
+    """A marked node gives way only to one that is hotter by as much as `above` is more than `below`."""
+    assert marked(values(a=81, b=84, c=10, d=10), standing("a"), "25%") == ("a",)
+    assert marked(values(a=81, b=97, c=10, d=10), standing("a"), "25%") == ("b",)
+
+
+def test_a_node_keeps_the_rules_that_still_hold():
+    """Cpu has fallen, memory has not: the mark of memory stays, since when it was set."""
+    both = rules(names=("cpu", "memory"))
+    before = {"a": standing("a")["a"] + standing("a", rule="memory")["a"]}
+    asked = {"cpu": values(a=50, b=10, c=10), "memory": values(a=75, b=10, c=10)}
+
+    found = evaluate(both, ("a", "b", "c"), asked, before, NOW)
+
+    assert [each.rule for each in found.marks["a"]] == ["memory"]
+    assert found.marks["a"][0].since == NOW - timedelta(hours=1)
+
+
+@pytest.mark.parametrize(("left", "renewed"), [(8, False), (7, True), (1, True), (60, True)])
+def test_a_mark_is_renewed_when_half_of_its_time_is_over(left, renewed):
+    """15 minutes here; one that would last longer is cut to that."""
+    before = standing("a", left=timedelta(minutes=left))
+    answer = values(a=90, b=10, c=10)
+
+    (found,) = evaluate(rules(), ("a", "b", "c"), {"cpu": answer}, before, NOW).marks["a"]
+
+    assert found == (
+        Pressure("cpu", NOW - timedelta(hours=1), NOW + timedelta(minutes=15), 90) if renewed else before["a"][0]
+    )
+
+
+def test_marks_of_nodes_that_take_no_part_stay_until_they_expire():
+    """A node that is cordoned meanwhile is neither counted nor cleared."""
+    before = standing("z") | standing("y", left=timedelta(0))
+
+    found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, before, NOW)
+
+    assert found.marks == standing("z")
+
+
+def test_a_rule_that_is_not_in_the_file_any_more_marks_nothing():
+    """Its marks go at once."""
+    found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, standing("a", rule="disk"), NOW)
+
+    assert found.marks == {}
+
+
+def test_it_takes_the_whole_time_to_mark_and_to_clear():
+    """With `for`, the lowest value has to be above and the highest below."""
+    mixed = Answer({"a": Reading(95, 60, 95), "b": Reading(10, 10, 10), "c": Reading(10, 10, 10)})
+
+    assert marked(mixed) == ()
+    assert marked(mixed, standing("a")) == ("a",)
+
+
+def test_a_single_node_is_never_marked():
+    """It is all nodes."""
+    assert marked(values(a=95), share="100%") == ()

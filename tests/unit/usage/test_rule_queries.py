@@ -1,0 +1,69 @@
+"""What the queries of marking rules give, by a Prometheus with a past."""
+
+import pytest
+
+from rebalancer.errors import SourceError
+from rebalancer.marking.pressure import Reading
+from rebalancer.marking.rules import Rule
+from rebalancer.policy import MetricsProvider
+from rebalancer.usage.providers import Providers
+from tests.fake_servers import FakePrometheus, sample
+from tests.make import NOW, node
+from tests.real_prometheus import RealPrometheus, Series, needed
+
+NODES = tuple(node(name) for name in ("n1", "n2", "n3"))
+
+
+def ask(url, **rule):
+    provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": url}})
+    sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
+    return sources.answer(Rule.model_validate({"query": "load", "above": 80, "below": 70, **rule}), NODES, NOW)
+
+
+def test_the_value_of_the_moment_counts():
+    """Any number, negative ones too; what is not a number is a missing sample, and strangers are a warning."""
+    values = [sample("n1:9100", 95), sample("n2", -3), sample("n3", "NaN"), sample("n9", 1)]
+    with FakePrometheus(values) as server:
+        found = ask(server.url)
+
+    assert found.readings == {"n1": Reading.of(95), "n2": Reading.of(-3)}
+    assert found.missing == {"n3": "the value is nan"}
+    assert "1 series are about no node of the cluster" in found.warnings[0]
+
+
+def test_nodes_are_found_by_their_address():
+    """By the same matching as for usage."""
+    there = (node("n1", addresses={"InternalIP": "10.0.0.7"}),)
+    with FakePrometheus([sample("10.0.0.7:9100", 95)]) as server:
+        provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
+        sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
+        label = {"label": "instance", "match": "internalIP"}
+        rule = Rule.model_validate({"query": "load", "above": 80, "below": 70, "node": label})
+        found = sources.answer(rule, there, NOW)
+
+    assert found.readings == {"n1": Reading.of(95)}
+
+
+def test_two_series_about_one_node_are_an_error():
+    """With the cure."""
+    with (
+        FakePrometheus([sample("n1", 95), sample("n1:9100", 90)]) as server,
+        pytest.raises(SourceError, match="sum by"),
+    ):
+        ask(server.url)
+
+
+@needed
+def test_for_takes_the_lowest_and_the_highest_of_the_time(tmp_path):
+    """n1 has been above for five minutes, n2 for three; n3 has values for less than half of the time."""
+    past = [
+        Series("load", {"instance": "n1"}, lambda _: 90.0),
+        Series("load", {"instance": "n2"}, lambda age: 90.0 if age < 180 else 60.0),
+        Series("load", {"instance": "n3"}, lambda age: 90.0 if age < 90 else None),
+    ]
+    with RealPrometheus(tmp_path, past) as server:
+        found = ask(server.url, **{"for": "5m"})
+
+    assert found.readings == {"n1": Reading(90, 90, 90), "n2": Reading(90, 60, 90)}
+    assert found.missing.keys() == {"n3"}
+    assert "of 20 values in the time that `for` says" in found.missing["n3"]
