@@ -82,7 +82,7 @@ class HighNodeUtilizationArgs(UtilizationArgs):
 
     @property
     def asks_scheduler(self) -> bool:
-        """Whether moves hang on where the scheduler would put pods."""
+        """Whether moves depend on where the scheduler would put pods."""
         metrics = self.metrics_utilization
         compaction = self.selection is not None and (metrics is None or metrics.scheduler != "unknown")
         return compaction or super().asks_scheduler

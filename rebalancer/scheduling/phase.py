@@ -18,12 +18,18 @@ class Phase:
         self._simulator = simulator
 
     def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
-        """Remove a pod from a node and add another to it; do nothing if the node was not read."""
-        if goes is not comes and node in self._state.index:
-            if goes:
-                self._state.remove(goes, node)
-            if comes:
-                self._state.place(comes, node)
+        """Remove a pod from a node or add one to it, or exchange one for itself as it is when it terminates.
+
+        If the node was not read, nothing is done.
+        """
+        if goes is comes or node not in self._state.index:
+            return
+        if goes and comes:
+            self._state.swap(goes, comes, node)
+        elif goes:
+            self._state.remove(goes, node)
+        elif comes:
+            self._state.place(comes, node)
 
     def ask(self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None) -> Answer:
         """Return where a pod would go.

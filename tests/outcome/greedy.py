@@ -31,6 +31,9 @@ class Greedy:
         return statistics.pstdev(share[resource] for share in self.end.values())
 
 
+NO_MOVES = Greedy(0, {})
+
+
 @dataclass(frozen=True)
 class _Edges:
     low: Points

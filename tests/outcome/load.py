@@ -84,6 +84,20 @@ def make_load(seed: int, pods: int, spread: float = 1.0) -> list[Workload]:
     ]
 
 
+def points(load: Iterable[Workload], places: Iterable[tuple[str, str]]) -> dict[str, list[tuple[float, float]]]:
+    """Return by node what each pod uses there, in percent of a node: cpu and memory.
+
+    Args:
+        load: the workloads.
+        places: the workload's name and the node of each pod.
+    """
+    of = {each.name: (100 * each.uses_cpu / NODE_CPU, 100 * each.uses_memory / NODE_MEMORY) for each in load}
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, node in places:
+        found.setdefault(node, []).append(of[name])
+    return found
+
+
 def varied(load: Iterable[Workload], seed: int, cycle: int, by: float) -> Mapping[str, Workload]:
     """Return the workloads by name as they are in one cycle: each uses more or less, by at most this share."""
     rng = random.Random(f"{seed} {cycle}")

@@ -83,7 +83,7 @@ def _scenario(binaries: Path, scenario: Scenario, programs: Sequence[Program], o
         for name, result in _run(binaries, scenario, programs, run, options):
             results[name].append(result)
             _print(f"{scenario.name}, run {run}, {name}: {result.evictions} evictions", table(result))
-    judged = verdicts(scenario.name, results["rebalancer"], results.get("other", ()))
+    judged = verdicts(scenario.name, results["rebalancer"], results.get("other", ()), steered=options.steer)
     _print(f"{scenario.name}: {scenario.about}; {options.runs} runs", *map(str, judged))
     return all(verdict.holds is not False for verdict in judged)
 

@@ -2,13 +2,15 @@
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.outcome.foreseen import as_foreseen
+from tests.outcome.greedy import NO_MOVES, Greedy
 from tests.outcome.moves import moved_twice
 from tests.outcome.policies import Bounds
 from tests.outcome.state import State, below_band, over
 from tests.outcome.trial import Cycle, Trial
+from tests.outcome.zones import skews, worse
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Row:
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
+        spread_worse: Owners whose pods are spread less evenly over zones than at the start.
         empty: Nodes without a pod.
     """
 
@@ -47,6 +50,7 @@ class Row:
     twice: int
     replacements: int
     landed_over: int
+    spread_worse: int = 0
     empty: int = 0
 
 
@@ -59,12 +63,20 @@ class Result:
         failures: Cycles whose program failed.
         needed: How many nodes the pods need at least.
         as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
+        yardstick: What a greedy plan comes to from the same start.
     """
 
     rows: Sequence[Row]
     failures: int
     needed: int = 0
     as_foreseen: tuple[int, int] = (0, 0)
+    yardstick: Greedy = NO_MOVES
+
+    @property
+    def foreseen(self) -> float:
+        """The share of replacements that came where the report had foreseen them, in percent; all if there was none."""
+        hits, told = self.as_foreseen
+        return 100 * hits / told if told else 100.0
 
     @property
     def end(self) -> Row:
@@ -105,6 +117,13 @@ class Result:
         return sum(row.evictions for row in self.rows if row.cycle > self.rest)
 
     @property
+    def restless(self) -> int:
+        """Evictions after the first two cycles in a row without any."""
+        calm = [not row.evictions for row in self.rows[1:]]
+        first = next((place for place in range(1, len(calm)) if calm[place - 1] and calm[place]), len(calm))
+        return sum(row.evictions for row in self.rows[first + 2 :])
+
+    @property
     def landed_over(self) -> float:
         """The share of replacements that came to a node above target, in percent."""
         replacements = sum(row.replacements for row in self.rows)
@@ -121,7 +140,15 @@ def result_of(trial: Trial) -> Result:
     ]
     hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
     failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
-    return Result([start, *after], failures, trial.needed, (sum(hit for hit, _ in hits), sum(told for _, told in hits)))
+    landed = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
+    rows = [start, *(_with_zones(after, cycles) if trial.zoned else after)]
+    return Result(rows, failures, trial.needed, landed, trial.yardstick)
+
+
+def _with_zones(rows: Sequence[Row], cycles: Sequence[Cycle]) -> list[Row]:
+    first = skews(cycles[0].start.by_owner)
+    found = zip(rows, cycles, strict=True)
+    return [replace(row, spread_worse=len(worse(first, skews(cycle.end.by_owner)))) for row, cycle in found]
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:

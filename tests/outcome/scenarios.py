@@ -19,6 +19,7 @@ class Scenario:
         spread: How uneven what pods use is; see `make_load`.
         cycles: How many, unless configured otherwise.
         varies: By which share what pods use varies from cycle to cycle.
+        zones: Whether there are zones, and pods that wish something of them; see `zones`.
         load_aware: Whether a second scheduler, which knows load, places the pods.
     """
 
@@ -30,6 +31,7 @@ class Scenario:
     spread: float = 1.0
     cycles: int = 6
     varies: float = 0.0
+    zones: bool = False
     load_aware: bool = False
 
 
@@ -51,6 +53,21 @@ SCENARIOS = {
             POLICIES / "half.yaml",
             cycles=10,
             varies=0.1,
+        ),
+        Scenario(
+            "hot",
+            "all nodes open, their load 85 % of what the targets allow together",
+            POLICIES / "hot.yaml",
+            pods=900,
+            half=False,
+        ),
+        Scenario(
+            "zones",
+            "as open, in three zones: pods spread over them, are tied to one by a volume, or prefer one",
+            POLICIES / "deviation.yaml",
+            pods=900,
+            half=False,
+            zones=True,
         ),
         Scenario(
             "trimaran",

@@ -7,25 +7,32 @@ evicted in the cycle still end: their requests count, and spreading does not cou
 
 import math
 import random
+import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pdb import DisruptionBudget
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.storage import Claim, Volume
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
+from tests.outcome import zoned_scheduler
 from tests.outcome.greedy import Greedy, greedy
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
 from tests.outcome.moves import Moved, moved_twice
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.scenarios import Scenario
 from tests.outcome.state import Shares, below_band, over
+from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, zone_of
 
 MEBIBYTE = 1 << 20
 NAMES = [f"node-{number:02}" for number in range(NODES)]
@@ -51,6 +58,7 @@ class Simulation:
     Attributes:
         avoid: by node, how many soft taints it carries.
         factors: by workload, how many times its usual usage it uses; 1 for others.
+        wishes: by workload, what its pods wish of zones; empty where there are no zones.
     """
 
     load: Sequence[Workload]
@@ -61,6 +69,7 @@ class Simulation:
     ending: set[str] = field(default_factory=set)
     avoid: Mapping[str, int] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
+    wishes: Mapping[str, Wish] = field(default_factory=dict)
 
     def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
         """Let the scheduler place a new pod on one of these nodes."""
@@ -97,10 +106,11 @@ class Simulation:
         pods = {pod.name: self._pod(pod) for pod in self.pods.values()}
         usage = {each.key: self._uses(self.pods[name].workload) for name, each in pods.items()}
         nodes = self._usage()
-        built = [make.node(name, cpu=f"{NODE_CPU}m", memory=f"{NODE_MEMORY}Mi") for name in NAMES]
+        size = {"cpu": f"{NODE_CPU}m", "memory": f"{NODE_MEMORY}Mi"}
+        built = [make.node(name, **size, labels={ZONE: zone_of(name)} if self.wishes else None) for name in NAMES]
         agents = [make.pod(f"agent-{name}", node=name, cpu=None, owners=_AGENT_OWNER, age=OLD) for name in NAMES]
         usage |= {agent.key: AGENT for agent in agents}
-        snapshot = make.snapshot(built, [*pods.values(), *agents], budgets=tuple(self._budgets()))
+        snapshot = make.snapshot(built, [*pods.values(), *agents], budgets=tuple(self._budgets()), **self._volumes())
         return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
 
     def _pod(self, pod: Running) -> Pod:
@@ -113,7 +123,15 @@ class Simulation:
             owners=workload.name,
             age=self.clock - pod.born,
             labels={"app": workload.name},
+            **_wishing(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
+
+    def _volumes(self) -> dict[str, Companions]:
+        tied = {name: wish.volume for name, wish in self.wishes.items() if wish.volume}
+        claims = {("default", name): Claim(namespace="default", name=name, volume=name, bound=True) for name in tied}
+        volumes = {name: Volume(name=name, node_terms=(_in_zone(zone),)) for name, zone in tied.items()}
+        read = Companions(claims=claims, volumes=volumes, storage_classes={}, csi_nodes={}, csi_drivers={})
+        return {"companions": read} if tied else {}
 
     def _budgets(self) -> list[DisruptionBudget]:
         return [make.pdb(each.name, math.ceil(each.replicas / 4)) for each in self.load if each.guarded]
@@ -129,24 +147,48 @@ class Simulation:
         return _uses(workload.times(self.factors.get(workload.name, 1.0)))
 
     def _choose(self, workload: Workload, nodes: Sequence[str]) -> str:
+        wish, siblings = self.wishes.get(workload.name, NO_WISH), self._siblings(workload)
+        nodes = zoned_scheduler.allowed(nodes, wish, siblings) if self.wishes else nodes
         residents: dict[str, list[Workload]] = {name: [] for name in nodes}
         for pod in self.pods.values():
             if pod.node in residents:
                 residents[pod.node].append(pod.workload)
-        siblings = Counter(pod.node for pod in self.pods.values() if pod.workload is workload)
-        siblings.subtract(self.pods[name].node for name in self.ending if self.pods[name].workload is workload)
-        raw = {name: round(siblings[name] * math.log(len(nodes) + 2) + 2) for name in nodes}
-        most, least = max(raw.values()), min(raw.values())
+        spread = zoned_scheduler.spreading(nodes, wish, siblings, zoned=bool(self.wishes))
         scores = {
             name: _score(residents[name], workload)
-            + 2 * (100 * (most + least - raw[name]) // most)
+            + spread[name]
+            + zoned_scheduler.preference(name, wish)
             + 3 * (100 - 100 * self.avoid.get(name, 0) // max(*self.avoid.values(), 1, 1))
             for name in nodes
         }
         return self.dice.choice([name for name in nodes if scores[name] == max(scores.values())])
 
+    def _siblings(self, workload: Workload) -> Counter[str]:
+        counts = Counter(pod.node for pod in self.pods.values() if pod.workload is workload)
+        counts.subtract(self.pods[name].node for name in self.ending if self.pods[name].workload is workload)
+        return counts
+
+    def skews(self) -> Mapping[str, int]:
+        """Return how unevenly the pods of each owner are spread over the zones."""
+        return skews((pod.workload.name, pod.node) for pod in self.pods.values())
+
 
 _AGENT_OWNER = [make.owner("agent", kind="DaemonSet")]
+
+
+def _in_zone(zone: str) -> NodeSelectorTerm:
+    return NodeSelectorTerm((Requirement(ZONE, "In", (zone,)),))
+
+
+def _wishing(name: str, wish: Wish) -> dict[str, Any]:
+    """Return the fields of a pod that say what it wishes."""
+    selector = make.selector(app=name)
+    return {
+        "spread": (SpreadConstraint(1, ZONE, wish.spread, selector),) if wish.spread else (),
+        "preferred": (PreferredTerm(100, _in_zone(wish.prefers)),) if wish.prefers else (),
+        "node_affinity": bool(wish.prefers),
+        "claims": (name,) if wish.volume else (),
+    }
 
 
 def _uses(workload: Workload) -> dict[str, int]:
@@ -220,6 +262,11 @@ class Played:
     bounds: Bounds
     steers: Sequence[PlayedSteer] = ()
     yardstick: Greedy | None = None
+    spread_worse: Collection[str] = ()
+
+    def deviation(self, resource: str) -> float:
+        """The standard deviation of the nodes' shares in the end, in points."""
+        return statistics.pstdev(share[resource] for share in self.end.values())
 
     @property
     def foreseen(self) -> float:
@@ -270,12 +317,12 @@ def play(
     evictor = DefaultEvictorArgs.model_validate(configured["DefaultEvictor"]).model_dump(by_alias=True)
 
     load = make_load(seed, scenario.pods, scenario.spread)
-    simulation = Simulation(load, random.Random(seed))
+    simulation = Simulation(load, random.Random(seed), wishes=make_wishes(load, seed) if scenario.zones else {})
     for workload in load:
         for _ in range(workload.replicas):
             simulation.create(workload, NAMES[1::2] if scenario.half else NAMES)
     simulation.clock = OLD
-    start, moves, steers = simulation.shares(), [], []
+    start, moves, steers, spread = simulation.shares(), [], [], simulation.skews()
     yardstick = None if min_gain is None else greedy(start, simulation.points(), bounds_of(policy))
     for number in range(cycles or scenario.cycles):
         if scenario.varies:
@@ -294,4 +341,5 @@ def play(
         moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
         steers += [] if steer is None else [steer]
         simulation.clock += interval
-    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick)
+    spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
+    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse)

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from tests.e2e.api import Api, Object
-from tests.e2e.builders import daemonset, node, pdb, pod, replicaset
+from tests.e2e.builders import daemonset, node, pdb, pod, replicaset, storage_class
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
 from tests.outcome import figures
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload
 from tests.outcome.state import State
+from tests.outcome.zones import NO_WISH, Wish, volume_in, wished, zone_of
 
 # The nodes of each pod of each owner.
 Placement = Mapping[str, Sequence[str]]
@@ -27,15 +28,13 @@ FIGURES_DEADLINE = 180.0
 class Stage:
     """A cluster in a control plane of its own.
 
-    Attributes:
-        api: Of the control plane.
-        names: Of the nodes.
-        scheduler: The name of the scheduler that the pods ask for; empty for the default one.
+    wishes: By owner, what its pods wish of zones; empty where there are no zones.
     """
 
-    def __init__(self, api: Api, scheduler: str = "") -> None:
+    def __init__(self, api: Api, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
         self.api = api
         self.scheduler = scheduler
+        self.wishes = wishes or {}
         self.names = [f"node-{number:02}" for number in range(NODES)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
@@ -56,8 +55,9 @@ class Stage:
         self._load = load
         closed = set(self.names[::2]) if half else set()
         cpu, memory = f"{NODE_CPU}m", f"{NODE_MEMORY}Mi"
-        nodes = [node(name, cpu=cpu, memory=memory, unschedulable=name in closed) for name in self.names]
-        self._namespace.create(*nodes)
+        zone = zone_of if self.wishes else lambda _: ""
+        nodes = [node(n, cpu=cpu, memory=memory, zone=zone(n), unschedulable=n in closed) for n in self.names]
+        self._namespace.create(*nodes, *self._volumes())
         self._agents.create(AGENT)
         self._namespace.create(*(pdb(w.name, max_unavailable=ALLOWED) for w in load if w.guarded))
         if placement:
@@ -141,7 +141,13 @@ class Stage:
             usage=f"{workload.uses_cpu}m",
             memory_usage=f"{workload.uses_memory}Mi",
             spec={"schedulerName": self.scheduler} if self.scheduler else {},
+            **wished(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
+
+    def _volumes(self) -> list[Object]:
+        tied = [(wish.volume, name) for name, wish in self.wishes.items() if wish.volume]
+        made = [each for zone, name in tied for each in volume_in(zone, name)]
+        return [storage_class("by-hand"), *made] if made else []
 
     def _pods_at_rest(self) -> list[Object] | None:
         pods = self.pods()

@@ -30,6 +30,11 @@ class State:
         return sum(not node for node in self.places.values())
 
     @property
+    def by_owner(self) -> list[tuple[str, str]]:
+        """The owner and the node of each pod that has one; a pod is named for its owner and a part of its own."""
+        return [(name.rpartition("-")[0], node) for name, node in self.places.items() if node]
+
+    @property
     def empty(self) -> int:
         """How many nodes run none of the pods."""
         return len(self.shares.keys() - set(self.places.values()))

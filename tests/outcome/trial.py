@@ -13,7 +13,8 @@ from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
 from tests.outcome.bound import nodes_needed
-from tests.outcome.load import make_load, varied
+from tests.outcome.greedy import NO_MOVES, Greedy, greedy
+from tests.outcome.load import make_load, points, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
@@ -21,6 +22,7 @@ from tests.outcome.scenarios import Scenario
 from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import State
+from tests.outcome.zones import make_wishes
 
 REFUSED = 429
 
@@ -53,12 +55,16 @@ class Trial:
         placement: Where the pods were at the start.
         cycles: In order.
         needed: How many nodes the pods need at least.
+        yardstick: What a greedy plan comes to from the same start.
+        zoned: Whether the nodes are in zones.
     """
 
     bounds: Bounds
     placement: Placement
     cycles: list[Cycle]
     needed: int = 0
+    yardstick: Greedy = NO_MOVES
+    zoned: bool = False
 
 
 def play(
@@ -93,7 +99,8 @@ def play(
         if scenario.load_aware:
             second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
             policy = second.policy(policy)
-        stage = Stage(plane.api, second.name if second else "")
+        wishes = make_wishes(load, seed) if scenario.zones else None
+        stage = Stage(plane.api, second.name if second else "", wishes)
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
         told(f"{scenario.pods} pods run")
@@ -101,6 +108,7 @@ def play(
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
         state = stage.state()
+        yardstick = greedy(state.truth, points(load, state.by_owner), bounds_of(policy))
         due = time.monotonic()
         for number in range(cycles):
             _wait_until(due)
@@ -113,7 +121,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state, second.options if second else ()))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done, nodes_needed(load))
+    return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick, scenario.zones)
 
 
 def _wait_until(due: float) -> None:

@@ -8,10 +8,11 @@ With 900 pods on 30 open nodes it evicted 4 to 9 pods a cycle without end, and t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tests.outcome.load import NODES
+from tests.outcome.requirement import Verdict, at_most
 from tests.outcome.result import Result, median
+from tests.outcome.steered_verdict import steered_verdicts
 
 REFERENCE_HALF = (182, 205)
 REFERENCE_DEVIATION = 247
@@ -23,39 +24,35 @@ QUIET = 2  # cycles without an eviction in the end are a rest
 Results = Sequence[Result]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A requirement and what was measured; without `holds` it is only reported."""
+def verdicts(scenario: str, ours: Results, other: Results = (), *, steered: bool = False) -> list[Verdict]:
+    """Judge the runs of one scenario; those of another program are compared with, not judged.
 
-    requirement: str
-    measured: str
-    holds: bool | None = None
-
-    def __str__(self) -> str:
-        """Tell in one line."""
-        word = {True: "holds", False: "FAILS", None: "     "}[self.holds]
-        return f"{word}  {self.requirement}: {self.measured}"
-
-
-def verdicts(scenario: str, ours: Results, other: Results = ()) -> list[Verdict]:
-    """Judge the runs of one scenario; those of another program are compared with, not judged."""
+    Args:
+        scenario: its name.
+        ours: the runs to judge.
+        other: those of another program.
+        steered: whether ours steered; then they are held against the greedy plan as well.
+    """
     judged = {
         "half": _half,
         "deviation": _deviation,
         "open": _open,
         "varying": _varying,
+        "hot": _hot,
+        "zones": _open,
         "trimaran": _trimaran,
         "balanced": _balanced,
         "pack": _pack,
     }
-    return [*judged[scenario](ours), *_always(ours), *_compared(ours, other)]
+    beside = steered_verdicts(scenario, ours) if steered else []
+    return [*judged[scenario](ours), *beside, *_always(ours), *_compared(ours, other)]
 
 
 def _half(runs: Results) -> list[Verdict]:
     limit = int(SHARE * min(REFERENCE_HALF))
     return [
-        _at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
-        _at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, _evictions), limit),
+        at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
+        at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, _evictions), limit),
         _rest(runs),
         Verdict("highest node in the end, cpu % (reference: 54 and 58)", f"{median(runs, _highest_cpu):.1f}"),
     ]
@@ -65,9 +62,9 @@ def _deviation(runs: Results) -> list[Verdict]:
     cpu = median(runs, lambda run: run.end.cpu_deviation)
     memory = median(runs, lambda run: run.end.memory_deviation)
     return [
-        _at_most("nodes above their band in the end", median(runs, lambda run: run.end.over), 0),
-        _at_most("nodes below their band in the end", median(runs, lambda run: run.end.below), 0),
-        _at_most("evictions (the descheduler's)", median(runs, _evictions), REFERENCE_DEVIATION),
+        at_most("nodes above their band in the end", median(runs, lambda run: run.end.over), 0),
+        at_most("nodes below their band in the end", median(runs, lambda run: run.end.below), 0),
+        at_most("evictions (the descheduler's)", median(runs, _evictions), REFERENCE_DEVIATION),
         Verdict(f"cpu stddev in the end (reference: {REFERENCE_CPU_DEVIATION})", f"{cpu:.1f}"),
         Verdict(f"memory stddev in the end (reference: {REFERENCE_MEMORY_DEVIATION})", f"{memory:.1f}"),
         Verdict("cycles without an eviction in the end", f"{median(runs, lambda run: run.quiet):g}"),
@@ -90,6 +87,12 @@ def _varying(runs: Results) -> list[Verdict]:
     return [Verdict("evictions once at rest, by run", each)]
 
 
+def _hot(runs: Results) -> list[Verdict]:
+    """It goes on while anything helps: then the last cycles are quiet."""
+    over = median(runs, lambda run: run.end.over)
+    return [Verdict("nodes over target in the end (fewer when steered)", f"{over:g}"), _rest(runs)]
+
+
 def _trimaran(runs: Results) -> list[Verdict]:
     told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
     return [
@@ -101,7 +104,7 @@ def _trimaran(runs: Results) -> list[Verdict]:
 
 
 def _balanced(runs: Results) -> list[Verdict]:
-    return [_at_most("evictions", max(map(_evictions, runs)), 0)]
+    return [at_most("evictions", max(map(_evictions, runs)), 0)]
 
 
 def _pack(runs: Results) -> list[Verdict]:
@@ -119,8 +122,8 @@ def _in_use(runs: Results) -> float:
 
 def _always(runs: Results) -> list[Verdict]:
     return [
-        _at_most("pods moved twice in three cycles, all runs", sum(run.twice for run in runs), 0),
-        _at_most("cycles whose program failed, all runs", sum(run.failures for run in runs), 0),
+        at_most("pods moved twice in three cycles, all runs", sum(run.twice for run in runs), 0),
+        at_most("cycles whose program failed, all runs", sum(run.failures for run in runs), 0),
     ]
 
 
@@ -141,10 +144,6 @@ def _compared(ours: Results, other: Results) -> list[Verdict]:
 def _rest(runs: Results) -> Verdict:
     quiet = median(runs, lambda run: run.quiet)
     return Verdict(f"cycles without an eviction in the end, at least {QUIET}", f"{quiet:g}", quiet >= QUIET)
-
-
-def _at_most(what: str, measured: float, limit: int) -> Verdict:
-    return Verdict(f"{what}, at most {limit}", f"{measured:g}", measured <= limit)
 
 
 def _evictions(run: Result) -> float:

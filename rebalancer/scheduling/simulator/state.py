@@ -133,6 +133,18 @@ class State:
         self.residents[node].remove(pod)
         self._count(pod, node, -1)
 
+    def swap(self, goes: Pod, comes: Pod, name: str) -> None:
+        """Replace a pod of a node by the same pod, which is terminating now or no longer.
+
+        It takes what it took, so nothing that follows `changes` has to look at the node again.  Each question about a
+        replacement swaps the old pod twice; spreading alone sees the difference.
+        """
+        node = self.index[name]
+        self.residents[node].remove(goes)
+        self.residents[node].add(comes)
+        if goes.terminating is not comes.terminating:
+            self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
+
     def _count(self, pod: Pod, node: int, sign: int) -> None:
         for name, amount in pod.spec.requests.items():
             if name not in self.taken:

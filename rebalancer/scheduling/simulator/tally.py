@@ -128,6 +128,14 @@ class Tallies:
             if not (leaving and tally.matcher.running_only):
                 tally.count(node, change)
 
+    def mark(self, group: Group, node: int, *, leaving: bool) -> None:
+        """Count a pod of a group, on a node where it was before, as terminating or no longer."""
+        change = 1 if leaving else -1
+        group.leaving[node] += change
+        for tally in group.tallies:
+            if tally.matcher.running_only:
+                tally.count(node, -change)
+
     def tally(self, matcher: Matcher) -> Tally:
         """Return the tally of a matcher."""
         tally = self._tallies.get(matcher)

@@ -7,8 +7,9 @@ import msgspec
 
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.scheduling.phase import Phase
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.scorers import Column, least_allocated
@@ -31,25 +32,43 @@ class Read(dict[str, str]):
         return super().get(key, default)
 
 
-def state_of(nodes: Sequence[Node]) -> State:
-    return State(make.snapshot(nodes, [], namespaces={}), READ)
+def state_of(nodes: Sequence[Node], pods: Sequence[Pod] = ()) -> State:
+    return State(make.snapshot(nodes, pods, namespaces={}), READ)
 
 
-def test_after_a_placement_one_node_is_scored_anew() -> None:
-    """Of 200 nodes, for every further pod of the same requests."""
-    state, scored = state_of([make.node(f"n{number:03}") for number in range(200)]), []
+def counting(state: State) -> tuple[Simulator, list[int]]:
+    """A scheduler that scores by room alone, and how many nodes it scores each time."""
+    scored = []
 
     def counted(columns: Sequence[Column]) -> list[int]:
         scored.append(len(columns[0].asked))
         return least_allocated(columns)
 
     fit = NodeResourcesFit(state, counted)
-    simulator = Simulator(state, {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])})
+    return Simulator(state, {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])}), scored
+
+
+def test_after_a_placement_one_node_is_scored_anew() -> None:
+    """Of 200 nodes, for every further pod of the same requests."""
+    state = state_of([make.node(f"n{number:03}") for number in range(200)])
+    simulator, scored = counting(state)
     for number in range(5):
         pod = make.pod(f"p{number}", cpu="100m")
         state.place(pod, simulator.ask(pod).nodes[0])
 
     assert scored == [200, 1, 1, 1, 1]
+
+
+def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
+    """The old pod terminates meanwhile, and takes what it took; pods of 200 nodes are asked about in turn."""
+    pods = [make.pod(f"p{number}", node=f"n{number:03}") for number in range(200)]
+    state = state_of([make.node(f"n{number:03}") for number in range(200)], pods)
+    simulator, scored = counting(state)
+    phase = Phase(state, simulator)
+    for pod in pods:
+        phase.ask(make.pod("new"), pod.node, pod, msgspec.structs.replace(pod, terminating=True))
+
+    assert scored == [200]
 
 
 def test_labels_are_read_once_for_all_specs_that_ask_the_same() -> None:
