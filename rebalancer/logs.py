@@ -5,6 +5,7 @@ import logging
 import sys
 from typing import TextIO
 
+from rebalancer.foreign.printable import printable_lines
 from rebalancer.report.logs import SafeFormatter, time_of
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -20,11 +21,19 @@ class JsonLines(logging.Formatter):
             "ts": time_of(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": record.getMessage(),
+            "msg": printable_lines(record.getMessage()),
         }
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = printable_lines(self.formatException(record.exc_info))
         return json.dumps(line)
+
+
+def as_logged(text: str) -> str:
+    """Return a text that ends the program as the log shows it: with JSON as an object, else as it is."""
+    if not any(isinstance(each.formatter, JsonLines) for each in logging.getLogger().handlers):
+        return text
+    fields = {"name": "rebalancer", "levelno": logging.ERROR, "levelname": "ERROR", "msg": "%s", "args": (text,)}
+    return JsonLines().format(logging.makeLogRecord(fields))
 
 
 def set_up(verbosity: int, *, as_json: bool, stream: TextIO | None = None) -> None:

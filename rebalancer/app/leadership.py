@@ -26,6 +26,9 @@ from rebalancer.kube.leases import Lease, Leases
 
 _LOG = logging.getLogger(__name__)
 
+#: How long giving the Lease back may take, seconds.
+_GIVE_BACK_SECONDS = 5.0
+
 #: By how much two wall clocks of a cluster may differ, seconds.
 _CLOCKS_DIFFER_BY = 60.0
 
@@ -39,6 +42,7 @@ class Leadership:
         identity: a name that only this process has.
         clock: seconds, like `boottime`.
         wall: the time of day.
+        give_back_seconds: how long giving the Lease back may take.
 
     Attributes:
         holder: who held it when it was last looked at; empty for nobody.
@@ -51,8 +55,10 @@ class Leadership:
         identity: str,
         clock: Callable[[], float] = boottime,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        give_back_seconds: float = _GIVE_BACK_SECONDS,
     ) -> None:
         self.holder = ""
+        self._give_back_seconds = give_back_seconds
         self._leases = leases
         self._timing = timing
         self._identity = identity
@@ -118,14 +124,20 @@ class Leadership:
         return True
 
     def release(self) -> None:
-        """Give the Lease back, if it is held, so that nobody has to wait; never raises a ClusterError."""
-        held = self.is_held()
-        self._end_renewing()
+        """Give the Lease back, if it is held, so that nobody has to wait; takes a few seconds, raises no ClusterError.
+
+        A renewal that is under way is waited for: giving back a version that it replaces would fail.
+        """
+        held, until = self.is_held(), time.monotonic() + self._give_back_seconds
+        self._over.set()
+        if self._renewing is not None:
+            self._renewing.join(self._give_back_seconds)
         self._until = 0.0
         if not held or self._mine is None:
             return
         try:
-            self._leases.update(replace(self._mine, holder="", duration=1, renewed=self._wall()))
+            given = replace(self._mine, holder="", duration=1, renewed=self._wall())
+            self._leases.update(given, seconds=max(0.0, until - time.monotonic()))
         except ClusterError as error:
             _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
 
@@ -196,7 +208,7 @@ class Leadership:
                 return self._lost(f"{newest.holder if newest else 'nobody'} holds it")
             started = self._clock()
             renewed = self._leases.update(replace(newest, renewed=self._wall()))
-        if renewed is not None:
+        if renewed is not None and not self._over.is_set():
             self._hold(renewed, started)
         return True
 

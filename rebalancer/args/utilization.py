@@ -26,7 +26,7 @@ class UtilizationArgs(Args):
 
     @property
     def asks_scheduler(self) -> bool:
-        """Whether moves hang on where the scheduler would put pods."""
+        """Whether moves depend on where the scheduler would put pods."""
         metrics = self.metrics_utilization
         return metrics is not None and self.relief and metrics.scheduler != "unknown"
 

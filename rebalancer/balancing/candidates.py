@@ -34,14 +34,15 @@ def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Can
 
     For example, a node is 10 points above.  Pods of 4, 12 and 15 points may go: the pod of 12 brings the node
     within target and takes the least beyond that.  If only pods of 4 and 7 may go, the pod of 7 leaves the least above
-    target.  A pod of 0.9 does not go if 10 points were above at first: it takes less than a tenth.
+    target.  A pod of 0.9 does not go if 10 points were above at first: it takes less than a tenth.  Where there are too
+    many pods it does: each takes one of the number of pods, and none takes more.
 
     Args:
         candidates: of one class, the oldest first.
         excess: what is above target now.
-        first: the sum that was above target at the beginning.
+        first: the sum that was above target at the beginning, beside the number of pods.
     """
-    least = round(first * _LEAST_SHARE, _DECIMALS)
+    least = 0.0 if excess.of_pods else round(first * _LEAST_SHARE, _DECIMALS)
     ranked = ((_rank(each, excess, least), each) for each in candidates)
     helpful = [(rank, each) for rank, each in ranked if rank is not None]
     return min(helpful, key=lambda each: each[0])[1] if helpful and excess.points else None

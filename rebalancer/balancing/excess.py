@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rebalancer.cluster.resources import PODS
+
 #: Smaller differences of percentages are floating-point noise.
 TOLERANCE = 1e-9
 
@@ -19,6 +21,16 @@ class Excess:
     def total(self) -> float:
         """The sum over the resources."""
         return sum(self.points.values())
+
+    @property
+    def beside_pods(self) -> float:
+        """The sum over the resources of which pods use more or less: all but the number of pods."""
+        return self.total - self.points.get(PODS, 0.0)
+
+    @property
+    def of_pods(self) -> bool:
+        """Whether there are too many pods."""
+        return PODS in self.points
 
     def left(self, taken: Points) -> float:
         """Return the sum that stays above target when a pod has gone; 0 if the node is within target then."""

@@ -99,14 +99,17 @@ class MeasuredUsage:
         return refused(Code.YOUNGER_THAN_WINDOW, age_seconds=age, window_seconds=window)
 
     def unknown(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the source measures pods, but not this one, or found that it uses nothing."""
+        """Return a refusal if the source measures pods, but not this one, or found that it uses nothing.
+
+        Where the number of pods counts, every pod uses something: its place.
+        """
         if not self.pods_known or self._requests_count:
             return None
         amounts = self._usage(pod)
         missing = [name for name in self._names if name != PODS and name not in (amounts or {})]
         if amounts is None or missing:
             return refused(Code.NO_USAGE, resources=[*(missing or self._known)])
-        return None if any(amounts.values()) else refused(Code.NO_USAGE, used=0)
+        return None if PODS in self._names or any(amounts.values()) else refused(Code.NO_USAGE, used=0)
 
     def _as_source(self, node: NodeUtilization) -> NodeUtilization:
         # A terminating pod is about to leave: it does not count as present.

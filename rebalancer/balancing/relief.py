@@ -4,7 +4,8 @@
 2. Of its pods the cheapest class is tried first (see `rebalancer.eviction.order`); in a class, pods of Jobs are last.
 3. In a class the pod goes that brings the node within target and takes the least beyond that.  If none does, the pod
    goes that leaves the least above target.  Ties go by age, oldest first, then namespace and name.  A pod that does not
-   bring the node within target has to take at least a tenth of the node's first excess.
+   bring the node within target has to take at least a tenth of the node's first excess, unless the number of pods is
+   above target: each pod takes one of that.
 4. A pod without a destination stays, and the next best is tried, until the node is within its targets, no pod helps, or
    the node may lose no more.
 
@@ -63,8 +64,8 @@ class Relief:
         excess = source.above(self._purpose.targets)
         if not excess.points:
             return
-        # A tenth of the first excess is what a pod must take at least, also in a second run.
-        first = self._first_excess.setdefault(source.node.name, excess.total)
+        # A tenth of it is what a pod must take at least, also in a second run.
+        first = self._first_excess.setdefault(source.node.name, excess.beside_pods)
         for group in self._moves.groups(source, self._purpose):
             while best := self._best(group, source.above(self._purpose.targets), first):
                 group.remove(best)

@@ -10,6 +10,7 @@ import click
 
 from rebalancer.errors import Interrupted, RebalancerError
 from rebalancer.foreign.printable import printable_lines
+from rebalancer.logs import as_logged
 
 P = ParamSpec("P")
 
@@ -32,9 +33,9 @@ def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
-    """Say something on standard error; where that cannot be written there is nobody left to tell."""
+    """Say something on standard error, as the log does; where that cannot be written there is nobody left to tell."""
     try:
-        click.echo(printable_lines(text, longest), err=True)
+        click.echo(as_logged(printable_lines(text, longest)), err=True)
     except OSError:
         # What is left in the buffer would be tried again as Python ends, and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -83,18 +83,23 @@ class Leases:
         """
         return self._write("POST", self._collection, lease)
 
-    def update(self, lease: Lease) -> Lease | None:
+    def update(self, lease: Lease, seconds: float | None = None) -> Lease | None:
         """Replace the version that `lease` names, and return the new one; None where it has changed since.
+
+        Args:
+            lease: the new content.
+            seconds: for this request; as for all others when None.
 
         Raises:
             NotFound: the Lease is gone.
             ClusterError: it cannot be written.
         """
-        return self._write("PUT", self._path, lease)
+        return self._write("PUT", self._path, lease, seconds)
 
-    def _write(self, method: str, path: str, lease: Lease) -> Lease | None:
+    def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
         send = self._client.post if method == "POST" else self._client.put
-        answer = send(path, self._encoded(lease), deadline=self._deadline())
+        deadline = self._deadline() if seconds is None else Deadline.after(seconds)
+        answer = send(path, self._encoded(lease), deadline=deadline)
         if answer.status == HTTPStatus.CONFLICT:
             return None
         if not answer.is_success:

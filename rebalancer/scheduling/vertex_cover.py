@@ -3,7 +3,7 @@
 A set of vertices is an integer in which bit `v` stands for vertex `v`: sets of thousands unite and intersect fast.
 
 1. Twins are told apart first.  Of neighbours that have the same other neighbours all but the heaviest go: replicas that
-   dislike each other.  Vertices with the same neighbours that are no neighbours of each other go together or not at
+   dislike each other.  Vertices with the same neighbours that are not neighbours of each other go together or not at
    all: replicas that one pod is in the way of.  They become one vertex.
 2. What is left is searched in full if it has at most 40 vertices: a vertex goes, or else all its neighbours do.
 3. A larger rest is covered by local ratio (Bar-Yehuda and Even, 1985): each edge takes from both its ends as much as

@@ -8,6 +8,7 @@ import statistics
 
 import pytest
 
+from tests.outcome import large
 from tests.outcome.scenarios import SCENARIOS
 from tests.outcome.simulation import play
 from tests.outcome.steered_verdict import DEVIATION, MOVES, RESTLESS
@@ -62,3 +63,13 @@ def test_what_varies_by_a_tenth_moves_nothing():
     played = steered("varying", 12, cycles=8)
 
     assert sum(played.evictions[2:]) <= RESTLESS
+
+
+def test_where_the_scheduler_looks_at_a_part_of_the_nodes_none_lands_on_an_avoided_one():
+    """It scores 100 of 120 nodes, and nobody knows which."""
+    played = large.play(120, 1)
+    before, after = played.deviation
+
+    assert played.on_avoided == 0
+    assert played.over[1] <= 0.1 * played.over[0]
+    assert all(after[name] < 0.75 * before[name] for name in before)

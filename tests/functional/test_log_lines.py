@@ -1,11 +1,13 @@
 """Log and report as JSON lines: all that a pod writes can be read by a program."""
 
 import json
+import logging
 import re
 from datetime import UTC, datetime
 
 import pytest
 
+from rebalancer.logs import JsonLines
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish
 
@@ -41,6 +43,38 @@ def test_everything_is_an_object_a_line(many, rebalancer, flag):
     assert [line["name"] for line in lines[:2]] == ["p00", "p01"]
     assert lines[2]["count"] == 1
     assert (lines[-1]["evicted"], lines[-1]["refused"], lines[-1]["failed"]) == (2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (("--policy", "{folder}/nowhere.yaml"), "Error: there is no policy file "),
+        (("--kubeconfig", "{folder}/nowhere"), "Error: kubeconfig "),
+        (("--deadline", "soon"), "Error: --deadline: 'soon' is not a duration"),
+    ],
+)
+def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words):
+    """`kubectl logs POD | jq` reads why a pod failed."""
+    option, value = changed
+    process = rebalancer.start(
+        *arguments(rebalancer, many, policy(OLD)), option, value.format(folder=rebalancer.folder), "--log-format=json"
+    )
+    outcome = finish(process)
+
+    last = json.loads(outcome.stderr.splitlines()[-1])
+    assert outcome.exit_code in (2, 3)
+    assert set(last) == {"ts", "level", "logger", "msg"}
+    assert (last["level"], last["logger"]) == ("error", "rebalancer")
+    assert last["msg"].startswith(words)
+
+
+def test_no_line_tells_a_password():
+    """URLs are shown without userinfo in JSON too, whoever logs them."""
+    record = logging.makeLogRecord(
+        {"msg": "asking %s", "args": ("https://me:secret@example.com/x",), "levelname": "INFO"}
+    )
+
+    assert json.loads(JsonLines().format(record))["msg"] == "asking https://example.com/x"
 
 
 def test_no_line_grows_with_the_cluster(many, rebalancer):

@@ -162,5 +162,5 @@ def test_a_manual_has_sub_keys_types_defaults_and_an_example_that_runs(rebalance
 
 
 def test_default_evictor_has_a_manual(rebalancer):
-    """It is no strategy, and everybody looks for it."""
+    """It is not a strategy, but everybody looks for it there."""
     assert rebalancer("strategies", "DefaultEvictor").stdout.startswith("DefaultEvictor: which pods may be evicted")

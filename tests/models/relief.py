@@ -189,7 +189,8 @@ class LowRelief:
     # One node
 
     def relieve(self, node: Node) -> None:
-        first = self.firsts.setdefault(node.name, self.excess(node))
+        beside_pods = {name: points for name, points in self.points_over(node).items() if name != "pods"}
+        first = self.firsts.setdefault(node.name, sum(beside_pods.values(), Fraction(0)))
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
         for cost in sorted({self.cost(pod) for pod in candidates}):
             group = [pod for pod in candidates if self.cost(pod) == cost]
@@ -205,7 +206,9 @@ class LowRelief:
             return False
         if self.is_newcomer(pod):
             return False
-        return self.usage is None or (pod.key in self.usage and any(self.usage[pod.key].values()))
+        if self.usage is None:
+            return True
+        return pod.key in self.usage and ("pods" in self.thresholds or any(self.usage[pod.key].values()))
 
     def is_newcomer(self, pod: Pod) -> bool:
         """Came after the first of its owner's; or the first are so few that one cycle may have moved them."""
@@ -242,7 +245,8 @@ class LowRelief:
         enough = [pod for pod in by_age if over and left(pod) == 0]
         if enough:
             return min(enough, key=beyond)
-        taking = [pod for pod in by_age if over and sum(over.values()) - left(pod) >= first / 10]
+        least = 0 if "pods" in over else first / 10  # of the number of pods each takes the same
+        taking = [pod for pod in by_age if over and sum(over.values()) - left(pod) >= least]
         return min(taking, key=left, default=None)
 
     def move(self, pod: Pod, destination: Node) -> bool:

@@ -68,6 +68,11 @@ class Scene:
         )
 
 
+def _with_slots(node: Node, pods: int) -> Node:
+    """The same node with so many places for pods, unless it has few."""
+    return msgspec.structs.replace(node, allocatable={**node.allocatable, "pods": min(pods, node.allocatable["pods"])})
+
+
 def _template(dice: clusters.Dice) -> Pod:
     repels = PodAffinityTerm("kubernetes.io/hostname", make.selector(app="x"))
     return dice.template(anti_affinity=dice.often((), (repels,)))
@@ -109,10 +114,10 @@ def _measure(dice: clusters.Dice, nodes: list[Node], pods: list[Pod]) -> Measure
 
 
 def _args(dice: clusters.Dice) -> dict[str, Any]:
-    names = dice.choice((("cpu",), ("cpu", "memory"), ("cpu", "memory"), ("cpu", "memory", "pods")))
+    names = dice.choice((("cpu",), ("cpu", "memory"), ("cpu", "memory"), ("cpu", "memory", "pods"), ("pods",)))
     low, high = dice.choice(((20, 30), (30, 50), (40, 42.5)))
     args = {"thresholds": dict.fromkeys(names, low), "targetThresholds": dict.fromkeys(names, high)}
-    if dice.random() < 1 / 3:
+    if dice.random() < 1 / 3 and names != ("pods",):
         args |= {"useDeviationThresholds": True, "thresholds": dict.fromkeys(names, 5)}
     if dice.random() < 1 / 8:
         args |= {"evictionLimits": {"node": dice.randint(0, 2)}, "numberOfNodes": dice.randint(0, 2)}
@@ -124,7 +129,8 @@ def _args(dice: clusters.Dice) -> dict[str, Any]:
 def scenes(draw: st.DrawFn) -> Scene:
     """Draw a cluster with two crowded nodes, figures and arguments."""
     dice = clusters.Dice(draw(st.integers(0, 2**32)))
-    nodes = [dice.node(f"n{number}") for number in range(draw(st.integers(3, 9)))]
+    slots = dice.choice((110, 25, 13))
+    nodes = [_with_slots(dice.node(f"n{number}"), slots) for number in range(draw(st.integers(3, 9)))]
     templates = [_template(dice) for _ in range(3)]
     pods = []
     for number in range(draw(st.integers(0, 45))):

@@ -5,7 +5,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
@@ -154,6 +154,22 @@ def test_what_is_protected_or_holds_its_node_keeps_it(scene, run):
     for name in left:
         assert not nodes[name].keeping
         assert "nodeGroups" not in scene.args or "group" in nodes[name].labels
+
+
+@given(sparse_scenes())
+def test_steering_brings_no_owners_pods_onto_one_node(scene):
+    """Of pods that were on several."""
+    assume(scene.args.get("metricsUtilization", {}).get("scheduler") != "unknown")
+    ledger = steered(scene)
+    places = {each.pod.key: destination(each) for each in ledger.evictions}
+    before, after = {}, {}
+    for pod in scene.pods:
+        if pod.active and not pod.terminating and pod.owners:
+            owner = (pod.namespace, pod.owners)
+            before.setdefault(owner, set()).add(pod.node)
+            after.setdefault(owner, set()).add(places.get(pod.key, pod.node))
+
+    assert all(len(after[owner]) > 1 for owner, nodes in before.items() if len(nodes) > 1)
 
 
 @given(sparse_scenes(), st.sampled_from((decide, steered)))

@@ -178,6 +178,15 @@ def test_room_is_kept_free_on_the_nodes_in_use(keep, expected):
     )
 
 
+def test_room_on_a_cordoned_node_does_not_count():
+    """No pod may come there: without n1 there are 40 % free on n2 alone, not 65 % with n3."""
+    nodes = (node("n1"), node("n2"), node("n3", unschedulable=True))
+    places = {"a": ("n1", 10), "b": ("n2", 50), "c": ("n3", 10)}
+
+    assert refused(decide(scene(places, nodes), compaction(keepFree={"cpu": 41})))["a"] == "KeepFree"
+    assert "a" in evicted(decide(scene(places, nodes), compaction(keepFree={"cpu": 40})))
+
+
 def test_by_usage_no_node_is_filled_above_its_ceiling():
     """70 % unless given; where the scheduler would do so, the pod stays."""
     places = {"a": ("n1", 20), "z": ("n2", 55)}

@@ -4,6 +4,7 @@ import pytest
 
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
+from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import cluster, node, pod
@@ -18,7 +19,7 @@ def steered(on, steer=None, **args):
     return make.decide(on, strategy, steer=steer or DrySteer(1.5, KEYS))
 
 
-def scene(*levels, fields=None, pods=(), **nodes):
+def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
     """n1 and so on use so many points of cpu, by one pod each: p1 and so on."""
     names = [f"n{number}" for number in range(1, len(levels) + 1)]
     own = [
@@ -28,7 +29,9 @@ def scene(*levels, fields=None, pods=(), **nodes):
     ]
     usage = {f"p{name[1:]}": level for name, level in zip(names, levels, strict=True)}
     more = {each.name: 5 for each in pods}
-    return cluster([node(name, **nodes.get(name, {})) for name in names], [*own, *pods], usage | more)
+    return cluster(
+        [node(name, **nodes.get(name, {})) for name in names], [*own, *pods], usage | more, snapshot=snapshot
+    )
 
 
 def waves(ledger):
@@ -65,14 +68,47 @@ def test_more_nodes_receive_where_one_is_not_enough():
     assert wave.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING}
 
 
+def test_where_the_scheduler_looks_at_a_part_of_the_nodes_more_receive():
+    """Of 120 nodes it scores about a hundred: a single receiver might not be among them."""
+    found = waves(steered(scene(*[10] * 120)))
+
+    assert 120 - len(found[0].avoid) > 1
+    assert len(found) >= 60
+
+
 def test_where_one_taint_is_not_enough_all_others_carry_two():
-    """Four siblings on n3 count for more than one taint on n2."""
+    """Four siblings on n3 count for more than one taint on n2; there is no room on n4, where the fifth is."""
     web = {"owners": "web", "labels": {"app": "web"}}
     siblings = [pod(f"w{number}", on="n3", memory=None, **web) for number in range(4)]
-    found = waves(steered(scene(10, 20, 46, fields={"n1": web}, pods=siblings)))
+    siblings.append(pod("w4", on="n4", memory=None, **web))
+    found = waves(steered(scene(10, 20, 46, 92, fields={"n1": web}, pods=siblings)))
 
     assert lands(found[0]) == {"p1": "n3"}
-    assert found[0].avoid == {"n1": HOT, "n2": HOT}
+    assert found[0].avoid == {"n1": HOT, "n2": HOT, "n4": HOT}
+
+
+def test_replicas_do_not_all_come_to_stand_on_one_node():
+    """The owner's other pod is on n3, which would receive first; so n2 receives as well, and takes this one."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    found = waves(steered(scene(10, 50, 60, fields={"n1": web, "n3": web})))
+    alone = steered(scene(10, 60, fields={"n1": web, "n2": web}))
+
+    assert [lands(wave) for wave in found] == [{"p1": "n2"}]
+    assert waves(alone) == []
+    (kept,) = alone.refusals
+    assert text(kept.verdict.cause) == (
+        "no destination: all pods of its owner would be on n2; it keeps n1, which is emptied whole or not at all"
+    )
+
+
+def test_replicas_that_stand_on_one_node_may_do_so_on_another():
+    """It is no worse than before."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    budget = {"budgets": (make.pdb("web", 2),)}
+    pods = [pod("w2", on="n1", memory=None, **web)]
+    (wave,) = waves(steered(scene(10, 60, fields={"n1": web}, pods=pods, snapshot=budget)))
+
+    assert lands(wave) == {"p1": "n2", "w2": "n2"}
 
 
 def test_what_has_received_receives_first():

@@ -6,6 +6,7 @@ from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.compaction import Compaction
 from rebalancer.balancing.compaction.demands import Demands, NodesInUse
+from rebalancer.balancing.compaction.replicas import Replicas
 from rebalancer.balancing.compaction.ways import Steering, Unsteered
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.measured_usage import MeasuredUsage
@@ -64,7 +65,8 @@ def compact(
         steer, ways = _unsteered()
         if evict.steer is not None and landings is not None:
             steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
-            ways = Steering(cluster.nodes, _receiving_order(receivers, candidates), destinations, ceilings, foresight)
+            order, replicas = _receiving_order(receivers, candidates), Replicas(cluster)
+            ways = Steering(cluster.nodes, order, destinations, ceilings, foresight, replicas)
         parts = (usage, selection, destinations, in_use, ways, args.thresholds)
         Compaction(cluster, evict, steer, *parts).run(candidates)
 

@@ -7,7 +7,7 @@
 3. A node is left alone if too few nodes of its group or too little free room would be left, if one of its pods may not
    go, or if all of them may not go together.
 4. Its pods, the largest first, are tried out together: each must have somewhere to go, in every answer of the
-   scheduler.  Nodes that are empty, or were emptied, are no such place.
+   scheduler.  Nodes that are empty, or were emptied, do not count.
 5. Only then the first pod is evicted.
 
 An example: thresholds are 30 % of cpu, ceilings 70 %.  n1 uses 10 % by one pod, n2 20 % by two, n3 25 % by three, so
@@ -134,8 +134,9 @@ class Compaction:
         self._destinations.bar(way.barred)
         with self._ways.avoiding(way):
             found = self._planner.moves(source, pods, underutilized(source, self._thresholds))
-        if isinstance(found, Kept):
-            return found
+        kept = found if isinstance(found, Kept) else self._ways.objection(source.node, found)
+        if isinstance(found, Kept) or kept:
+            return kept
         moves = [replace(move, likely=way.receivers or move.likely) for move in found]
         self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
         return None

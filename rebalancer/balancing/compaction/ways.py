@@ -6,8 +6,8 @@ With steering a few nodes receive and all others are avoided: with two soft tain
 be, with one the others; if that is not enough, since siblings or affinities outweigh one taint, all with two.  Nodes
 receive in this order: those that have received pods already, those that are not to be emptied, and then the nodes that
 would be emptied last.  At first as few as have room for all pods; if the scheduler does not place all pods well there,
-twice as many, then four times.  What cannot be emptied so is tried again at the end, with all nodes in use: a node that
-receives is not emptied, and so many receivers would keep the others from being emptied.
+twice as many, and so on up to sixteen times.  What cannot be emptied so is tried again at the end, with all nodes in
+use: a node that receives is not emptied, and so many receivers would keep the others from being emptied.
 
 An example: n1 is to be emptied of 15 points.  n5 has room for 10 points, n4 for 20, n3 and n2 for 30.  The pods may go
 to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the scheduler would fill n5 above its ceiling, they
@@ -18,15 +18,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from rebalancer.balancing.compaction.kept import Kept
+from rebalancer.balancing.compaction.replicas import Replicas
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources, add
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
-from rebalancer.eviction.steering import HOT, MIDDLING, Landing
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.steering import HOT, MIDDLING, Landing, Move
+from rebalancer.eviction.verdict import refused
 
-_GROWTH = (1, 2, 4)
+_GROWTH = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ class Unsteered:
         """Change nothing."""
         return nullcontext()
 
+    def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:  # noqa: ARG002  as in Steering
+        """Return None: where replicas stand is the scheduler's business."""
+        return None
+
     def occupied_by(self, landing: Landing) -> Collection[str]:
         """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
         return landing.move.likely
@@ -76,6 +84,7 @@ class Steering:
         destinations: knows how much room they have.
         ceilings: up to which percentage.
         foresight: what the scheduler would do.
+        replicas: where the pods of owners are.
 
     Attributes:
         rounds: as in `Unsteered`.
@@ -90,12 +99,14 @@ class Steering:
         destinations: Destinations,
         ceilings: Percentages,
         foresight: Foresight,
+        replicas: Replicas,
     ) -> None:
         self._open = [node.name for node in nodes if not node.unschedulable]
         self._receivers = [node for node in receivers if _takes_pods(node)]
         self._destinations = destinations
         self._ceilings = ceilings
         self._foresight = foresight
+        self._replicas = replicas
         self._nodes = {node.name: node for node in self._receivers}
         self._received: set[str] = set()
 
@@ -127,6 +138,13 @@ class Steering:
     def avoiding(self, way: Way) -> AbstractContextManager[None]:
         """Answer within this context as if the nodes of a way were avoided."""
         return self._foresight.avoiding(way.avoid)
+
+    def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:
+        """Return why these moves off a node must not be: all pods of an owner would come to stand on one node."""
+        gathered = self._replicas.first_gathered(node, moves)
+        if gathered is None:
+            return None
+        return Kept(gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected))
 
     def occupied_by(self, landing: Landing) -> Collection[str]:
         """Return the node where a replacement runs; it is a receiver before others from now on."""

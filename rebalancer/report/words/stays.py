@@ -81,6 +81,8 @@ def _no_destination(figures: Figures) -> str:
         return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
     if "unschedulable" in figures:
         return f"no destination: the scheduler would find none, {figures['unschedulable']}"
+    if "gathers" in figures:
+        return f"no destination: all pods of its owner would be on {figures['gathers']}"
     return f"no destination: of {figures['nodes']} nodes {obstacles_text(figures['obstacles'])}"
 
 

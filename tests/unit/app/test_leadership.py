@@ -1,5 +1,6 @@
 """Taking turns by a Lease, against a real HTTP server and on clocks that the test moves."""
 
+import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,7 @@ from tests.fake_api_server import FakeApiServer
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
+LEASE = "*/leases/rebalancer"
 
 
 @dataclass
@@ -49,9 +51,9 @@ def join(server, tmp_path, clocks):
     """Makes participants; what they hold is given back in the end."""
     made = []
 
-    def make(identity, timing=SLOW, clocks=clocks):
-        client = Client(connect(str(server.kubeconfig(tmp_path)), None))
-        part = Leadership(Leases(client, "kube-system", "rebalancer"), timing, identity, clocks.boot, clocks.wall)
+    def make(identity, timing=SLOW, clocks=clocks, **settings):
+        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer")
+        part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
         made.append(part)
         return part
 
@@ -81,6 +83,38 @@ def test_what_is_given_back_is_free_at_once(join, server):
     assert one.permit()
     assert server.leases.holder() == ""
     assert two.take()
+
+
+def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, caplog):
+    """Giving back is given up after some seconds, and said; the Lease is free after its duration."""
+    one = join("one", give_back_seconds=0.2)
+    one.take()
+    answer = server.stall("PUT", LEASE)
+
+    one.release()
+
+    assert one.permit()
+    assert server.leases.holder() == "one"
+    assert "was not given back, and is free after its duration: " in caplog.text
+    answer.set()
+
+
+def test_a_renewal_under_way_does_not_hold_up_the_end_either(join, server):
+    """And brings back nothing when its answer comes late."""
+    arrived = threading.Event()
+    server.on("PUT", LEASE, lambda _: arrived.set())
+    answer = server.stall("PUT", LEASE)
+    one = join("one", Timing(3600.0, 1800.0, 0.01), give_back_seconds=0.2)
+    one.take()
+    assert arrived.wait(60)
+
+    one.release()
+    assert not answer.is_set()
+    answer.set()
+    for renewing in [each for each in threading.enumerate() if each.name == "lease"]:
+        renewing.join(60)
+
+    assert one.permit()
 
 
 def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, clocks):
@@ -119,6 +153,18 @@ def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(jo
     clocks.seconds += 10
 
     assert late.take()
+
+
+def test_a_lease_that_is_just_over_is_watched_for_its_whole_duration(join, clocks):
+    """Its holder's wall clock may be a minute late, so that it holds the Lease still."""
+    join("one").take()
+    clocks.seconds += SLOW.duration + 49
+    late = join("late", replace(SLOW, retry=10.0))
+
+    assert not late.take()
+    clocks.seconds += 10
+
+    assert not late.take()
 
 
 def test_without_a_permission_it_says_which(join, server):
@@ -189,7 +235,7 @@ class InMemory:
     def create(self, lease):
         return self._store(lease) if self.lease is None else None
 
-    def update(self, lease):
+    def update(self, lease, seconds=None):
         return self._store(lease) if self.lease and self.lease.version == lease.version else None
 
     def _store(self, lease):

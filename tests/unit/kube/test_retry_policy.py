@@ -34,7 +34,7 @@ def test_no_wait_is_shorter_than_a_tenth_of_a_second(time, asked):
 
 @pytest.mark.parametrize("said", [{}, {"retry_after": 0.3}, {"retry_after": 4}])
 def test_chance_decides_nothing(time, said):
-    """Jitter spreads the tries of many clients; how many there are does not hang on it."""
+    """Jitter spreads the tries of many clients; how many there are does not depend on it."""
     counts = set()
     for seed in range(30):
         once, calls = fail(**said)

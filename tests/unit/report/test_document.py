@@ -49,7 +49,7 @@ def problems(value: Any, schema: dict[str, Any], path: str = "report") -> list[s
 
 
 def test_the_schema_requires_every_key_it_knows() -> None:
-    """No key comes and goes, but for the figures of a cause, which hang on its code."""
+    """No key comes and goes, but for the figures of a cause, which depend on its code."""
     pending = [SCHEMA]
     while pending:
         part = pending.pop()

@@ -216,7 +216,7 @@ def test_a_malformed_template_makes_its_pods_unknown_and_no_others(kind: str, ma
     ],
 )
 def test_a_kind_with_an_object_that_cannot_be_read_counts_as_not_read(kind: str, item: Any, field: str) -> None:
-    """Any pod's answer may hang on that object, so none is given without it; a warning says so."""
+    """Any pod's answer may depend on that object, so none is given without it; a warning says so."""
     snapshot = read(**{kind: [item]})
 
     assert getattr(snapshot.companions, field) is None

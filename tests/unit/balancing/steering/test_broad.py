@@ -130,3 +130,14 @@ def test_a_pod_that_spreads_its_owner_less_evenly_on_some_receiver_stays():
     labels = {f"n{number}": {ZONE: "a" if number < 3 else "b"} for number in range(10)}
 
     assert moved(drafted(two_of_one_owner(labels=labels))) == []
+
+
+def test_a_wave_is_cut_short_where_many_owners_are_held_back():
+    """65 hot nodes give a pod each, each of an owner of its own, and one eviction is allowed in all."""
+    full, empty = [f"hot-{number}" for number in range(65)], [f"n{number}" for number in range(12)]
+    pods = [*(pod(f"a-{name}", name) for name in full), *(stays(f"b-{name}", name) for name in full)]
+    usage = {f"a-{name}": 15 for name in full} | {f"b-{name}": 45 for name in full}
+    on = cluster([node(name) for name in (*full, *empty)], pods, usage)
+
+    assert len(moved(drafted(on, limits=Limits(total=1)))) == 1
+    assert len(moved(drafted(on))) == 3

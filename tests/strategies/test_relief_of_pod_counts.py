@@ -1,0 +1,157 @@
+"""LowNodeUtilization with `selection: relief` and thresholds on the number of pods: few moves even them out."""
+
+from collections import Counter
+
+import pytest
+
+from rebalancer.eviction.steering import DrySteer
+from rebalancer.report.words import text
+from tests.make import decide, evicted, refused
+from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
+
+SEED = {"n1": 21, "n2": 17, "n3": 25}
+BY_COUNT = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "PodCapacityOfNode"}]}}},
+    ],
+}
+
+
+def crowd(counts, usage=1.0, slots=110, fields=None, **scene):
+    """So many pods on each node, the first of each the oldest; each uses as much."""
+    nodes = [node(name, pods=slots) for name in counts]
+    pods = [
+        pod(f"{name}-{number}", on=name, age=100_000 - number, **(fields or {}))
+        for name, count in counts.items()
+        for number in range(count)
+    ]
+    return cluster(nodes, pods, {each.name: usage for each in pods}, **scene)
+
+
+def counts_after(before, ledger):
+    counts = Counter(before)
+    for each in ledger.evictions:
+        counts[each.pod.node] -= 1
+        counts[each.destination.nodes[0]] += 1
+    return dict(counts)
+
+
+def test_just_as_many_pods_go_as_are_too_many():
+    """44 of 110 are 40 %: of 60 pods 16 go, though one is less than a tenth of what is above target."""
+    before = {"n1": 60, "n2": 10, "n3": 10}
+    ledger = decide(crowd(before), low({"pods": 20}, {"pods": 40}))
+
+    assert counts_after(before, ledger) == {"n1": 44, "n2": 18, "n3": 18}
+    assert text(ledger.evictions[0].because) == (
+        "n1 at pods 54.5 % > 40 %: 14.5 points over; relieves 0.9 points; likely lands on n2 (pods 9.1 % -> 10 %)"
+    )
+
+
+AROUND_THE_MEAN = low({"pods": 2}, {"pods": 2}, useDeviationThresholds=True)
+
+
+def test_around_the_mean():
+    """Of 21, 17 and 25 pods two move from the third node to the second: 2 points around the mean are 19 to 23."""
+    ledger = decide(crowd(SEED), AROUND_THE_MEAN)
+
+    assert counts_after(SEED, ledger) == {"n1": 21, "n2": 19, "n3": 23}
+    assert evicted(ledger) == ["n3-0", "n3-1"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [(None, {"n1": 22, "n2": 17, "n3": 24}), (BY_COUNT, {"n1": 21, "n2": 19, "n3": 23})],
+    ids=["default", "PodCapacityOfNode"],
+)
+def test_a_scheduler_that_counts_pods_puts_them_where_few_are(scheduler, expected):
+    """The node with few pods has little left by requests: the default scheduler takes another one."""
+    pods = [
+        pod(f"{name}-{number}", on=name, age=100_000 - number, cpu="500m" if name == "n2" else "100m")
+        for name, count in SEED.items()
+        for number in range(count)
+    ]
+    on = cluster(
+        [node(name) for name in SEED],
+        pods,
+        {each.name: 1 for each in pods},
+        snapshot={"scheduler_configuration": scheduler},
+    )
+
+    assert counts_after(SEED, decide(on, AROUND_THE_MEAN)) == expected
+
+
+def test_a_pod_that_uses_nothing_takes_a_place():
+    """Where the number of pods counts, it helps as well as any other; where it does not, it stays."""
+    before = {"n1": 60, "n2": 10}
+
+    assert len(decide(crowd(before, usage=0), low_anywhere({"pods": 20}, {"pods": 40})).evictions) == 16
+    idle = crowd({"n1": 2, "n2": 0}, usage=0, rest={"n1": 60})
+    assert set(refused(decide(idle, low_anywhere(20, 50))).values()) == {"NoUsage"}
+
+
+def test_a_pod_of_unknown_usage_stays():
+    """It might lift its destination above target."""
+    ledger = decide(crowd({"n1": 60, "n2": 10}, usage=None), low_anywhere({"pods": 20}, {"pods": 40}))
+
+    assert evicted(ledger) == []
+    assert set(refused(ledger).values()) == {"NoUsage"}
+
+
+def test_requests_may_stand_in_for_usage():
+    """As with `whenMissing: requests` where nothing was measured at all; pods without requests go too."""
+    before = {"n1": 60, "n2": 10}
+    on = crowd(before, usage=0, fields={"cpu": None}, measured={"missing": {}, "warnings": ("requests stand in",)})
+
+    assert len(decide(on, low({"pods": 20}, {"pods": 40})).evictions) == 16
+
+
+def test_pods_that_relieve_cpu_too_go_first():
+    """n1 is above both targets: the two pods of 20 points bring cpu within, and count among those that are too many."""
+    usage = {"a": 20, "b": 20, **{f"small-{number}": 1 for number in range(6)}}
+    pods = [pod(name, age=10_000 + number) for number, name in enumerate(usage)]
+    on = cluster([node("n1", pods=10), node("n2", pods=10)], pods, usage)
+    ledger = decide(on, low_anywhere({"pods": 30, "cpu": 20}, {"pods": 40, "cpu": 30}))
+
+    assert evicted(ledger)[:1] == ["b"]
+    assert len(evicted(ledger)) == 4
+
+
+def test_a_tenth_of_the_usage_above_target_is_asked_for_once_the_count_is_right():
+    """30 points of cpu are above target, and one pod is too many: small pods go for the count, not for the cpu."""
+    usage = {f"small-{number}": 0.5 for number in range(5)}
+    pods = [pod(name, age=10_000 + number) for number, name in enumerate(usage)]
+    on = cluster([node("n1", pods=10), node("n2", pods=10)], pods, usage, rest={"n1": 57.5})
+    ledger = decide(on, low_anywhere({"pods": 20, "cpu": 20}, {"pods": 40, "cpu": 30}))
+
+    assert evicted(ledger) == ["small-4"]
+
+
+def test_no_destination_gets_more_pods_than_its_target():
+    """n2 has room for four of the ten within 50 %."""
+    before = {"n1": 10, "n2": 1}
+    ledger = decide(crowd(before, slots=10), low_anywhere({"pods": 30}, {"pods": 50}))
+
+    assert counts_after(before, ledger) == {"n1": 6, "n2": 5}
+
+
+def test_destinations_stay_within_their_target_of_cpu():
+    """Counts are evened with pods that use much: n2 takes two pods of 20 points, not three."""
+    ledger = decide(
+        crowd({"n1": 8, "n2": 0}, usage=points(20), slots=10),
+        low_anywhere({"pods": 30, "cpu": 20}, {"pods": 50, "cpu": 50}),
+    )
+
+    assert len(evicted(ledger)) == 2
+
+
+def test_with_steering_counts_are_evened_too():
+    """A move of one pod brings less than the least gain of 1.5 points, and yet it is a move for a node outside."""
+    before = {"n1": 40, "n2": 10, "n3": 10}
+    steer = DrySteer(1.5, ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more"))
+    ledger = decide(
+        crowd(before), low({"pods": 20}, {"pods": 30}, metricsUtilization={**RELIEF, "rest": "1m"}), steer=steer
+    )
+
+    assert counts_after(before, ledger)["n1"] <= 33
