@@ -68,7 +68,8 @@ class HighNodeUtilizationArgs(UtilizationArgs):
     )
     destination_thresholds: Thresholds = Field(
         {},
-        description="With selection: relief or compaction, how full pods may make a node at its peak; 70 by default.",
+        description="With selection: relief or compaction, how full pods may make a node at its peak; 70 unless given, "
+        "100 where requests decide.",
     )
     selection: Literal["compaction"] | None = Field(
         None, description="compaction: whole nodes, also where all are underutilized; absent: the descheduler's rules."

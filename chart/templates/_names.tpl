@@ -49,3 +49,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "rebalancer.image" -}}
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
+
+{{- define "rebalancer.markName" -}}
+{{- include "rebalancer.fullname" . | trunc 58 | trimSuffix "-" }}-mark
+{{- end -}}

@@ -18,6 +18,32 @@ steering: {key: {{ .Values.steering.key | quote }}}
 {{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
 
+{{- /* Whether `mark` changes nodes: "true", or empty. */ -}}
+{{- define "rebalancer.marks" -}}
+{{- if and .Values.marking.enabled (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* Whether nodes are changed at all: "true", or empty. */ -}}
+{{- define "rebalancer.changesNodes" -}}
+{{- if or (include "rebalancer.steers" .) (include "rebalancer.marks" .) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The rules of `mark` as text. */ -}}
+{{- define "rebalancer.markingRules" -}}
+{{- with .Values.marking -}}
+{{- if not .rules -}}
+{{- fail "marking.enabled needs marking.rules: when is a node under pressure? docs/marking.md has an example" -}}
+{{- end -}}
+{{- if not (or .label .taint) -}}
+{{- fail "marking.enabled needs marking.label, marking.taint, or both" -}}
+{{- end -}}
+{{- $mark := dict -}}
+{{- if .label }}{{ $_ := set $mark "label" .label }}{{ end -}}
+{{- if .taint }}{{ $_ := set $mark "taint" .taint }}{{ end -}}
+{{- dict "apiVersion" "rebalancer/v1" "kind" "MarkingRules" "rules" .rules "mark" $mark "maxNodes" .maxNodes "expiry" .expiry | toYaml -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The key of the soft taints; the one that hot nodes carry as well has -more appended. */ -}}
 {{- define "rebalancer.avoidKey" -}}
 {{- $steering := get (include "rebalancer.policyText" . | fromYaml) "steering" | default dict -}}

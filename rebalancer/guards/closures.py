@@ -2,7 +2,8 @@
 
 A missing permission closes its namespace at the first refusal.  Other failures are counted: 20 in a row with one cause,
 with nothing granted and nothing refused by a rule in between, close the namespaces that they are in.  Once five
-namespaces are closed, the cycle asks for nothing more; for missing permissions, only if nothing has been granted yet.
+namespaces are closed with nothing granted in between, the cycle asks for nothing more; for missing permissions, only if
+nothing has been granted yet.
 """
 
 import re
@@ -50,7 +51,7 @@ class Closures:
             return
         self._has_granted = self._has_granted or verdict.granted
         self._row.add(pod, verdict)
-        if len(self._row.closed) >= _NAMESPACES and self._row.is_failing():
+        if len(self._row.without_grant) >= _NAMESPACES:
             self.ended = self._row.notice()
 
     def notices(self) -> tuple[str, ...]:
@@ -70,16 +71,20 @@ class _Row:
 
     Attributes:
         closed: by namespace, the cause that closed it, in the server's words.
+        without_grant: the namespaces that were closed since the last eviction that was granted.
     """
 
     def __init__(self) -> None:
         self.closed: dict[str, str] = {}
+        self.without_grant: set[str] = set()
         self._cause = ""
         self._length = 0
         self._namespaces: set[str] = set()
 
     def add(self, pod: Pod, verdict: Verdict) -> None:
         """Count one more verdict; all but a failure with the same cause ends the row."""
+        if verdict.granted:
+            self.without_grant = set()
         words = _failure(verdict)
         cause = _cause(words, pod)
         if cause != self._cause:
@@ -90,6 +95,7 @@ class _Row:
         self._namespaces.add(pod.namespace)
         if self.is_failing():
             self.closed |= dict.fromkeys(sorted(self._namespaces), words)
+            self.without_grant |= self._namespaces
 
     def is_failing(self) -> bool:
         """Return whether the row is long enough to close namespaces."""

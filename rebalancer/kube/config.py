@@ -20,7 +20,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _NOWHERE = (
     "no cluster to work on: there is no kubeconfig and this is not a pod. "
-    "Give --kubeconfig FILE, set KUBECONFIG, or work on a file with --snapshot FILE."
+    "Give --kubeconfig FILE, set KUBECONFIG, or let `rebalancer run --snapshot FILE` work on a file."
 )
 
 

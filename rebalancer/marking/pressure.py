@@ -32,12 +32,14 @@ class Answer:
     Attributes:
         readings: by node; a node without a sample is absent.
         problem: why nothing is known, as when the source does not answer; empty if something is.
+        source: which was asked, where there is a problem.
         missing: why a node has no reading, by node, where the source says so.
         warnings: what the reader of a report should know.
     """
 
     readings: Mapping[str, Reading] = field(default_factory=dict)
     problem: str = ""
+    source: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

@@ -40,10 +40,11 @@ def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> Answer:
     missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
     usable = {node: value for node, value in present.items() if isfinite(value)}
     if not rule.lasting:
-        return Answer({node: Reading.of(value) for node, value in usable.items()}, "", missing, tuple(strangers))
+        values_now = {node: Reading.of(value) for node, value in usable.items()}
+        return Answer(values_now, missing=missing, warnings=tuple(strangers))
     window = Window.over(rule.lasting, _LEAST)
     readings, sparse = _over(window, rule.query, usable, values)
-    return Answer(readings, "", missing | sparse, tuple(strangers))
+    return Answer(readings, missing=missing | sparse, warnings=tuple(strangers))
 
 
 def _over(

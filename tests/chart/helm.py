@@ -84,8 +84,9 @@ def one(found: list[Object], kind: str, ending: str = "") -> Object:
 
 
 def workloads(found: list[Object]) -> list[Object]:
-    """Return what makes pods of the program, but for hooks, which helm runs by itself."""
+    """Return what makes pods of runs that evict: not what marks, nor hooks, which helm runs by itself."""
     makers = [each for each in found if each["kind"] in {"CronJob", "Job", "Deployment"}]
+    makers = [each for each in makers if not each["metadata"]["name"].endswith("-mark")]
     return [each for each in makers if "helm.sh/hook" not in each["metadata"].get("annotations", {})]
 
 
@@ -112,5 +113,10 @@ def container(found: list[Object]) -> Object:
 
 def policy_text(found: list[Object]) -> str:
     """Return the policy that the ConfigMap holds."""
-    text: str = one(found, "ConfigMap", "")["data"]["policy.yaml"]
+    (text,) = (
+        each["data"]["policy.yaml"]
+        for each in found
+        if each["kind"] == "ConfigMap" and "policy.yaml" in each.get("data", {})
+    )
+    assert isinstance(text, str)
     return text

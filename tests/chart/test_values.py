@@ -18,7 +18,7 @@ UNDESCRIBED = {"leaderElection.resourceNamescape", "global"}
 
 #: Values that make the others visible, by kind.
 SCENES: tuple[Object, ...] = (
-    {"kind": "CronJob"},
+    {"kind": "CronJob", "marking": {"rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}},
     {"kind": "Deployment", "leaderElection": {"enabled": True}, "service": {"enabled": True}},
     {
         "kind": "Deployment",
@@ -32,10 +32,16 @@ SCENES: tuple[Object, ...] = (
     {"deschedulerPolicy": {"profiles": [{}]}},
     {"schedulerConfig": {"configMapName": "scheduler"}},
     {"steering": {"enabled": True}},
+    {"marking": {"enabled": True, "rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}},
 )
 
 #: Another value than the default, where one cannot be made from the default.
 OTHERS: Mapping[str, object] = {
+    "marking.interval": "45s",
+    "marking.label": "status=presure",
+    "marking.maxNodes": "40%",
+    "marking.expiry": "20m",
+    "marking.rules": {"other": {"query": "up", "above": 2, "below": 1}},
     "kind": "Job",
     "schedule": "0 3 * * *",
     "deschedulingInterval": "7m",

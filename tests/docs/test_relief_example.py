@@ -91,6 +91,18 @@ def test_each_node_has_left_what_the_table_says(cluster: Cluster) -> None:
         assert table[node.name] == [f"{requested[CPU] / 1000:g}", str(left[CPU]), str(left[MEMORY]), str(mean)]
 
 
+def test_each_node_has_as_many_pods_as_the_table_says() -> None:
+    """And the score that PodCapacityOfNode gives it."""
+    file = read_snapshot_file(str(ROOT / "examples/pod-counts.json"))
+    cluster = Cluster(file.collection.snapshot(datetime.now(UTC)))
+    table = rows("The number of pods")
+
+    assert len(table) == len(cluster.nodes)
+    for node in cluster.nodes:
+        pods, places = len(cluster.active_pods_on(node)), node.allocatable["pods"]
+        assert table[node.name] == [str(pods), f"{pods * 100 / places:.1f}", str((places - pods) * 100 // places)]
+
+
 def test_the_band_has_the_lines_that_the_page_names() -> None:
     """Halfway up and nine tenths of the way up, and halfway from the lower edge to the mean."""
     band = Band({CPU: 30.0}, {CPU: 40.0}, {CPU: 60.0})

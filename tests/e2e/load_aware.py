@@ -67,9 +67,9 @@ class LoadAware:
         self.wait_answered()
 
     def wait_answered(self) -> None:
-        """Wait until the scheduler has asked load-watcher once more."""
-        before = self._answers()
-        wait_for(lambda: self._answers() > before, "load-watcher's figures at the scheduler")
+        """Wait until the scheduler has asked load-watcher once more, each profile for itself."""
+        due = self._answers() + len(_without_default(self.configuration)["profiles"])
+        wait_for(lambda: self._answers() >= due, "load-watcher's figures at the scheduler")
         self._running.processes.check()
 
     def freeze(self) -> None:

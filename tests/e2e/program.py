@@ -106,16 +106,16 @@ class Running:
 
     def stderr(self) -> str:
         """What it has said so far beside the report."""
-        return _content(self._stderr)
+        return content(self._stderr)
 
     def finish(self) -> Outcome:
         """Wait for its end."""
         exit_code = self._process.wait(timeout=TIMEOUT)
-        printed = _content(self._stdout)
+        printed = content(self._stdout)
         return Outcome(exit_code, json.loads(printed) if printed else {}, self.stderr())
 
 
-def _content(file: IO[str]) -> str:
+def content(file: IO[str]) -> str:
     """All of a file that another process writes; where that one goes on writing is not moved."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()
 

@@ -83,6 +83,7 @@ def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
     found = ask(loop.port, "/readyz")
     assert (found.status, ask(loop.port, "/healthz").status) == (500, 200)
     assert "[-]sources failed: rule cpu: Prometheus at" in found.body
+    assert samples(ask(loop.port, "/metrics").body)['rebalancer_source_errors_total{source="Prometheus"}'] >= 2
     assert set(labels_on(server)) == {"n1", "n2"}
 
     loads(prometheus, CALM)

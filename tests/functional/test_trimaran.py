@@ -32,15 +32,37 @@ def pod_usage(name, cpu):
     return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers}
 
 
+def busy_cluster(scheduler):
+    """n1 is busy with `a` and `b`; on n3, which idles, much is requested, and on n2 nothing."""
+    objects = [node("n1"), node("n2"), node("n3")]
+    objects += [pod("rest", "n1", owner="rest", cpu="1m"), pod("big", "n3", owner="big", cpu="2500m")]
+    objects += [pod(name, "n1", owner=name, cpu="400m", schedulerName=scheduler) for name in ("a", "b")]
+    objects += [node_usage(f"n{number}", cpu) for number, cpu in enumerate(("3.8", "1.4", "400m"), 1)]
+    uses = (("a", "800m"), ("b", "800m"), ("rest", "2"), ("big", "1m"))
+    return [*objects, *(pod_usage(name, cpu) for name, cpu in uses)]
+
+
+def replica_set(made):
+    """The owner of a pod, with a template that is like it."""
+    (owner,) = made["metadata"]["ownerReferences"]
+    template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": {**made["spec"], "nodeName": ""}}
+    metadata = {"name": owner["name"], "namespace": "default", "uid": owner["uid"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": made["metadata"]["labels"]}, "template": template}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"replicas": 1},
+    }
+
+
 @pytest.fixture
 def plan(rebalancer):
-    """A dry run: n1 is busy with `a` and `b`; on n3, which idles, much is requested, and on n2 nothing."""
+    """A dry run on a file with this cluster."""
 
     def run(policy, scheduler="trimaran", configuration=EXAMPLE):
-        objects = [node("n1"), node("n2"), node("n3"), pod("rest", "n1", cpu="1m"), pod("big", "n3", cpu="2500m")]
-        objects += [pod(name, "n1", owner=name, cpu="400m", schedulerName=scheduler) for name in ("a", "b")]
-        objects += [node_usage(f"n{number}", cpu) for number, cpu in enumerate(("3.8", "1.4", "400m"), 1)]
-        objects += [pod_usage(name, cpu) for name, cpu in (("a", "800m"), ("b", "800m"), ("rest", "2"), ("big", "1m"))]
+        objects = busy_cluster(scheduler)
         file = rebalancer.folder / "cluster.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         now = datetime.now(UTC).isoformat()
@@ -104,3 +126,18 @@ def test_a_scheduler_that_asks_metrics_server_goes_by_its_samples(plan, tmp_path
 
     assert landed(report) == [["n3"], ["n3"]]
     assert told(report) == []
+
+
+def test_replacements_in_a_live_cluster_are_foreseen_alike(rebalancer, server, load_watcher):
+    """With the templates of their owners."""
+    objects = busy_cluster("trimaran")
+    owners = [replica_set(each) for each in objects if each["kind"] == "Pod"]
+    for each in (*objects, *owners):
+        server.add(each)
+
+    asked_for = asked("LoadWatcher", load_watcher, {"source": "KubernetesMetrics"})
+    outcome = rebalancer.run(server, asked_for, "--dry-run", "--scheduler-config", EXAMPLE)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert landed(outcome.report) == [["n3"], ["n3"]]
+    assert told(outcome.report) == []

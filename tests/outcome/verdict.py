@@ -96,7 +96,7 @@ def _hot(runs: Results) -> list[Verdict]:
 def _trimaran(runs: Results) -> list[Verdict]:
     told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
     return [
-        at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
+        Verdict("nodes over target in the end", f"{median(runs, lambda run: run.end.over):g}"),
         Verdict("evictions (compare half)", f"{median(runs, _evictions):g}"),
         Verdict("replacements that came where the report foresaw them, by run", told),
         Verdict("highest node in the end, cpu %", f"{median(runs, _highest_cpu):.1f}"),

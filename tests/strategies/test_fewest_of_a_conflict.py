@@ -199,3 +199,34 @@ def test_another_selection_is_an_error_that_names_the_one_there_is():
     """Misspelt, it must not mean the descheduler's rule."""
     with pytest.raises(ValidationError, match="Input should be 'fewest'"):
         fewest(selection="least")
+
+
+def test_the_reason_names_a_pod_that_stays():
+    """`c` dislikes two pods, and the one asked for last goes too, because of a protected pod."""
+    on = nodes(
+        shy("c"),
+        loud("stays", owners=None, age=9000),
+        pod("goes", labels={"app": "a", "extra": "x"}, priority=1),
+        pod("d", anti_affinity=(PodAffinityTerm(HOST, selector(extra="x")),), owners=None),
+    )
+    ledger = decide(on, fewest())
+
+    assert {each.pod.name: text(each.because) for each in ledger.evictions} == {
+        "c": "anti-affinity against default/stays on n1 (topology kubernetes.io/hostname=n1)",
+        "goes": "in the way of default/d on n1, by their anti-affinity",
+    }
+
+
+def test_many_pods_that_hang_together_lose_no_more_than_by_the_rule_of_the_descheduler():
+    """A ring of 60, every second of which shuns both its neighbours: 30 go, though it is too large to search."""
+    ring = [
+        pod(
+            f"p{number}",
+            labels={"app": f"{number}"},
+            priority=number * 7 % 60,
+            anti_affinity=against(f"{(number + 1) % 60}") + against(f"{number - 1}") if number % 2 else (),
+        )
+        for number in range(60)
+    ]
+
+    assert len(evicted(decide(nodes(*ring), fewest()))) == 30

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rebalancer.app.marking.work import MarkWork
-from rebalancer.args.usage import MetricsUtilization
+from rebalancer.args.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
@@ -45,7 +45,12 @@ def _answer(work: MarkWork, rule: Rule, providers: "Providers", nodes: tuple[Nod
             return providers.answer(rule, nodes, now)
         return _measured(work, rule.resource, providers, nodes, now)
     except StrategyError as error:
-        return Answer(problem=str(error))
+        return Answer(problem=str(error), source=_source(work, rule))
+
+
+def _source(work: MarkWork, rule: Rule) -> str:
+    wanted = measured_utilization(work.policy)
+    return wanted.origin if rule.resource and wanted else PROMETHEUS
 
 
 def _measured(work: MarkWork, resource: str, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> Answer:
@@ -57,7 +62,7 @@ def _measured(work: MarkWork, resource: str, providers: "Providers", nodes: tupl
     if figures.nodes and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: Reading.of(percent) for name, percent in percents.items()}
-    return Answer(readings, "", figures.missing, figures.warnings)
+    return Answer(readings, missing=figures.missing, warnings=figures.warnings)
 
 
 def _about_nodes(wanted: MetricsUtilization) -> MetricsUtilization:

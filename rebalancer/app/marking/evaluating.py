@@ -103,6 +103,9 @@ class Evaluator:
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         self._telemetry.health.sources_asked(outcome.source_problem)
+        for answer in outcome.answers.values():
+            if answer.problem:
+                self._telemetry.metrics.source_failed(answer.source)
         self._telemetry.ended("succeeded" if outcome.succeeded else "failed")
         self._telemetry.metrics.marked(outcome.nodes_by_rule())
         for name, change in outcome.changes.items():

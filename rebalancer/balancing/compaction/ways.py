@@ -6,8 +6,8 @@ With steering a few nodes receive and all others are avoided: with two soft tain
 be, with one the others; if that is not enough, since siblings or affinities outweigh one taint, all with two.  Nodes
 receive in this order: those that have received pods already, those that are not to be emptied, and then the nodes that
 would be emptied last.  At first as few as have room for all pods; if the scheduler does not place all pods well there,
-twice as many, then four times.  What cannot be emptied so is tried again at the end, with all nodes in use: a node that
-receives is not emptied, and so many receivers would keep the others from being emptied.
+twice as many, and so on up to sixteen times.  What cannot be emptied so is tried again at the end, with all nodes in
+use: a node that receives is not emptied, and so many receivers would keep the others from being emptied.
 
 An example: n1 is to be emptied of 15 points.  n5 has room for 10 points, n4 for 20, n3 and n2 for 30.  The pods may go
 to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the scheduler would fill n5 above its ceiling, they
@@ -30,7 +30,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Landing, Move
 from rebalancer.eviction.verdict import refused
 
-_GROWTH = (1, 2, 4)
+_GROWTH = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)

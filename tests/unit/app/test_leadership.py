@@ -155,6 +155,18 @@ def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(jo
     assert late.take()
 
 
+def test_a_lease_that_is_just_over_is_watched_for_its_whole_duration(join, clocks):
+    """Its holder's wall clock may be a minute late, so that it holds the Lease still."""
+    join("one").take()
+    clocks.seconds += SLOW.duration + 49
+    late = join("late", replace(SLOW, retry=10.0))
+
+    assert not late.take()
+    clocks.seconds += 10
+
+    assert not late.take()
+
+
 def test_without_a_permission_it_says_which(join, server):
     """For the warning of a run that goes on without turns."""
     server.forbid("create", "leases.coordination.k8s.io")

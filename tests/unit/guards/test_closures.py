@@ -91,3 +91,24 @@ def test_over_five_namespaces_the_run_ends():
     closures.heard(pod("p", "n4"), Failed("no"))
 
     assert closures.ended == "evictions were given up in namespaces n0, n1, n2, n3, n4, after 20 failures in a row: no"
+
+
+def test_closed_namespaces_with_grants_between_them_do_not_end_the_run():
+    """Each has a webhook of its own that is broken, and evictions succeed elsewhere."""
+    closures = Closures()
+    for namespace in "abcdef":
+        told(closures, *[Failed("no")] * 20, namespace=namespace)
+        told(closures, GRANTED, namespace="z")
+
+    assert closures.ended == ""
+    assert closures.refusal("f") is not None
+
+
+def test_closed_namespaces_without_a_grant_end_the_run_whatever_the_causes():
+    """Nothing succeeds, though each namespace gives another reason."""
+    closures = Closures()
+    for namespace in "abcde":
+        assert closures.ended == ""
+        told(closures, *[Failed(f"{namespace * 3} is broken")] * 20, namespace=namespace)
+
+    assert closures.ended

@@ -65,6 +65,12 @@ def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
     assert alarms(web[:2], pods) == []
     assert alarms(web[:3], pods) == ["3 of 4 pods of ReplicaSet default/web, which no PDB covers: more than half"]
     assert alarms(web[:3], pods, [pdb("web", 9)]) == []
+    assert alarms(web[:2], [*web[:3], *others]) == [
+        "2 of 3 pods of ReplicaSet default/web, which no PDB covers: more than half"
+    ]
+    large = crowd(100, API, name="api")
+    assert alarms(large[:50], [*large, *crowd(400)]) == []
+    assert len(alarms(large[:51], [*large, *crowd(400)])) == 1
     single = crowd(1, API, name="api")
     assert alarms(single, [*single, *others]) == []
 

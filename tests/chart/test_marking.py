@@ -1,0 +1,93 @@
+"""Marking runs beside the rest, with permissions that nobody gets without it."""
+
+import pytest
+import yaml
+
+from rebalancer.app.policies import known_plugins
+from rebalancer.policy import decode_policy, load_marking_rules
+from tests.chart.helm import ADMISSION, Object, kinds, needed, one, policy_text, refusal, template
+from tests.chart.test_policy import granted
+
+pytestmark = needed
+
+NODES = {"get nodes", "patch nodes"}
+RULES: Object = {"cpu": {"query": "load", "above": 80, "below": 70}}
+MARKED: Object = {
+    "policy": {"preset": "usage-prometheus"},
+    "marking": {"enabled": True, "rules": RULES, "label": "status=presure", "taint": "example.com/hot"},
+}
+
+
+def test_nodes_may_be_patched_only_where_they_are_marked() -> None:
+    """A dry run may not; its Deployment says what it would do."""
+    dry = template(MARKED, "--set", "dryRun=true", *ADMISSION)
+
+    assert granted(template(MARKED)) >= NODES
+    assert not NODES & granted(template())
+    assert not NODES & granted(dry)
+    assert not [each for each in dry if "Admission" in each["kind"]]
+    assert "--dry-run" in one(dry, "Deployment", "-mark")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert not [each for each in template() if each["metadata"]["name"].endswith("-mark")]
+
+
+def test_the_rules_are_ones_that_load() -> None:
+    """With the keys, the share and the expiry of the values, beside the policy of the release."""
+    found = template(MARKED)
+    policy = decode_policy(policy_text(found), known_plugins(), source="policy").policy
+    text = one(found, "ConfigMap", "-mark")["data"]["rules.yaml"]
+
+    rules = load_marking_rules(text, policy, source="values")
+
+    assert (str(rules.mark.label), str(rules.mark.taint), rules.max_nodes) == ("status=presure", "example.com/hot", 50)
+    assert rules.rules["cpu"].above == 80
+
+
+def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
+    """Its pods match no selector of the release's other objects."""
+    found = template({**MARKED, "kind": "Deployment"})
+    mark, run = one(found, "Deployment", "-mark"), one(found, "Deployment", "rebalancer")
+    labels = mark["spec"]["template"]["metadata"]["labels"]
+
+    assert mark["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert not run["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
+    names = [rule["resourceNames"] for rule in one(found, "Role")["rules"] if "resourceNames" in rule]
+    assert names == [["rebalancer", "rebalancer-mark"]]
+
+
+def test_the_admission_policy_allows_just_these_keys() -> None:
+    """And steering's only where the release steers."""
+    admission = one(template(MARKED, *ADMISSION), "ValidatingAdmissionPolicy")
+    both = one(template({**MARKED, "steering": {"enabled": True}}, *ADMISSION), "ValidatingAdmissionPolicy")
+
+    def variables(found: Object) -> dict[str, str]:
+        return {each["name"]: each["expression"] for each in found["spec"]["variables"]}
+
+    assert variables(admission)["keys"] == "['example.com/hot']"
+    assert variables(admission)["ownLabels"] == "['status']"
+    assert variables(admission)["notes"] == "['kube-rebalancer/pressure']"
+    assert variables(both)["keys"] == "['kube-rebalancer/avoid', 'kube-rebalancer/avoid-more', 'example.com/hot']"
+    assert variables(both)["notes"] == "['kube-rebalancer/avoid', 'kube-rebalancer/pressure']"
+
+
+def test_marks_come_off_before_the_release_goes() -> None:
+    """By their key too, for labels that have lost their annotation."""
+    job = one(template(MARKED), "Job", "-unmark")
+
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["unmark", "--all", "--key=kube-rebalancer/avoid", "--mark=status=presure"]
+    assert kinds(template()).count("Job") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rules": {}}, "marking.enabled needs marking.rules"),
+        ({"label": "", "taint": ""}, "marking.enabled needs marking.label, marking.taint, or both"),
+        ({"label": "no key"}, "label"),
+        ({"taint": "a'b"}, "taint"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(change: Object, said: str) -> None:
+    """The keys would end up in expressions."""
+    assert said in refusal(yaml.safe_dump({**MARKED, "marking": {**MARKED["marking"], **change}}))
