@@ -139,11 +139,11 @@ class _Search:
 
     def _go_on(self, vertices: int, cover: int, weight: int) -> None:
         """Add to a cover what covers the edges between these vertices."""
-        if not vertices or weight + self._at_least(vertices) >= self._least:
+        if weight + self._at_least(vertices) >= self._least:
             return
         degrees = {each: (self._neighbours[each] & vertices).bit_count() for each in members(vertices)}
-        busiest = max(degrees, key=degrees.__getitem__)
-        if not degrees[busiest]:
+        busiest = max(degrees, key=degrees.__getitem__, default=-1)
+        if not degrees.get(busiest):  # no edge is left, and perhaps no vertex
             self.best, self._least = cover, weight
             return
         near = self._neighbours[busiest] & vertices

@@ -3,7 +3,7 @@
 Source: the Kubernetes documentation, Resource Bin Packing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -28,22 +28,34 @@ Scorer = Callable[[Sequence[Column]], list[int]]
 
 def least_allocated(columns: Sequence[Column]) -> list[int]:
     """Return the weighted mean of what is left on each node, in percent."""
-    return _means(columns, lambda asked, offered: max(offered - asked, 0) * WHOLE // offered)
+    return _means(columns, lambda pairs: [(o - a) * WHOLE // o if a < o else 0 for a, o in pairs])
 
 
 def most_allocated(columns: Sequence[Column]) -> list[int]:
     """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
-    return _means(columns, lambda asked, offered: min(asked, offered) * WHOLE // offered)
+    return _means(columns, lambda pairs: [(a * WHOLE // o if a < o else WHOLE) if o else 0 for a, o in pairs])
 
 
-def _means(columns: Sequence[Column], score: Callable[[int, int], int]) -> list[int]:
+def _means(columns: Sequence[Column], points: Callable[[Iterable[tuple[int, int]]], list[int]]) -> list[int]:
+    """Return the weighted means of the points that nodes get for what is asked and offered, 0 where nothing is offered.
+
+    Whole columns are passed on, since a call for each node would take most of the time.
+    """
     totals = [0] * len(columns[0].offered)
-    weights = totals
     for asked, offered, weight in columns:
-        points = [score(a, o) * weight if o else 0 for a, o in zip(asked, offered, strict=True)]
-        totals = list(map(add, totals, points))
-        weights = [counted + (weight if o else 0) for counted, o in zip(weights, offered, strict=True)]
-    return [total // counted if counted else 0 for total, counted in zip(totals, weights, strict=True)]
+        found = points(zip(asked, offered, strict=True))
+        totals = list(map(add, totals, found if weight == 1 else [weight * each for each in found]))
+    whole = sum(column.weight for column in columns)
+    if whole and all(all(column.offered) for column in columns):
+        return [total // whole for total in totals]
+    return [total // counted if counted else 0 for total, counted in zip(totals, _counted(columns), strict=True)]
+
+
+def _counted(columns: Sequence[Column]) -> list[int]:
+    """Return the sum of the weights that count on each node: of the resources that it offers."""
+    offered = zip(*(column.offered for column in columns), strict=True)
+    weights = [column.weight for column in columns]
+    return [sum(weight for weight, o in zip(weights, each, strict=True) if o) for each in offered]
 
 
 def requested_to_capacity_ratio(shape: Shape) -> Scorer:

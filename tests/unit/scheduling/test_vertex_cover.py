@@ -1,7 +1,7 @@
 """Vertex covers: exact on small graphs, within a bound on large ones, fast on those that real clusters have."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rebalancer.scheduling.vertex_cover import Graph, least_cover, members
@@ -42,6 +42,11 @@ def graphs(draw: st.DrawFn) -> tuple[int, Edges]:
     return size, draw(st.sets(st.sampled_from(pairs)))
 
 
+#: Its lightest cover takes all neighbours of a vertex and leaves no other vertex to decide about.
+NOTHING_LEFT = (7, {(4, 0), (2, 1), (6, 5), (3, 1), (2, 0), (3, 0), (5, 3), (3, 2), (4, 1)})
+
+
+@example(NOTHING_LEFT, 2)
 @given(graphs(), st.integers(1, 4))
 def test_the_cover_of_a_small_graph_is_the_lightest(drawn: tuple[int, Edges], classes: int) -> None:
     """All sets of vertices are tried."""

@@ -41,6 +41,8 @@ class NodeResourcesBalancedAllocation:
         self._minor = minor
         self._resources = tuple(weights)
         self._scores = Shapes(state, self._score)
+        # Evenness without the pod is the same for all pods that are scored by the same resources.
+        self._before = Shapes(state, self._evenness_before, self._names)
 
     def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
         """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
@@ -49,12 +51,17 @@ class NodeResourcesBalancedAllocation:
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
-        names = [name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name)]
-        after = self._evenness(names, pod.spec.requests, nodes)
+        after = self._evenness(self._names(pod), pod.spec.requests, nodes)
         if self._minor < _BY_CHANGE:
             return after
-        before = self._evenness(names, {}, nodes)
+        before = picked(self._before.by_node(pod), nodes)
         return [_HALF + (_HALF + late - early) // _TWO for late, early in zip(after, before, strict=True)]
+
+    def _names(self, pod: Pod) -> tuple[str, ...]:
+        return tuple(name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name))
+
+    def _evenness_before(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+        return self._evenness(self._names(pod), {}, nodes)
 
     def _evenness(self, names: Sequence[str], more: Resources, nodes: Sequence[int]) -> list[int]:
         """Return 100 less the standard deviation of the shares in percent, node by node.
@@ -62,17 +69,25 @@ class NodeResourcesBalancedAllocation:
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
         """
         columns = [self._shares(name, more.get(name, 0), nodes) for name in names]
+        if len(columns) == _TWO and all(min(column, default=0) >= 0 for column in columns):  # cpu and memory, as a rule
+            return [_of_two(one, other) for one, other in zip(*columns, strict=True)]
         return [_evenness([share for share in shares if share >= 0]) for shares in zip(*columns, strict=True)]
 
     def _shares(self, name: str, more: int, nodes: Sequence[int]) -> list[float]:
         offered, taken = (picked(column, nodes) for column in self._state.room(name))
-        return [min((t + more) / o, 1.0) if o else -1.0 for t, o in zip(taken, offered, strict=True)]
+        # Not min(..., 1.0): this runs for each node and kind of pod, and a call takes as long as the rest.
+        asked = (each + more for each in taken)
+        return [(a / o if a < o else 1.0) if o else -1.0 for a, o in zip(asked, offered, strict=True)]
 
 
 def _evenness(shares: Sequence[float]) -> int:
     if len(shares) == _TWO:
-        return int((1 - abs((shares[0] - shares[1]) / _TWO)) * WHOLE)
+        return _of_two(*shares)
     if len(shares) < _TWO:
         return WHOLE
     mean = sum(shares) / len(shares)
     return int((1 - sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))) * WHOLE)
+
+
+def _of_two(one: float, other: float) -> int:
+    return int((1 - abs((one - other) / _TWO)) * WHOLE)
