@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from rebalancer.app.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
+from rebalancer.foreign.address import read_address
 
 Command = Callable[..., None]
 
@@ -30,6 +31,35 @@ class Seconds(click.ParamType[float]):
             return parse_duration(value).total_seconds()
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _Url(click.ParamType[str]):
+    """A URL of http or https; without a scheme it is http.  A password is only taken for https."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL, with its scheme and its userinfo."""
+        url = value if "://" in value or not value else f"http://{value}"
+        try:
+            address = read_address(url) if url else None
+        except ValueError:  # its message may repeat a part of a password
+            self.fail("it is not a URL like http://HOST:PORT", param, ctx)
+        if address and address.has_userinfo and not address.is_encrypted:
+            self.fail(f"credentials are not sent to {address.url} over plain http: use https", param, ctx)
+        return url
+
+
+class _Target(click.ParamType[str]):
+    """A host and a port, for gRPC."""
+
+    name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return it as it is."""
+        if "@" in value:
+            self.fail("it is a host and a port, and has no user or password", param, ctx)
+        return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +129,13 @@ _LEASE = (
 )
 _EXPORT = (
     _Flag("metrics_textfile", "--metrics-textfile", str, "Write the metrics here too, for node-exporter.", "FILE"),
-    _Flag("pushgateway", "--pushgateway", str, "Push the metrics here too.", "URL"),
+    _Flag("pushgateway", "--pushgateway", _Url(), "Push the metrics here too.", "URL"),
 )
 _TRACING = (
     _Flag(
         "collector_endpoint",
         "--otel-collector-endpoint",
-        str,
+        _Target(),
         "Send traces to this OTLP collector (gRPC).",
         "HOST:PORT",
     ),

@@ -1,17 +1,25 @@
 """Metrics of runs that end before Prometheus scrapes them: to a file for node-exporter, to a Pushgateway."""
 
 import logging
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from prometheus_client import push_to_gateway, write_to_textfile
+from prometheus_client.exposition import basic_auth_handler, default_handler
 
 from rebalancer.app.options import ExportOptions
+from rebalancer.foreign.address import Address, read_address
 from rebalancer.metrics import Metrics
 
 _LOG = logging.getLogger(__name__)
 
 _JOB = "rebalancer"
 _SECONDS = 10.0
+
+#: How the Prometheus client is given a way to send a request.
+Handler = Callable[[str, str, float | None, list[tuple[str, str]], bytes], Callable[[], None]]
 
 
 def export(options: ExportOptions, metrics: Metrics, cluster: dict[str, str | None]) -> None:
@@ -22,11 +30,18 @@ def export(options: ExportOptions, metrics: Metrics, cluster: dict[str, str | No
         except OSError as error:
             _LOG.warning("the metrics cannot be written to %s: %s", options.metrics_textfile, error.strerror)
     if options.pushgateway:
+        address = read_address(options.pushgateway)
         try:
-            key = {"cluster": cluster_name(cluster)}
-            push_to_gateway(options.pushgateway, _JOB, metrics.registry, grouping_key=key, timeout=_SECONDS)
-        except (OSError, ValueError) as error:
-            _LOG.warning("the metrics cannot be pushed to %s: %s", options.pushgateway, error)
+            key, handler = {"cluster": cluster_name(cluster)}, _handler(address)
+            push_to_gateway(address.url, _JOB, metrics.registry, key, timeout=_SECONDS, handler=handler)
+        except (OSError, ValueError, HTTPException) as error:  # the last: what answers does not speak HTTP
+            _LOG.warning("the metrics cannot be pushed to %s: %s", address.url, error)
+
+
+def _handler(address: Address) -> Handler:
+    if not address.has_userinfo:
+        return default_handler
+    return partial(basic_auth_handler, username=address.username, password=address.password)
 
 
 def cluster_name(cluster: dict[str, str | None]) -> str:

@@ -52,6 +52,8 @@ class Simulation:
 
     Attributes:
         notices: what is assumed in place of objects that were not read, in words.
+        companions: what was read besides nodes and pods, completed with what is assumed.
+        taints: soft taints that are supposed at present, by node.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -63,27 +65,28 @@ class Simulation:
         snapshot = cluster.snapshot
         self._cluster = cluster
         self._templates = snapshot.companions.templates
-        self._companions, self.notices = completed(snapshot.companions, snapshot.pods)
+        self.companions, self.notices = completed(snapshot.companions, snapshot.pods)
         document = snapshot.scheduler_configuration
         self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, list[Answer]] = {}
-        self._taints: Mapping[str, Sequence[Taint]] = {}
-        self._soon = self._phase()
+        self.taints: Mapping[str, Sequence[Taint]] = {}
+        self._soon = self.phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
         self._first: Phase | None = None  # None until a replacement has come and somebody asks
         self._came = 0
         self._catch_up()
 
-    def _phase(self) -> Phase:
+    def phase(self) -> Phase:
+        """Return the cluster as it was read, and the scheduler that looks at it."""
         snapshot = self._cluster.snapshot
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
-        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self._companions)
+        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self.companions)
         minor = newest_minor(snapshot.nodes)
         phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
-        phase.suppose(self._taints)
+        phase.suppose(self.taints)
         return phase
 
     def _loads(self, wanted: LoadsWanted) -> NodeLoads:
@@ -131,7 +134,7 @@ class Simulation:
 
     def _before_others(self) -> Phase:
         if self._first is None and self._came:
-            self._first = self._phase()
+            self._first = self.phase()
             for pod, ending in self._ending.items():
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
@@ -143,7 +146,7 @@ class Simulation:
         present = pod if self._cluster.contains(pod) and pod.active else None
         if present is None and phase is not self._later:
             present = self._ending.get(pod)
-        meanwhile = self._ending_of(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
+        meanwhile = self.ending(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
         return phase.ask(coming.pod, pod.node, present, meanwhile)
 
     def replacement(self, pod: Pod) -> Replacement:
@@ -169,7 +172,7 @@ class Simulation:
         Only soft taints (PreferNoSchedule) count.  The answers are discarded at both ends of a block, so it is cheapest
         to ask for many pods within one.
         """
-        before = self._taints
+        before = self.taints
         self._suppose(taints)
         try:
             yield
@@ -178,7 +181,7 @@ class Simulation:
 
     def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         self._answers.clear()
-        self._taints = taints
+        self.taints = taints
         for phase in self._phases():
             phase.suppose(taints)
 
@@ -187,7 +190,7 @@ class Simulation:
         if not pod.active or not pod.node:
             return
         self._change()
-        ending = self._ending_of(pod)
+        ending = self.ending(pod)
         if sign > 0:
             self._ending[pod] = ending
             self._terminating(pod.node, pod, ending)
@@ -215,10 +218,11 @@ class Simulation:
     def _change(self) -> None:
         self._answers.clear()
         if self._later is None:
-            self._later = self._phase()
+            self._later = self.phase()
 
     def _phases(self) -> tuple[Phase, ...]:
         return (self._soon, self._later) if self._later else (self._soon,)
 
-    def _ending_of(self, pod: Pod) -> Pod:
+    def ending(self, pod: Pod) -> Pod:
+        """Return a pod as it terminates; always the same object for one that went."""
         return self._ending.get(pod) or msgspec.structs.replace(pod, terminating=True)

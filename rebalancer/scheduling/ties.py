@@ -12,7 +12,7 @@ from rebalancer.cluster.placement import PodAffinityTerm
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.plugins.node_ports import conflict
-from rebalancer.scheduling.simulator.rules import condition_of
+from rebalancer.scheduling.simulator.rules import condition_of, terms_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
 
 _HARD = "DoNotSchedule"
@@ -58,6 +58,18 @@ class Ties:
         if self._reaches_far(first, then):
             return Tie.ANYWHERE
         return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
+
+    def by_terms(self, one: Newcomer, other: Newcomer) -> bool:
+        """Return whether a term of pod affinity or anti-affinity of one, required or preferred, selects the other."""
+        pairs = ((one, other), (other, one))
+        return any(
+            term.condition.takes(each.namespace, (self._namespaces or {}).get(each.namespace, {}), each.labels)
+            or (term.condition.namespace_selector is not None and self._namespaces is None)
+            for having, selected in pairs
+            for each_having in (having.pod, having.old)
+            for term in terms_of(each_having.spec, each_having.namespace)
+            for each in (selected.pod, selected.old)
+        )
 
     def _reaches_far(self, first: Newcomer, then: Newcomer) -> bool:
         one, other = first.pod, then.pod

@@ -34,9 +34,10 @@ class ControlPlane:
     Args:
         binaries: Where the executables are.
         scheduler_options: More of kube-scheduler's options.
+        stages: A file of kwok's stages, in place of its own of the kinds that the file names.
     """
 
-    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
+    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = (), stages: Path | None = None) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = Ports(*itertools.islice(free_ports(), len(Ports.__dataclass_fields__)))
@@ -46,7 +47,7 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
         self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
         components = self.kubeconfig_for("components", keys.tokens["components"])
-        self._commands = Commands(binaries, keys, ports, components, scheduler_options)
+        self._commands = Commands(binaries, keys, ports, components, scheduler_options, stages)
 
     def __enter__(self) -> Self:
         """Start; what was started is stopped when that fails."""

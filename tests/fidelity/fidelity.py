@@ -9,14 +9,18 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
 
 from tests.e2e.binaries import provide, provide_trimaran
+from tests.fidelity import replacements
 from tests.fidelity.comparison import Comparison
 from tests.fidelity.load_aware import run_load_aware
+from tests.fidelity.replacements import Landings
 from tests.fidelity.trial import Plan, run
 
 
 def main() -> int:
     """Play random clusters; return 1 where something came out otherwise than foreseen."""
     options = _options()
+    if options.evictions:
+        return _evict(options)
     comparison, binaries = Comparison(), provide()
     for seed in range(options.seed, options.seed + options.clusters):
         started = time.monotonic()
@@ -34,6 +38,19 @@ def main() -> int:
     return int(bool(comparison.disagreements))
 
 
+def _evict(options: argparse.Namespace) -> int:
+    """Let real controllers replace pods; return 1 where a replacement landed otherwise than foreseen."""
+    landings, binaries = Landings(), provide()
+    for seed in range(options.seed, options.seed + options.clusters):
+        nodes = options.nodes or Random(seed).choice((10, 15, 25, 40))
+        replacements.run(binaries, seed, nodes, options.evictions, landings)
+        sys.stderr.write(f"seed {seed}: {nodes} nodes, {len(landings.disagreements)} disagreements\n")
+    sys.stdout.write(landings.table() + "\n")
+    for each in landings.disagreements[: options.show]:
+        sys.stdout.write(each + "\n")
+    return int(bool(landings.disagreements))
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the first cluster")
@@ -42,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=0, help="nodes of each; 10 to 300 where it is not said")
     parser.add_argument("--configured", action="store_true", help="with profiles other than the default one")
     parser.add_argument("--volumes", action="store_true", help="pods with claims")
+    parser.add_argument("--evictions", type=int, default=0, help="pods evicted on each, instead: controllers at work")
     parser.add_argument("--trimaran", action="store_true", help="pods of a second scheduler that knows load")
     parser.add_argument("--show", type=int, default=100, help="how many disagreements to print")
     return parser.parse_args()

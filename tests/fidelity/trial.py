@@ -163,10 +163,10 @@ class Trial:
         return self._decoder.convert(msgspec.json.decode(json.dumps(pod), type=PodWire))
 
 
-def read(api: Api) -> Snapshot:
+def read(api: Api, kinds: Sequence[str] = KINDS) -> Snapshot:
     """Return all that the simulator reads."""
     collection = Collection()
-    for kind in KINDS:
+    for kind in kinds:
         listed = {"kind": f"{kind}List", "items": api.list(kind)}
         add_document(collection, json.dumps(listed).encode())
     return collection.snapshot(datetime.now(UTC))

@@ -1,15 +1,22 @@
 """Metrics where others read them: a real Prometheus and its rules, a real Pushgateway, a textfile."""
 
+import base64
 import json
 import shutil
+import socket
+import ssl
 import subprocess
+import threading
 import urllib.request
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.e2e.waiting import wait_for
+from tests.fake_api_server import CERTIFICATE
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
@@ -127,6 +134,71 @@ def test_a_pushgateway_that_is_not_there_fails_nothing(three, rebalancer):
     assert outcome.exit_code == 0
     assert outcome.evicted() == ["default/a"]
     assert "the metrics cannot be pushed to http://127.0.0.1:" in outcome.stderr
+
+
+@contextmanager
+def gateway(answer, *, tls=False):
+    """Listens, keeps what the first client sends, and gives it this answer."""
+    heard = []
+
+    def serve():
+        accepted, _ = listening.accept()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        with context.wrap_socket(accepted, server_side=True) if tls else accepted as client:
+            heard.append(client.recv(65_536).decode())
+            client.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(60)
+        server = threading.Thread(target=serve)
+        server.start()
+        yield listening.getsockname()[1], heard
+        server.join()
+
+
+def test_a_pushgateway_that_is_something_else_fails_nothing(three, rebalancer):
+    """The report of what was evicted was lost once."""
+    with gateway(b"SSH-2.0-Server\r\n") as (port, _):
+        outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"127.0.0.1:{port}")
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == ["default/a"]
+    assert f"the metrics cannot be pushed to http://127.0.0.1:{port}: " in outcome.stderr
+
+
+def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
+    """As HTTP's basic authentication, and into no log."""
+    trusting = replace(rebalancer, environment={"SSL_CERT_FILE": str(CERTIFICATE)})
+    with gateway(b"no", tls=True) as (port, heard):
+        outcome = trusting.run(three, ONE_EACH, "--pushgateway", f"https://me:secret@127.0.0.1:{port}")
+
+    assert f"Authorization: Basic {base64.b64encode(b'me:secret').decode()}" in heard[0]
+    assert f"cannot be pushed to https://127.0.0.1:{port}: " in outcome.stderr
+    assert "secret" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        (
+            "--pushgateway",
+            "http://me:secret@gateway:9091",
+            "credentials are not sent to http://gateway:9091 over plain",
+        ),
+        ("--pushgateway", "me:secret@gateway", "credentials are not sent to http://gateway over plain http: use https"),
+        ("--pushgateway", "http://me:secret@[", "it is not a URL like http://HOST:PORT"),
+        ("--pushgateway", "ftp://gateway", "it is not a URL like http://HOST:PORT"),
+        ("--otel-collector-endpoint", "me:secret@collector:4317", "it is a host and a port, and has no user"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_at_the_start(three, rebalancer, option, value, words):
+    """Before anything is read, and without its password."""
+    outcome = rebalancer.run(three, ONE_EACH, option, value)
+
+    assert (outcome.exit_code, three.requests) == (2, [])
+    assert f"Invalid value for '{option}': {words}" in outcome.stderr
+    assert "secret" not in outcome.stderr
 
 
 def test_a_textfile_is_whole_at_any_time(three, rebalancer, tmp_path):

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
+from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 
@@ -24,6 +25,7 @@ class Foresight:
     """
 
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
+        self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
 
@@ -41,6 +43,12 @@ class Foresight:
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go."""
         return self._simulation.ask(pod)
+
+    def in_any_order(self, pods: Sequence[Pod]) -> Iterator[Answer]:
+        """Yield where each of these would go, whatever the others of them have done by then."""
+        any_order = self._cluster.index(AnyOrder)
+        with any_order.among(frozenset(pods)):
+            yield from map(any_order.ask, pods)
 
 
 def total(answer: Answer, name: str) -> int | None:

@@ -4,8 +4,8 @@
    scores only a part of the nodes, see `rebalancer.balancing.steering.broad`.)
 2. All other nodes are avoided, hot ones more.  If the pod would not land on the destination, all are avoided alike; if
    it still would not, the next move is tried.
-3. Pods join that bring at least half as much there.  Each replacement must land on the destination both as the first to
-   arrive and as the last, so the order of arrival does not matter.
+3. Pods join that bring at least half as much there.  Each replacement must land on the destination whatever the others
+   have done by then (see `rebalancer.scheduling.any_order`), so the order of arrival does not matter.
 4. The destination must have room for the wave and a quarter more, for pods that others create meanwhile.
 5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land.
 
@@ -89,7 +89,7 @@ class Waves:
         hot = frozenset(name for name in self._parts.fullness.sources if self._is_hot(name))
         for strong in (False, True):
             draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong), (offer.destination,))
-            if self._is_allowed(draft) and self._lands(draft, (0,)):
+            if self._is_allowed(draft) and self._lands(draft):
                 return draft
         return None
 
@@ -115,7 +115,7 @@ class Waves:
             if offer.gain < _WORTH_JOINING * draft.offers[0].gain:
                 return
             longer = draft.with_offer(offer)
-            if self._is_allowed(longer) and self._lands(longer, range(len(longer.offers))):
+            if self._is_allowed(longer) and self._lands(longer):
                 yield longer
             refused.add(offer.candidate.pod)
 
@@ -131,15 +131,21 @@ class Waves:
                 return False
         return self._parts.evict.first_refusal(pods) is None
 
-    def _lands(self, draft: Draft, which: Sequence[int]) -> bool:
-        """Return whether pods land on the destination, each of them as the first to arrive and as the last."""
+    def _lands(self, draft: Draft) -> bool:
+        """Return whether pods land on the destination, whatever the others of the wave have done by then."""
         wanted = (draft.destination,)
-        return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance, which))
+        foresight = self._parts.foresight
+        if len(draft.offers) == 1:
+            return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance))
+        with made(self._parts.cluster, draft.expected), foresight.avoiding(draft.avoidance.levels):
+            # The last one has just joined: if one fails, it is this one as a rule.
+            return all(answer.nodes == wanted for answer in foresight.in_any_order(draft.pods[::-1]))
 
-    def _answers(self, draft: Draft, avoidance: Avoidance, which: Sequence[int]) -> Iterator[Answer]:
+    def _answers(self, draft: Draft, avoidance: Avoidance) -> Iterator[Answer]:
+        """Yield for each pod where it lands as the first to arrive, and as the last."""
         pods = draft.pods
         with self._parts.foresight.avoiding(avoidance.levels):
-            for index in which:
+            for index in range(len(pods)):
                 yield self._parts.foresight.ask(pods[index])
                 others = [(pod, draft.destination) for pod in (*pods[:index], *pods[index + 1 :])]
                 if others:
@@ -148,13 +154,12 @@ class Waves:
 
     def _spared(self, draft: Draft, former: Avoid) -> Draft:
         """Return the wave without the taints that it does not need; those there already stay if the pods still land."""
-        every = range(len(draft.offers))
         middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
-        free = needless(self._answers(draft, draft.avoidance, every), middling, draft.destination)
+        free = needless(self._answers(draft, draft.avoidance), middling, draft.destination)
         fewer = draft.avoidance.without(free)
         for avoidance in (fewer.with_former(former, draft.destination), fewer):
             thinner = Draft(draft.offers, avoidance, draft.receivers)
-            if self._lands(thinner, every):
+            if self._lands(thinner):
                 return thinner
         return draft
 

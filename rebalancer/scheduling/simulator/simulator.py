@@ -51,6 +51,11 @@ class Simulator:
         except PodUnschedulableError as error:
             return Answer(reason=f"0/{len(self._state.nodes)} nodes are available: {error}.")
 
+    def weight(self, pod: Pod, plugin: str) -> int:
+        """Return how much a plugin counts in the pod's profile; 0 if it does not score."""
+        profile = self._profiles.get(pod.spec.placement.scheduler)
+        return sum(weight for each, weight in profile.scores if each.name == plugin) if profile else 0
+
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
         if pod.problem or pod.spec.problem:

@@ -108,3 +108,13 @@ def test_it_takes_the_whole_time_to_mark_and_to_clear():
 def test_a_single_node_is_never_marked():
     """It is all nodes."""
     assert marked(values(a=95), share="100%") == ()
+
+
+def test_a_mark_without_a_sample_stays_though_others_are_hotter():
+    """It counts for the share, and nothing is known that would clear it."""
+    asked = {"cpu": values(b=99, c=95, d=10)}
+
+    found = evaluate(rules("25%"), ("a", "b", "c", "d"), asked, standing("a"), NOW)
+
+    assert found.marks == standing("a")
+    assert found.left_out == ("b", "c")

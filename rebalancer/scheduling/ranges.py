@@ -1,0 +1,78 @@
+"""Which nodes may win if scores are known only within ranges: from the best case of a cluster to its worst.
+
+A pod is asked about twice: in the emptiest state that may be, and in the fullest.  What lies between is bounded, plugin
+by plugin:
+
+1. NodeResourcesFit goes one way as a node fills up, so the two scores are the bounds.
+2. NodeResourcesBalancedAllocation does not.  But a share of a resource that grows by a point moves the score by a point
+   at most, so the bounds are that much wider.
+3. Other plugins score nodes by what is the highest and the lowest of all feasible nodes.  With fewer nodes feasible in
+   the fullest state, the highest or the lowest may change.  Where only one of them does, scores go one way, so the two
+   scores are the bounds; where both do, nothing is known of that plugin.
+
+A node may win if its upper bound is at least the lower bound of every node that is feasible in any case.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rebalancer.scheduling.simulator.answer import Answer, Scores
+
+BALANCE = "NodeResourcesBalancedAllocation"
+#: Rounding down in each of the steps of its score.
+_ROUNDING = 2.0
+#: Plugins whose scores are relative to the other feasible nodes, and that give the best of them 100.
+_RELATIVE = ("NodeAffinity", "PodTopologySpread", "InterPodAffinity")
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """One pod, asked about in two states of the cluster.
+
+    Attributes:
+        emptiest: the answer where as little is taken of every node as may be.
+        fullest: where as much is taken as may be; the same rules between pods hold.
+        swings: by node, by how much the share of a resource differs between the two, in points, times the weight of
+            NodeResourcesBalancedAllocation; nodes where none differs may be left out.
+    """
+
+    emptiest: Answer
+    fullest: Answer
+    swings: Mapping[str, float]
+
+    def winners(self) -> frozenset[str]:
+        """Return all nodes that may win in a state between the two."""
+        sure, maybe = set(self.fullest.feasible_nodes()), self.emptiest.feasible_nodes()
+        high = {name: self.emptiest.scores(name) for name in maybe}
+        low = {name: self.fullest.scores(name) for name in maybe if name in sure}
+        unsettled = [each for each in _RELATIVE if not _settled(each, high, low)]
+        if unsettled:
+            return frozenset(maybe)
+        least = max((self._bound(name, high[name], low[name], -1) for name in low), default=float("-inf"))
+        return frozenset(name for name in maybe if self._bound(name, high[name], low.get(name), 1) >= least)
+
+    def _bound(self, name: str, high: Scores, low: Scores | None, sign: int) -> float:
+        total = 0.0
+        for plugin in high.keys() | (low or {}).keys():
+            both = [each.get(plugin, 0) for each in (high, low) if each is not None]
+            total += max(both) if sign > 0 else min(both)
+        return total + sign * self._wobble(name, high)
+
+    def _wobble(self, name: str, scores: Scores) -> float:
+        swing = self.swings.get(name, 0.0)
+        return swing + _ROUNDING if swing and BALANCE in scores else 0.0
+
+
+def _settled(plugin: str, high: Mapping[str, Scores], low: Mapping[str, Scores]) -> bool:
+    """Return whether the nodes that may drop out change the highest or the lowest at most, and not what decides.
+
+    The best of NodeAffinity, and the lowest and the highest of the others, are feasible in any case.
+    """
+    if len(high) == len(low):
+        return True
+    scores = {name: each.get(plugin, 0) for name, each in high.items()}
+    best, worst = max(scores.values()), min(scores.values())
+    if best == worst:
+        return True
+    kept = [scores[name] for name in low]
+    return max(kept, default=-1) == best and (plugin != "InterPodAffinity" or min(kept) == worst)

@@ -1,0 +1,206 @@
+"""Where the replacements land that real controllers make of evicted pods, beside where they were foreseen.
+
+Pods are evicted alone, or several of different owners at once, as a run without steering does.  They terminate for some
+seconds.  Only pods are evicted of which it is foreseen that they land somewhere, as the program would do.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.any_order import AnyOrder
+from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.answer import Answer
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.harness import ControlPlane
+from tests.e2e.waiting import DeadlineError, wait_for
+from tests.fidelity.clusters import NAMESPACES, random_nodes
+from tests.fidelity.owners import kind_of, random_owners
+from tests.fidelity.trial import INVALID, KINDS, decided, is_settled, read
+
+STAGES = Path(__file__).with_name("grace.yaml")
+SEVERAL = (1, 1, 2, 4)  # how many pods go at once
+LONGEST = 60.0  # seconds that one wait may take
+POLL = 0.1
+NAMESPACE = "blue"
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Where a replacement was expected.
+
+    Attributes:
+        in_turn: if it came after those that were chosen before it.
+        any_order: with all that go at once, in any order.
+    """
+
+    in_turn: Answer
+    any_order: Answer
+
+
+@dataclass
+class Landings:
+    """What came of evictions, by kind of owner and by whether others went at the same time."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    disagreements: list[str] = field(default_factory=list)
+
+    @property
+    def evictions(self) -> int:
+        """How many replacements came."""
+        return sum(self.sizes.values())
+
+    def note(self, kind: str, company: str, pod: Pod, foreseen: Foreseen, landed: str) -> None:
+        """Count a replacement; `landed` is empty if it waits for room."""
+        for group in (kind, company):
+            self.counts["replaced", group] += 1
+            self.counts["in turn", group] += landed in foreseen.in_turn.nodes
+            self.counts["in any order", group] += landed in foreseen.any_order.nodes
+        self.sizes[len(foreseen.any_order.nodes)] += 1
+        if landed not in foreseen.any_order.nodes:
+            nodes, reason = foreseen.any_order.nodes, foreseen.any_order.reason
+            self.disagreements.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {nodes} {reason}")
+
+    def table(self) -> str:
+        """Return the figures in words."""
+        groups = sorted({group for what, group in self.counts if what == "replaced"})
+        columns = ("replaced", "in turn", "in any order")
+        lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
+        lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
+        left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
+        lines += ["", *(f"{what:45} {count:6,}" for what, count in left)]
+        return "\n".join([*lines, "", f"sizes of the sets: {dict(sorted(self.sizes.items()))}"])
+
+
+def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings) -> None:
+    """Evict so many pods of one random cluster, and compare where their replacements land."""
+    with ControlPlane(binaries, stages=STAGES) as running:
+        Stage(running.api, Random(seed), landings).run(nodes, evictions)
+
+
+class Stage:
+    """A cluster with controllers at work."""
+
+    def __init__(self, api: Api, random: Random, landings: Landings) -> None:
+        self._api = api
+        self._random = random
+        self._landings = landings
+        self._kinds: dict[str, str] = {}
+        self._failed: set[str] = set()  # a Job waits ever longer after each pod that failed
+
+    def run(self, nodes: int, evictions: int) -> None:
+        """Set up, then evict."""
+        self._set_up(nodes)
+        wanted = self._landings.evictions + evictions
+        while self._landings.evictions < wanted:
+            before = self._landings.evictions
+            self._evict_some()
+            assert self._landings.evictions > before, "no pod may go any more"
+
+    def _set_up(self, nodes: int) -> None:
+        for each in random_nodes(self._random, nodes).nodes:
+            self._api.create(each)
+        for name, labels in NAMESPACES.items():
+            self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        wait_for(lambda: all(map(is_settled, self._api.list("Node"))), "all nodes settled", 120)
+        made = [each for each in map(self._create, random_owners(self._random, 2 * nodes)) if each]
+        wait_for(lambda: self._is_quiet(made), "all pods placed, or found to fit nowhere", 120, POLL)
+        self._remove_unplaced(made)
+
+    def _create(self, owner: Object) -> Object | None:
+        try:
+            self._api.create(owner, NAMESPACE)
+        except ApiError as error:
+            if error.status != INVALID:
+                raise
+            return None
+        if owner["kind"] == "Service":
+            return None
+        self._kinds[owner["metadata"]["name"]] = kind_of(owner)
+        return owner
+
+    def _is_quiet(self, made: Iterable[Object]) -> bool:
+        """Whether owners have as many pods as they want, and the scheduler has decided on all."""
+        pods = self._api.list("Pod", NAMESPACE)
+        count = Counter(each["metadata"]["labels"]["owner"] for each in pods)
+        return all(count[each["metadata"]["name"]] >= wanted(each) for each in made) and all(map(decided, pods))
+
+    def _remove_unplaced(self, made: Sequence[Object]) -> None:
+        """Remove owners with pods that wait for room: they would take the room of those that go."""
+
+        def unplaced() -> set[str]:
+            pods = self._api.list("Pod", NAMESPACE)
+            return {each["metadata"]["labels"]["owner"] for each in pods if not each["spec"].get("nodeName")}
+
+        for owner in made:
+            name = owner["metadata"]["name"]
+            if name in unplaced():
+                self._api.delete(owner["kind"], name, NAMESPACE)
+        wait_for(lambda: not unplaced() and not self._terminating(), "what fits nowhere gone", 120, POLL)
+
+    def _terminating(self) -> list[str]:
+        pods = self._api.list("Pod", NAMESPACE)
+        return [each["metadata"]["name"] for each in pods if "deletionTimestamp" in each["metadata"]]
+
+    def _evict_some(self) -> None:
+        cluster = Cluster(read(self._api, (*KINDS, "Deployment", "Job")))
+        foreseen = self._foresee(cluster, self._random.choice(SEVERAL))
+        known = {pod.uid for pod in cluster.snapshot.pods}
+        for pod in foreseen:
+            self._api.evict(pod.name, pod.namespace)
+        self._failed |= {name for name in (pod.labels["owner"] for pod in foreseen) if "Job" in self._kinds[name]}
+        company = "alone" if len(foreseen) == 1 else "with others"
+        for pod, each in foreseen.items():
+            landed = self._landed(pod, known)
+            self._landings.note(self._kinds[pod.labels["owner"]], company, pod, each, landed)
+        wait_for(lambda: not self._terminating(), "evicted pods gone", LONGEST, POLL)
+
+    def _foresee(self, cluster: Cluster, count: int) -> dict[Pod, Foreseen]:
+        """Return pods of different owners that would land somewhere, and where, one after the other as in a plan."""
+        found: dict[Pod, Answer] = {}
+        any_order = cluster.index(AnyOrder)
+        pods = [pod for pod in cluster.snapshot.pods if pod.namespace == NAMESPACE and pod.node and pod.active]
+        self._random.shuffle(pods)
+        simulation = cluster.index(Simulation)
+        for pod in pods:
+            if len(found) == count:
+                break
+            owner = pod.labels["owner"]
+            if owner in self._failed or any(each.labels["owner"] == owner for each in found):
+                continue
+            answer = simulation.ask(pod)
+            if not answer.nodes:
+                self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
+                continue
+            found[pod] = answer
+            any_order.may_land(pod, any_order.ask(pod).nodes)
+            place = cluster.node(answer.nodes[0])
+            assert place
+            cluster.place(pod, place)
+            cluster.evicted(pod)
+        return {pod: Foreseen(answer, any_order.ask(pod)) for pod, answer in found.items()}
+
+    def _landed(self, pod: Pod, known: set[str]) -> str:
+        """Return the node of what came in place of a pod; empty if that waits for room."""
+
+        def made() -> Object | None:
+            owner = f"owner={pod.labels['owner']}"
+            pods = self._api.list("Pod", NAMESPACE, labelSelector=owner)
+            return next((each for each in pods if each["metadata"]["uid"] not in known and decided(each)), None)
+
+        try:
+            return str(wait_for(made, f"what comes in place of {pod}", LONGEST, POLL)["spec"].get("nodeName", ""))
+        except DeadlineError:
+            self._landings.disagreements.append(f"nothing came in place of {pod}")
+            raise
+
+
+def wanted(owner: Object) -> int:
+    """Return how many pods a workload is to have."""
+    spec = owner["spec"]
+    return int(spec.get("replicas") or spec.get("parallelism"))

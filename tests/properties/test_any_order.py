@@ -1,0 +1,134 @@
+"""What is foreseen of one pod holds whatever others that went have done by then, or is wider."""
+
+from itertools import islice, product
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.any_order import AnyOrder
+from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.replacement import Moment
+from tests import make
+from tests.models.kube_scheduler import Kube
+from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
+from tests.properties.test_simulated_scheduler import READ, SERVICES
+
+OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet"))
+SERVED = [(namespace, selector) for (namespace, _), selector in SERVICES.items() if selector]
+MOST = 60  # things that others may do are many
+
+
+def plain(data: st.DataObject, name: str, node: str) -> Pod:
+    """A pod that nothing but room places, besides a few soft wishes."""
+    return make.pod(
+        name,
+        node=node,
+        namespace="blue",
+        cpu=data.draw(st.sampled_from(("100m", "300m", "900m"))),
+        memory=data.draw(st.sampled_from((None, "100Mi", "3Gi"))),
+        labels={"app": data.draw(st.sampled_from(("a", "x", "y", "z")))},
+        tolerations=data.draw(st.sampled_from(((), ("soft-1",)))),
+        owners=data.draw(st.sampled_from(OWNERS)),
+    )
+
+
+def wild(data: st.DataObject, name: str, node: str) -> Pod:
+    """A pod with every rule."""
+    made = data.draw(pods(name, node=node, owners=data.draw(st.sampled_from(OWNERS))))
+    return msgspec.structs.replace(made, terminating=False)
+
+
+def doings(cluster: Cluster, places: dict[Pod, tuple[str, ...]], there: list[Pod]) -> Any:
+    """Yield the pods that there are, for all that others may have done."""
+    simulation = cluster.index(Simulation)
+    choices = []
+    for pod, names in places.items():
+        made = simulation.replacement(pod)
+        ending = msgspec.structs.replace(pod, terminating=True)
+        come = [[msgspec.structs.replace(made.pod, node=name)] for name in names]
+        beside = [] if made.moment is Moment.AFTERWARDS else [[ending, *each] for each in come]
+        choices.append([[], [pod], [ending], *come, *beside])
+    for combined in islice(product(*choices), MOST):
+        yield [*there, *(each for some in combined for each in some)]
+
+
+def check(cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.DataObject) -> None:
+    """Let others go and be expected, then hold the answer for one more against the slow scheduler."""
+    any_order, simulation = cluster.index(AnyOrder), cluster.index(Simulation)
+    went: dict[Pod, tuple[str, ...]] = {}
+    for pod in crowd[1:]:
+        answer = any_order.ask(pod)
+        if answer.nodes:
+            expected = cluster.node(data.draw(st.sampled_from(answer.nodes)))
+            assert expected
+            any_order.may_land(pod, answer.nodes)
+            cluster.evicted(pod)
+            cluster.place(pod, expected)
+            went[pod] = answer.nodes
+    for pod in (crowd[0], *went):
+        answer, made = any_order.ask(pod), simulation.replacement(pod)
+        if not answer.nodes:
+            continue
+        own = [msgspec.structs.replace(pod, terminating=True)] if made.moment is Moment.AT_ONCE else []
+        others = {each: names for each, names in went.items() if each is not pod}
+        there = [each for each in crowd if each is not pod and each not in went]
+        for present in doings(cluster, others, [*there, *own]):
+            winners = Kube(places, present, NAMESPACES, SERVED).winners(made.pod)
+            assert winners, (pod, present)
+            assert winners <= set(answer.nodes), (
+                pod,
+                winners,
+                answer.nodes,
+                [(each.name, each.node) for each in present],
+            )
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_with_room_alone(data: Any) -> None:
+    """Pods that room decides on, with zones, soft taints and default spreading."""
+    places = [data.draw(nodes(index)) for index in range(data.draw(st.integers(2, 4)))]
+    crowd = [
+        plain(data, f"p{number}", data.draw(st.sampled_from([each.name for each in places])))
+        for number in range(data.draw(st.integers(2, 5)))
+    ]
+    check(make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ), crowd, places, data)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_with_every_rule(data: Any) -> None:
+    """Affinity, spreading, ports and all."""
+    places = [data.draw(nodes(index)) for index in range(data.draw(st.integers(2, 4)))]
+    crowd = [
+        wild(data, f"p{number}", data.draw(st.sampled_from([each.name for each in places])))
+        for number in range(data.draw(st.integers(2, 4)))
+    ]
+    check(make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ), crowd, places, data)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_what_was_tried_and_taken_back_leaves_no_trace(data: Any) -> None:
+    """After a scope the answers are those from before it; so are they after a look at some pods alone."""
+    places = [data.draw(nodes(index)) for index in range(3)]
+    crowd = [wild(data, f"p{number}", data.draw(st.sampled_from(("n0", "n1", "n2")))) for number in range(3)]
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
+    any_order = cluster.index(AnyOrder)
+    before = [any_order.ask(pod) for pod in crowd]
+
+    with cluster.scope():
+        for pod in crowd[1:]:
+            any_order.may_land(pod, ("n0", "n2"))
+            cluster.place(pod, places[1])
+            cluster.remove(pod)
+        with any_order.among(crowd[:2]):
+            for pod in crowd:
+                any_order.ask(pod)
+
+    assert [any_order.ask(pod) for pod in crowd] == before
