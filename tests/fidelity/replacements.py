@@ -91,6 +91,7 @@ class Stage:
         self._random = random
         self._landings = landings
         self._kinds: dict[str, str] = {}
+        self._failed: set[str] = set()  # a Job waits ever longer after each pod that failed
 
     def run(self, nodes: int, evictions: int) -> None:
         """Set up, then evict."""
@@ -152,6 +153,7 @@ class Stage:
         known = {pod.uid for pod in cluster.snapshot.pods}
         for pod in foreseen:
             self._api.evict(pod.name, pod.namespace)
+        self._failed |= {name for name in (pod.labels["owner"] for pod in foreseen) if "Job" in self._kinds[name]}
         company = "alone" if len(foreseen) == 1 else "with others"
         for pod, each in foreseen.items():
             landed = self._landed(pod, known)
@@ -168,7 +170,8 @@ class Stage:
         for pod in pods:
             if len(found) == count:
                 break
-            if any(each.labels["owner"] == pod.labels["owner"] for each in found):
+            owner = pod.labels["owner"]
+            if owner in self._failed or any(each.labels["owner"] == owner for each in found):
                 continue
             answer = simulation.ask(pod)
             if not answer.nodes:

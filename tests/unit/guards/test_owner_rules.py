@@ -27,3 +27,17 @@ def test_first_pods_rest_only_where_one_cycle_may_have_moved_them(together, rest
 
     assert [refusal is not None for refusal in answers] == [rests] * together + [True] * (5 - together)
     assert {refusal.by for refusal in answers if refusal} == {"Newcomer"}
+
+
+@pytest.mark.parametrize(("seconds", "rests"), [(15, False), (16, True)])
+def test_what_came_within_fifteen_seconds_of_the_first_came_with_it(seconds, rests):
+    """A Deployment's first pods are not all made at once; a replacement takes longer than that."""
+    pods = [*(pod(f"p{number}", age=600) for number in range(4)), pod("last", age=600 - seconds)]
+    answers = []
+
+    def script(on, evict):
+        answers.extend(evict.resting(each, REST) for each in pods)
+
+    decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
+
+    assert [refusal is not None for refusal in answers] == [False] * 4 + [rests]
