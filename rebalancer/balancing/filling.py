@@ -144,6 +144,7 @@ class Filling:
         """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.
 
         Moves made meanwhile change what offers bring: the best is worked out again, the others only if it got worse.
+        An offer that brings nothing by now is left out until the next round.
         """
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)

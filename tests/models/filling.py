@@ -51,6 +51,7 @@ class Filling:
         for cost in sorted({self.relief.cost(pod) for pod in candidates}):
             group = self.relief.by_age([pod for pod in candidates if self.relief.cost(pod) == cost])
             expected = {pod.key: self.gain(pod, node) for pod in group}
+            group = [pod for pod in group if expected[pod.key] > 0]
             while self.relief.low_nodes(wanted) and self.moves_left > 0:
                 pod = self.most_useful(group, expected, node)
                 if pod is None:
@@ -68,11 +69,16 @@ class Filling:
                 self.relief.drained[node.name] += self.relief.move(pod, destination)
 
     def most_useful(self, group: list[Pod], expected: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
-        """The pod that is expected to bring most and still does; for the others the expectation is lowered."""
+        """The pod that is expected to bring most and still does; for the others the expectation is lowered.
+
+        One that brings nothing is left out until the next round.
+        """
         while group:
             pod = max(group, key=lambda each: expected[each.key])
             before, expected[pod.key] = expected[pod.key], self.gain(pod, node)
-            if expected[pod.key] >= before:
+            if expected[pod.key] <= 0:
+                group.remove(pod)
+            elif expected[pod.key] >= before:
                 return pod if expected[pod.key] > Fraction(3, 10) else None
         return None
 
