@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,3 +119,12 @@ class Stage:
 
     def wait_marked(self, *names: str) -> None:
         wait_for(lambda: self.marked() == set(names), f"marks on {names}")
+
+
+@contextmanager
+def staged(controlplane: ControlPlane, namespace: Namespace, folder: Path) -> Iterator[Stage]:
+    """Yield a stage whose Prometheus has seen all nodes, of which none is under pressure."""
+    made = Stage.build(controlplane, namespace, folder)
+    with made.prometheus:
+        made.wait_measured(())
+        yield made

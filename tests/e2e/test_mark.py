@@ -12,7 +12,7 @@ from tests.e2e.acts import by_node, set_labels
 from tests.e2e.api import Object
 from tests.e2e.builders import deployment
 from tests.e2e.harness import ControlPlane
-from tests.e2e.marker import AVOIDS, HIGH, LABEL, LOW, NODES, Marking, Stage
+from tests.e2e.marker import AVOIDS, HIGH, LABEL, LOW, NODES, Marking, Stage, staged
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Running
 from tests.e2e.waiting import wait_for
@@ -26,9 +26,7 @@ HOT = ("a", "b", "c")
 @pytest.fixture
 def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
     """Prometheus has seen all nodes, and none is under pressure."""
-    made = Stage.build(controlplane, namespace, tmp_path)
-    with made.prometheus:
-        made.wait_measured(())
+    with staged(controlplane, namespace, tmp_path) as made:
         yield made
 
 

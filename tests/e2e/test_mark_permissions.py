@@ -1,0 +1,85 @@
+"""What marking takes beside other runs: the rules of the chart suffice, under its admission policy."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chart.helm import ADMISSION, one, template
+from tests.chart.helm import needed as helm_needed
+from tests.e2e.access import all_in_force
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.binaries import found
+from tests.e2e.harness import ControlPlane
+from tests.e2e.marker import HIGH, LABEL, RULES, Stage, staged
+from tests.e2e.namespace import Namespace
+from tests.e2e.test_admission_policy import ADMISSIONS, PLURALS
+from tests.e2e.waiting import wait_for
+from tests.real_prometheus import needed
+
+pytestmark = needed
+
+HOT = ("a", "b", "c")
+NAME, HOME = "rebalancer", "kube-system"
+VALUES: Object = {"marking": {"enabled": True, "rules": RULES["rules"], "label": "=".join(LABEL)}}
+RENDERED = template(VALUES, *ADMISSION) if found("helm") else []
+
+
+@pytest.fixture
+def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
+    """Prometheus has seen all nodes, and none is under pressure."""
+    with staged(controlplane, namespace, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def account(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Path]:
+    """The kubeconfig of the chart's account, with its roles and the admission policy in force."""
+    api = controlplane.api
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        namespace.create(one(RENDERED, kind))
+    for kind in ("ServiceAccount", "Role", "RoleBinding"):
+        api.create(one(RENDERED, kind), HOME)
+    for kind, plural in PLURALS.items():
+        api.request("POST", f"{ADMISSIONS}/{plural}", one(RENDERED, kind))
+    roles = [one(RENDERED, "ClusterRole"), one(RENDERED, "Role")]
+    wait_for(lambda: all_in_force(api, f"{HOME}:{NAME}", roles), "the roles in force")
+    yield controlplane.kubeconfig_for("marker", api.token(NAME, HOME))
+    for kind in ("ServiceAccount", "Role", "RoleBinding"):
+        api.delete(kind, one(RENDERED, kind)["metadata"]["name"], HOME)
+    for kind, plural in PLURALS.items():
+        api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(RENDERED, kind)['metadata']['name']}")
+
+
+@helm_needed
+def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage, account: Path) -> None:
+    """Nothing that the program asks for is forbidden; its account can set the label of the values alone."""
+    admitted = Api(account)
+    fresh = map(str, itertools.count())  # the same label once more would be no change
+    wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
+    stage.load(*HOT, usage=HIGH)
+    stage.wait_measured(HOT)
+    offset = stage.controlplane.audit_offset()
+
+    outcome = stage.mark_once(account)
+
+    user = f"system:serviceaccount:{HOME}:{NAME}"
+    requests = stage.controlplane.requests_since(offset, user=user)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert stage.marked() == set(HOT)
+    assert {"get", "patch"} <= {each.verb for each in requests if each.resource == "nodes"}
+    assert not [each for each in requests if each.status in {401, 403}]
+    assert changed(admitted, {LABEL[0]: None})
+    assert not changed(admitted, {"kubernetes.io/hostname": "b"})
+
+
+def changed(api: Api, labels: Object) -> bool:
+    """Whether the admission policy lets an account change labels of node a."""
+    try:
+        api.patch("Node", "a", "", {"metadata": {"labels": labels}})
+    except ApiError as error:
+        if "ValidatingAdmissionPolicy" not in error.message:
+            raise
+        return False
+    return True
