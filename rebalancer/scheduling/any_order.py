@@ -18,12 +18,13 @@ if it came first; then n3 has more room.  In any order each may land on n2 or n3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
+from functools import reduce
 from itertools import product
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.phase import Phase
+from rebalancer.scheduling.phase import Phase, either
 from rebalancer.scheduling.ranges import BALANCE, Extremes
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
@@ -90,10 +91,11 @@ class AnyOrder:
         if cases is None:
             return Answer(reason=_TOO_TIED, unknown=_TOO_TIED)
         found: set[str] = set()
+        moments = self._simulation.replacement(pod).moments
         with self._without(pod):
             for case in cases:
                 with self._supposed(case):
-                    answer = self._between(pod)
+                    answer = reduce(either, [self._between(pod, moment) for moment in moments])
                 if not answer.known or answer.reason or answer.sampled:
                     return answer
                 found.update(answer.nodes)
@@ -116,16 +118,16 @@ class AnyOrder:
         """Count the replacement of a pod on these nodes too, from when it is next expected somewhere."""
         self._wide[pod] = tuple(nodes)
 
-    def _between(self, pod: Pod) -> Answer:
-        fullest = self._ask(pod, self._crowded)
+    def _between(self, pod: Pod, moment: Moment) -> Answer:
+        fullest = self._ask(pod, self._crowded, moment)
         if not fullest.known or fullest.reason or fullest.sampled:
             return fullest
-        emptiest = self._ask(pod, self._vacated)
+        emptiest = self._ask(pod, self._vacated, moment)
         if not emptiest.known or emptiest.sampled:
             return emptiest
         return Answer(nodes=tuple(Extremes(emptiest, fullest, self._swings(pod)).winners()))
 
-    def _ask(self, pod: Pod, phase: Phase) -> Answer:
+    def _ask(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
         coming = self._simulation.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
@@ -133,7 +135,7 @@ class AnyOrder:
             return phase.ask(coming.pod, pod.node, None, None)
         gone = self._gone.get(pod)
         there = gone if phase is self._crowded else None
-        ending = (gone or self._simulation.ending(pod)) if coming.moment is Moment.AT_ONCE else None
+        ending = (gone or self._simulation.ending(pod)) if moment is Moment.AT_ONCE else None
         return phase.ask(coming.pod, pod.node, there if gone else pod, ending)
 
     def _swings(self, pod: Pod) -> dict[str, float]:
@@ -172,7 +174,7 @@ class AnyOrder:
         places = ("", *self._came.get(other, ()))
         if not by_terms:  # spreading does not count pods that terminate
             return [(other, Old.RUNS, ""), *((other, Old.NOT_RUNNING, place) for place in places)]
-        late = self._simulation.replacement(other).moment is Moment.AFTERWARDS
+        late = Moment.AT_ONCE not in self._simulation.replacement(other).moments
         ending = places[:1] if late else places
         return [
             (other, Old.RUNS, ""),

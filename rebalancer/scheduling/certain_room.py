@@ -4,7 +4,8 @@ When several pods are evicted, nobody knows which replacement the scheduler sees
 takes.  Room that one finds may be gone when it is its turn.  So a pod may go only if there is room at the worst:
 
 1. Its replacement has a node while no other has come and all pods that were evicted still have their room; as they go,
-   there is only more.
+   there is only more.  If it has to be near certain pods, and its old pod may be one of them, the node has to be one
+   that it may go to also when the old pod is gone.
 2. Whatever the others take first, one of these nodes is left (see `rebalancer.scheduling.crowd`).  The others are the
    replacements of all pods that went in this cycle, and pods that the cluster makes or places anyway.
 3. The same still holds for each of the pods that were allowed to go before it.
@@ -13,7 +14,7 @@ Where a rule between pods reaches further than one node (see `rebalancer.schedul
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rebalancer.cluster.cluster import Cluster
@@ -21,6 +22,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.scheduling.crowd import Crowd, Spare
 from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.state import HOSTNAME
 from rebalancer.scheduling.ties import Newcomer, Tie, Ties
@@ -82,10 +84,13 @@ class CertainRoom:
         made = self._simulation.replacement(pod)
         if made.pod is None:
             return Doubt(unknown=made.unknown)
-        answer = self._simulation.before_others(pod)
-        if answer.reason or answer.unknown:
-            return Doubt(unschedulable=answer.reason, unknown="" if answer.reason else answer.unknown)
-        claim = _Claim(Newcomer(made.pod, pod), answer.feasible, answer.feasible_nodes())
+        answers = [self._simulation.before_others(pod)]
+        if made.pod.spec.placement.affinity:
+            answers.append(self._simulation.before_others(pod, gone=True))
+        for answer in answers:
+            if answer.reason or answer.unknown:
+                return Doubt(unschedulable=answer.reason, unknown="" if answer.reason else answer.unknown)
+        claim = _claim(Newcomer(made.pod, pod), answers)
         doubt = self._crowded(claim) or self._ousting(claim)
         if doubt is None:
             self._claims[pod] = claim
@@ -161,7 +166,15 @@ class CertainRoom:
 
     def _comes_afterwards(self, pod: Pod) -> bool:
         made = self._simulation.replacement(pod)
-        return made.pod is not None and made.moment is Moment.AFTERWARDS
+        return made.pod is not None and Moment.AFTERWARDS in made.moments
+
+
+def _claim(newcomer: Newcomer, answers: Sequence[Answer]) -> _Claim:
+    """Return a claim on the nodes that all answers have."""
+    if len(answers) == 1:
+        return _Claim(newcomer, answers[0].feasible, answers[0].feasible_nodes())
+    names = set.intersection(*(set(each.feasible_nodes()) for each in answers))
+    return _Claim(newcomer, len(names), tuple(sorted(names)))
 
 
 def _crowd(newcomers: Iterable[Newcomer]) -> Crowd:

@@ -3,7 +3,8 @@
 How long evicted pods take to end is not known, so the scheduler is asked at two points in time:
 
 1. Soon: the evicted pods still terminate and keep their room.  Replacements that are made at once (as by a ReplicaSet)
-   are there; those that wait until the old pod is gone (as by a StatefulSet) are not.
+   are there; those that wait until the old pod is gone (as by a StatefulSet) are not.  Where nobody knows whether the
+   controller waits (a Job), both are asked about.
 2. Later: the evicted pods are gone and all replacements are there.
 
 The answer has the nodes of both; if one of the two has no node, that is the answer.  Example: n1 is full, and a pod of
@@ -124,9 +125,15 @@ class Simulation:
                 known.append(self._ask(pod, phase))
             yield known[number]
 
-    def before_others(self, pod: Pod) -> Answer:
-        """Return where the replacement would go if it came first: no other has come, and the pods that go still end."""
-        return self._ask(pod, self._before_others())
+    def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
+        """Return where the replacement would go if it came first: no other has come, and the pods that go still end.
+
+        Args:
+            pod: the pod that it replaces.
+            gone: whether that pod is gone by then, though its controller need not wait for it.
+        """
+        moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
+        return self._at(pod, self._before_others(), moment)
 
     def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
@@ -140,13 +147,16 @@ class Simulation:
         return self._first or self._soon
 
     def _ask(self, pod: Pod, phase: Phase) -> Answer:
+        return reduce(either, [self._at(pod, phase, moment) for moment in self.replacement(pod).moments])
+
+    def _at(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
         present = pod if self._cluster.contains(pod) and pod.active else None
         if present is None and phase is not self._later:
             present = self._ending.get(pod)
-        meanwhile = self.ending(pod) if coming.moment is Moment.AT_ONCE and pod.active else None
+        meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
         return phase.ask(coming.pod, pod.node, present, meanwhile)
 
     def replacement(self, pod: Pod) -> Replacement:
@@ -163,7 +173,7 @@ class Simulation:
         spec = made.pod.spec
         key = (id(spec), priority)  # the value keeps the spec alive; replicas still share one
         _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
-        return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moment)
+        return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moments)
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:
@@ -206,7 +216,7 @@ class Simulation:
         self._came += sign
         made = self.replacement(pod)
         coming = made.pod or pod
-        phases = self._phases() if made.moment is Moment.AT_ONCE else self._phases()[-1:]
+        phases = self._phases() if Moment.AT_ONCE in made.moments else self._phases()[-1:]
         for phase in phases:
             phase.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
 

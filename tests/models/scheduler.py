@@ -14,7 +14,8 @@ def likely(world: World, pod: Pod, gone: list[Pod], services: list[tuple[str, La
     others = [each for node in world.nodes for each in world.active(node) if each is not pod]
     ending = [msgspec.structs.replace(each, terminating=True) for each in gone]
     own = msgspec.structs.replace(pod, terminating=True)
-    found = [
-        Kube(world.nodes, pods, services=services).winners(pod) for pods in ([*others, own], [*others, own, *ending])
-    ]
-    return [node for node in world.nodes if node.name in found[0] | found[1]] if all(found) else []
+    states = [[*others, own], [*others, own, *ending]]
+    if any(owner.controller and owner.kind == "Job" for owner in pod.owners):  # it may wait for the end
+        states += [others, [*others, *ending]]
+    found = [Kube(world.nodes, pods, services=services).winners(pod) for pods in states]
+    return [node for node in world.nodes if node.name in set.union(*found)] if all(found) else []

@@ -18,7 +18,7 @@ from tests.models.kube_scheduler import Kube
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
 from tests.properties.test_simulated_scheduler import READ, SERVICES
 
-OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet"))
+OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet", "Job"))
 SERVED = [(namespace, selector) for (namespace, _), selector in SERVICES.items() if selector]
 MOST = 60  # things that others may do are many
 
@@ -51,7 +51,7 @@ def doings(cluster: Cluster, places: dict[Pod, tuple[str, ...]], there: list[Pod
         made = simulation.replacement(pod)
         ending = msgspec.structs.replace(pod, terminating=True)
         come = [[msgspec.structs.replace(made.pod, node=name)] for name in names]
-        beside = [] if made.moment is Moment.AFTERWARDS else [[ending, *each] for each in come]
+        beside = [] if Moment.AT_ONCE not in made.moments else [[ending, *each] for each in come]
         choices.append([[], [pod], [ending], *come, *beside])
     for combined in islice(product(*choices), MOST):
         yield [*there, *(each for some in combined for each in some)]
@@ -74,10 +74,11 @@ def check(cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.DataO
         answer, made = any_order.ask(pod), simulation.replacement(pod)
         if not answer.nodes:
             continue
-        own = [msgspec.structs.replace(pod, terminating=True)] if made.moment is Moment.AT_ONCE else []
+        ending = msgspec.structs.replace(pod, terminating=True)
+        owns = [[ending] if moment is Moment.AT_ONCE else [] for moment in made.moments]
         others = {each: names for each, names in went.items() if each is not pod}
         there = [each for each in crowd if each is not pod and each not in went]
-        for present in doings(cluster, others, [*there, *own]):
+        for present in (each for own in owns for each in doings(cluster, others, [*there, *own])):
             winners = Kube(places, present, NAMESPACES, SERVED).winners(made.pod)
             assert winners, (pod, present)
             assert winners <= set(answer.nodes), (

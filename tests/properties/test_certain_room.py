@@ -21,7 +21,9 @@ from tests.properties.test_simulated_scheduler import READ, SERVICES
 DISKS = st.sampled_from(("ssd", "ssd", "hdd"))
 SIZES = st.fixed_dictionaries({"cpu": st.sampled_from(("1", "1500m", "2")), "pods": st.sampled_from((2, 4, 110))})
 WITH_PORT = Placement(host_ports=(HostPort(80),))
-OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet"))
+OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet", "Job"))
+#: Whether the replacement comes when the old pod is gone: all that a controller of this kind may do.
+WAITS = {"ReplicaSet": (False,), "StatefulSet": (True,), "Job": (False, True)}
 
 
 class Aftermath:
@@ -33,11 +35,12 @@ class Aftermath:
         self._ending: list[Pod] = []
         self._coming: list[tuple[Pod, Pod | None]] = []
 
-    def evict(self, old: Pod, comes: Pod, moment: Moment) -> None:
+    def evict(self, old: Pod, comes: Pod, moments: tuple[Moment, ...]) -> None:
         """Let a pod terminate; what comes for it may wait until it is gone."""
         ending = msgspec.structs.replace(old, terminating=True)
         self._slow.pods[self._slow.pods.index(old)] = ending
         self._ending.append(ending)
+        moment = self._data.draw(st.sampled_from(moments))
         self._coming.append((comes, ending if moment is Moment.AFTERWARDS else None))
 
     def play(self) -> None:
@@ -65,7 +68,7 @@ def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
         if cluster.index(CertainRoom).doubt(pod) is None:
             made = cluster.index(Simulation).replacement(pod)
             assert made.pod
-            after.evict(pod, made.pod, made.moment)
+            after.evict(pod, made.pod, made.moments)
             cluster.evicted(pod)
     after.play()
 
@@ -113,8 +116,8 @@ def test_no_order_and_no_landing_strands_a_replacement(data: Any) -> None:
 
 def stranded(places: list[Node], there: list[tuple[Pod, str]], coming: list[Pod]) -> list[Pod]:
     """Return pods whose replacement finds no node in some order and with some landings; pods that go stay for long."""
-    for pod in coming:
-        waits = pod.owners[0].kind == "StatefulSet"  # until the old pod is gone
+    turns = [(pod, waits) for pod in coming for waits in WAITS[pod.owners[0].kind]]
+    for pod, waits in turns:
         others = [each for each in there if not (waits and each == (pod, pod.node))]
         homes = [place.name for place in places if takes(place, [each for each, on in others if on == place.name], pod)]
         if not homes:

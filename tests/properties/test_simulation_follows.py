@@ -12,7 +12,7 @@ from tests import make
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
 from tests.properties.test_simulated_scheduler import READ
 
-KINDS = ("ReplicaSet", "StatefulSet")
+KINDS = ("ReplicaSet", "StatefulSet", "Job")
 AVOID = {"n0": (make.taint("avoid=hot:PreferNoSchedule"), make.taint("avoid=more:PreferNoSchedule"))}
 
 

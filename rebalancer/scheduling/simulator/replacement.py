@@ -3,8 +3,10 @@
 Sources: the Kubernetes documentation (ReplicaSet, Deployment, StatefulSet, Jobs with `podReplacementPolicy`).  A
 ReplicaSet, and so a Deployment, makes the replacement while the old pod still terminates.  The old pod's requests,
 ports and affinity count until it is gone; only spreading ignores it.  A StatefulSet makes the replacement when the old
-pod is gone, with the same name and claims; a Job that replaces failed pods only waits as well.  The replacement follows
-the owner's template: resources that were changed in place and labels that binding added are not in it.
+pod is gone, with the same name and claims; a Job that replaces failed pods only waits as well.  Any other Job may do it
+while the old pod terminates, or later: to go counts as a failure, after which a Job waits (10 s, and longer after each
+further one).  The replacement follows the owner's template: resources that were changed in place and labels that
+binding added are not in it.
 """
 
 from collections.abc import Mapping
@@ -33,10 +35,16 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The new pod and when it is made, or why it is not known."""
+    """The new pod and when it is made, or why it is not known.
+
+    Attributes:
+        pod: the new pod; None if it is not known.
+        moments: when it may be made, the earliest first.
+        unknown: why it is not known; empty if it is.
+    """
 
     pod: Pod | None = None
-    moment: Moment = Moment.AT_ONCE
+    moments: tuple[Moment, ...] = (Moment.AT_ONCE,)
     unknown: str = ""
 
 
@@ -69,8 +77,15 @@ def _by_template(pod: Pod, owner: Owner, template: Template) -> Replacement:
     if template.makes_claims:
         return Replacement(unknown=f"the pods of {owner.kind} {owner.name} get new claims each")
     keeps = owner.kind == STATEFUL_SET
-    late = keeps or (owner.kind == "Job" and template.only_failed)
-    return Replacement(_made(pod, template, keeps=keeps), Moment.AFTERWARDS if late else Moment.AT_ONCE)
+    return Replacement(_made(pod, template, keeps=keeps), _moments(owner, template))
+
+
+def _moments(owner: Owner, template: Template) -> tuple[Moment, ...]:
+    if owner.kind == STATEFUL_SET:
+        return (Moment.AFTERWARDS,)
+    if owner.kind == "Job":
+        return (Moment.AFTERWARDS,) if template.only_failed else (Moment.AT_ONCE, Moment.AFTERWARDS)
+    return (Moment.AT_ONCE,)
 
 
 def unbound(labels: Labels) -> Labels:

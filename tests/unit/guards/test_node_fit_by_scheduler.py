@@ -47,6 +47,17 @@ def test_its_own_node_is_a_node_too() -> None:
     assert evicted(ledger) == ["a"]
 
 
+def test_it_is_not_near_its_old_pod_for_ever() -> None:
+    """It has to be near a pod like itself.  Once the old one is gone, the only other one is on a cordoned node."""
+    near = Placement(affinity=(PodAffinityTerm(HOST, selector(app="web")),))
+    nodes = [node("n1"), node("n2", unschedulable=True)]
+    web, other = pod("a", labels=WEB, placement=near), pod("b", node="n2", labels=WEB, owners=None)
+
+    assert evicted(decide(cluster(nodes, [web]), Polite(), evictor=FIT)) == ["a"]
+    ledger = decide(cluster(nodes, [web, other]), Polite(), evictor=FIT)
+    assert "0/2 nodes are available" in reasons(ledger)["a"]
+
+
 def test_what_is_not_known_to_fit_stays() -> None:
     """No controller looks after it; or ReplicaSets were not read, and spreading by default goes by them."""
     nodes = [node("n1"), node("n2")]

@@ -28,6 +28,16 @@ def test_the_old_pod_still_has_its_room() -> None:
     assert answer(make.cluster(full, [db]), db).nodes == ("n1",)
 
 
+def test_a_job_may_replace_at_once_or_afterwards() -> None:
+    """What it requests fits on n2 at once; afterwards n1 has more room, and may win as well."""
+    nodes = [make.node("n1", cpu="2"), make.node("n2", cpu="1")]
+    pod = make.pod("import-1", cpu="800m", owners=(make.owner("import", "Job"),))
+    beside = make.pod("other", cpu="700m")
+
+    assert answer(make.cluster(nodes, [pod, beside]), pod).nodes == ("n1", "n2")
+    assert answer(make.cluster(nodes[:1], [pod, beside]), pod).reason == "0/1 nodes are available: 1 Insufficient cpu."
+
+
 def test_the_old_pod_still_has_its_port() -> None:
     """Two nodes, and each has the port taken; once it is evicted as well as before."""
     nodes = [make.node("n1"), make.node("n2")]

@@ -18,7 +18,7 @@ def test_a_replica_sets_comes_at_once_from_the_template() -> None:
     """Requests changed in place, labels of the binding and claims are not its own."""
     found = replaced("ReplicaSet")
 
-    assert found.moment is Moment.AT_ONCE
+    assert found.moments == (Moment.AT_ONCE,)
     assert found.pod is not None
     assert (found.pod.labels, found.pod.spec.requests, found.pod.claims) == ({"app": "web"}, {"cpu": 100}, ())
     assert (found.pod.node, found.pod.name) == ("", "web-1's replacement")
@@ -28,15 +28,15 @@ def test_a_stateful_sets_comes_afterwards_with_name_and_claims() -> None:
     """The volumes say where it may go."""
     found = replaced("StatefulSet")
 
-    assert found.moment is Moment.AFTERWARDS
+    assert found.moments == (Moment.AFTERWARDS,)
     assert found.pod is not None
     assert (found.pod.name, found.pod.claims) == ("web-1", ("data-web-1",))
 
 
 def test_a_jobs_comes_when_its_policy_says() -> None:
-    """`podReplacementPolicy: Failed` waits."""
-    assert replaced("Job").moment is Moment.AT_ONCE
-    assert replaced("Job", only_failed=True).moment is Moment.AFTERWARDS
+    """`podReplacementPolicy: Failed` waits; any other may wait, as after a failure, or not."""
+    assert replaced("Job").moments == (Moment.AT_ONCE, Moment.AFTERWARDS)
+    assert replaced("Job", only_failed=True).moments == (Moment.AFTERWARDS,)
 
 
 def test_nobody_knows_the_replacement_of_an_owner_in_a_rollout() -> None:
