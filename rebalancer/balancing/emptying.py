@@ -34,6 +34,7 @@ class _Place:
 
 
 _Plan = Mapping[Pod, _Place]
+_DECIMALS = 9  # smaller differences are floating-point noise
 
 
 class Emptying:
@@ -127,11 +128,11 @@ class Emptying:
     def _largest_first(self, pod: Pod) -> tuple[object, ...]:
         node = self._cluster.node(pod.node)
         points = NodeUtilization(node, self._usage.of_pod(pod)).percents() if node else {}
-        return (-sum(points.values()), *pod.age_order)
+        return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
 
 
 def _fullness(source: NodeUtilization) -> float:
-    return sum(source.percents().values())
+    return round(sum(source.percents().values()), _DECIMALS)
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:

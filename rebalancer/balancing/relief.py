@@ -24,6 +24,7 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.eviction.causes import Cause, Code, cause
 
 _NAMED = 5  # nodes that stay over and are warned of by name
+_DECIMALS = 9  # smaller differences are floating-point noise: equal nodes go by name
 
 
 class Relief:
@@ -79,7 +80,7 @@ class Relief:
 def furthest_first(sources: Iterable[NodeUtilization], targets: Percentages) -> list[NodeUtilization]:
     """Return the nodes above their targets, the one furthest above first, equal ones by name."""
     above = [source for source in sources if source.above(targets).points]
-    return sorted(above, key=lambda each: (-each.above(targets).total, each.node.name))
+    return sorted(above, key=lambda each: (-round(each.above(targets).total, _DECIMALS), each.node.name))
 
 
 def staying_over(sources: Iterable[NodeUtilization], targets: Percentages) -> Iterator[Cause]:

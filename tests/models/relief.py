@@ -60,9 +60,11 @@ class LowRelief:
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
+        if not self.nodes:  # none was measured
+            return []
         self.low, self.high = self.bounds()
         self.goal = self.ceilings = self.high
-        self.mean = self.means() if self.nodes else {}
+        self.mean = self.means()
         if self.deviation:
             self.ceilings = self.above_mean(Fraction(1, 2))
         self.under = [node for node in self.nodes if not node.unschedulable and self.is_under(node)]

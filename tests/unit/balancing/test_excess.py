@@ -3,6 +3,7 @@
 import pytest
 
 from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.report.words.numbers import number_text
 from tests.measured import node
@@ -57,3 +58,12 @@ def test_charging_and_taking_back():
 def test_numbers_have_one_decimal_at_most(number, text):
     """And none if it is nought."""
     assert number_text(number) == text
+
+
+def test_nodes_that_are_equally_far_above_go_by_name() -> None:
+    """Both are 121.79 points above, which floating point adds up to two numbers that differ in their last digit."""
+    targets = {"cpu": 86.96428571428572, "memory": 100.0}
+    used = {"n0": {"cpu": 2425, "memory": 187_500_000}, "n1": {"cpu": 2675, "memory": 175_000_000}}
+    nodes = [NodeUtilization(node(name, cpu="2", memory="100M"), used[name]) for name in ("n1", "n0")]
+
+    assert [each.node.name for each in furthest_first(nodes, targets)] == ["n0", "n1"]
