@@ -6,6 +6,7 @@ from typing import Any
 
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.report.document import timestamp
+from rebalancer.report.headline import count
 from rebalancer.report.marking import node_documents
 
 _STYLE = """
@@ -66,10 +67,8 @@ def nodes_html(document: Mapping[str, Any]) -> str:
         for node in document["nodes"]
         for rule in node["rules"]
     ]
-    evaluated = document["evaluated"] or "never"
-    return _page(
-        "Nodes under pressure", f"{document['count']} nodes are marked, evaluated {evaluated}", _NODE_HEAD, rows
-    )
+    marked = f"{count(document['count'], 'node')} marked"
+    return _page("Nodes under pressure", f"{marked}, evaluated {document['evaluated'] or 'never'}", _NODE_HEAD, rows)
 
 
 def status_html(document: Mapping[str, Any]) -> str:

@@ -171,6 +171,7 @@ def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
     for page in pages:
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "<p>2 nodes marked, evaluated 20" in pages[0].body
     assert "<tr><td>n1</td><td>cpu</td><td>95</td>" in pages[0].body
     assert "<tr><td>rule cpu</td><td>known</td></tr>" in pages[1].body
     assert ask(loop.port, "/readyz", **browser).body == "ok"
