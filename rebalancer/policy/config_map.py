@@ -34,6 +34,21 @@ def is_config_map(document: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
+def wanted_document(text: str, findings: Findings, wanted: Wanted) -> Node:
+    """Return a YAML document, or the wanted one in a ConfigMap; an empty node, with an error in the findings, for none.
+
+    Args:
+        text: of the file.
+        findings: get the errors.
+        wanted: what a text in a ConfigMap should be.
+    """
+    document = read_document(text, findings)
+    if not is_config_map(document):
+        return document
+    inside = text_inside(document, text, findings, wanted)
+    return Node(None, document.place) if inside is None else read_document(inside, findings)
+
+
 def text_inside(document: Node, text: str, findings: Findings, wanted: Wanted) -> str | None:
     """Return the one text of a ConfigMap that is wanted; None, with an error in the findings, if there is none or more.
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
-from rebalancer.policy.config_map import POLICY, is_config_map, text_inside
-from rebalancer.policy.document import TOP, Node, read_document
+from rebalancer.policy.config_map import POLICY, wanted_document
+from rebalancer.policy.document import TOP, Node
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
 from rebalancer.policy.paths import items
@@ -63,11 +63,7 @@ def _document(text: str, findings: Findings) -> Node:
     """Return the policy's document, which may be the text inside a ConfigMap."""
     if is_helm_template(text, findings):
         return Node(None, TOP)
-    document = read_document(text, findings)
-    if not is_config_map(document):
-        return document
-    inside = text_inside(document, text, findings, POLICY)
-    return Node(None, document.place) if inside is None else read_document(inside, findings)
+    return wanted_document(text, findings, POLICY)
 
 
 def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:

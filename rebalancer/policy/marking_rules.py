@@ -7,8 +7,8 @@ from rebalancer.args.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.errors import MarkingRulesError
 from rebalancer.marking.rules import API_VERSION, KIND, MarkingRules
-from rebalancer.policy.config_map import Wanted, is_config_map, text_inside
-from rebalancer.policy.document import TOP, Node, read_document
+from rebalancer.policy.config_map import Wanted, wanted_document
+from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.paths import at
 from rebalancer.policy.validation import read_strictly
@@ -31,7 +31,7 @@ def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRule
         MarkingRulesError: the rules cannot be used; all their problems are in it.
     """
     findings = Findings()
-    node = _document(text, findings)
+    node = wanted_document(text, findings, _WANTED)
     rules = _read(node, findings)
     if rules is not None:
         _check_sources(rules, node, policy, findings)
@@ -51,14 +51,6 @@ def _utilizations(policy: Policy) -> Iterator[MetricsUtilization]:
         for args in profile.args.values():
             if isinstance(args, UtilizationArgs) and args.metrics_utilization:
                 yield args.metrics_utilization
-
-
-def _document(text: str, findings: Findings) -> Node:
-    document = read_document(text, findings)
-    if not is_config_map(document):
-        return document
-    inside = text_inside(document, text, findings, _WANTED)
-    return Node(None, TOP) if inside is None else read_document(inside, findings)
 
 
 def _read(node: Node, findings: Findings) -> MarkingRules | None:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from rebalancer.errors import Problem, SchedulerConfigurationError
-from rebalancer.policy.config_map import Wanted, is_config_map, text_inside
-from rebalancer.policy.document import TOP, Node, read_document
+from rebalancer.policy.config_map import Wanted, wanted_document
+from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.paths import at, items
 from rebalancer.policy.suggest import did_you_mean
@@ -71,21 +71,13 @@ def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfigur
         SchedulerConfigurationError: it cannot be used; all its problems are in it.
     """
     findings = Findings()
-    node = _document(text, findings)
+    node = wanted_document(text, findings, _WANTED)
     if _is_configuration(node, findings):
         _check(node, findings)
     warnings = findings.settle(source, strict=False, error=SchedulerConfigurationError)
     document = _plain(node)
     assert isinstance(document, dict)
     return SchedulerConfiguration(document, warnings)
-
-
-def _document(text: str, findings: Findings) -> Node:
-    document = read_document(text, findings)
-    if not is_config_map(document):
-        return document
-    inside = text_inside(document, text, findings, _WANTED)
-    return Node(None, TOP) if inside is None else read_document(inside, findings)
 
 
 def _is_configuration(node: Node, findings: Findings) -> bool:
