@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
+from random import Random
+from typing import Any, Self
 
 import msgspec
 from hypothesis import strategies as st
@@ -40,6 +41,17 @@ class Scene:
 
     def cluster(self) -> Cluster:
         return Cluster(make.snapshot(self.nodes, self.pods, companions=READ), measure=lambda *_: self.measured)
+
+    def shuffled(self, seed: int) -> Self:
+        """Return the same nodes, pods and figures in another order."""
+        dice, figures = Random(seed), self.measured
+
+        def mixed(amounts: Any) -> Any:
+            return amounts and dict(dice.sample(sorted(amounts.items()), len(amounts)))
+
+        parts = (mixed(each) for each in (figures.nodes, figures.peaks, figures.pods, figures.pod_nodes))
+        nodes, pods = (dice.sample(each, len(each)) for each in (self.nodes, self.pods))
+        return type(self)(nodes, pods, Measured(*parts, window=figures.window), self.args)
 
     def model(self) -> LowRelief:
         gone: dict[str, dict[str, int]] = {}

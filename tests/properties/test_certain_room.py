@@ -43,8 +43,8 @@ class Aftermath:
         moment = self._data.draw(st.sampled_from(moments))
         self._coming.append((comes, ending if moment is Moment.AFTERWARDS else None))
 
-    def play(self) -> None:
-        """Let pods end and come in any order; each lands on any node that is feasible then."""
+    def play(self) -> Pod | None:
+        """Let pods end and come in any order, each on any node that is feasible then; return one that finds none."""
         while self._coming:
             ready = [each for each in self._coming if each[1] not in self._ending]
             if not ready or (self._ending and self._data.draw(st.booleans())):
@@ -55,13 +55,15 @@ class Aftermath:
             chosen = self._data.draw(st.sampled_from(ready))
             self._coming.remove(chosen)
             feasible = sorted(node.name for node in self._slow.feasible(chosen[0]))
-            assert feasible, f"{chosen[0]} finds no node"
+            if not feasible:
+                return chosen[0]
             home = self._data.draw(st.sampled_from(feasible))
             self._slow.pods.append(msgspec.structs.replace(chosen[0], node=home))
+        return None
 
 
-def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
-    """Evict pods one after the other if they may go; then let anything happen."""
+def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> Pod | None:
+    """Evict pods one after the other if they may go; then let anything happen, and return a pod that finds no node."""
     services = [(namespace, selector) for (namespace, _), selector in SERVICES.items() if selector]
     after = Aftermath(Kube(list(cluster.snapshot.nodes), list(crowd), NAMESPACES, services), data)
     for pod in data.draw(st.permutations(crowd)):
@@ -70,7 +72,7 @@ def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
             assert made.pod
             after.evict(pod, made.pod, made.moments)
             cluster.evicted(pod)
-    after.play()
+    return after.play()
 
 
 @settings(max_examples=30)
@@ -84,7 +86,9 @@ def test_all_replacements_find_a_node(data: Any) -> None:
         for number in range(data.draw(st.integers(2, 6)))
     ]
     crowd = [msgspec.structs.replace(each, terminating=False) for each in drawn]
-    play(make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ), crowd, data)
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
+
+    assert play(cluster, crowd, data) is None
 
 
 @settings(max_examples=150)

@@ -15,7 +15,7 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from tests import make
 from tests.models.compaction import Compacting
 from tests.models.placement import World
-from tests.properties.measured_clusters import READ, SERVICES, Scene, sparse_scenes
+from tests.properties.measured_clusters import READ, SERVICES, sparse_scenes
 
 PACKS = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -107,14 +107,7 @@ def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene, packs):
 @given(sparse_scenes(), st.sampled_from((decide, steered)), st.integers())
 def test_the_order_of_what_was_read_is_no_matter(scene, run, seed):
     """Nodes, pods and figures in any order make the same ledger."""
-    dice, figures = Random(seed), scene.measured
-
-    def shuffled(amounts):
-        return amounts and dict(dice.sample(sorted(amounts.items()), len(amounts)))
-
-    parts = (shuffled(each) for each in (figures.nodes, figures.peaks, figures.pods, figures.pod_nodes))
-    nodes, pods = (dice.sample(each, len(each)) for each in (scene.nodes, scene.pods))
-    other = Scene(nodes, pods, Measured(*parts, window=figures.window), scene.args)
+    other = scene.shuffled(seed)
 
     assert verdicts(run(scene)) == verdicts(run(other))
 

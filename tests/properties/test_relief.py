@@ -3,18 +3,16 @@
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from random import Random
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.measured import Measured
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import RELIEF
-from tests.properties.measured_clusters import Scene, scenes
+from tests.properties.measured_clusters import scenes
 
 
 def decide(scene):
@@ -68,14 +66,7 @@ def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene):
 @given(scenes(), st.integers())
 def test_the_order_of_what_was_read_is_no_matter(scene, seed):
     """Nodes, pods and figures in any order make the same ledger."""
-    dice, figures = Random(seed), scene.measured
-
-    def shuffled(amounts):
-        return amounts and dict(dice.sample(sorted(amounts.items()), len(amounts)))
-
-    parts = (shuffled(each) for each in (figures.nodes, figures.peaks, figures.pods, figures.pod_nodes))
-    nodes, pods = (dice.sample(each, len(each)) for each in (scene.nodes, scene.pods))
-    other = Scene(nodes, pods, Measured(*parts, window=figures.window), scene.args)
+    other = scene.shuffled(seed)
 
     for run in (decide, empty):
         assert verdicts(run(scene)) == verdicts(run(other))
