@@ -21,6 +21,11 @@ from tests.e2e.program import Program
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
 TOLD = pytest.StashKey[list[str]]()
+#: What these tests watch must never be seen broken, not once: they have no second try, whatever `--reruns` says.
+BOUNDS = frozenset(
+    f"test_{name}.py"
+    for name in ("apiserver_restart", "churn", "etcd_stopped", "limits", "protections", "steering_faults")
+)
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,13 @@ class Cluster:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests of this folder."""
+    """Mark all tests of this folder, and those that have no second try."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker("e2e")
+            if item.path.name in BOUNDS:
+                item.add_marker(pytest.mark.flaky(reruns=0))
 
 
 @pytest.fixture(scope="session")
