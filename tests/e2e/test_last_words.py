@@ -28,7 +28,7 @@ def test_each_failure_s_own_words_come_last(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.e2e.conftest", "-c", "/dev/null", "--rootdir"]
 
     done = subprocess.run(
-        [*command, str(tmp_path), str(tmp_path)], stdout=subprocess.PIPE, text=True, check=False, timeout=120
+        [*command, str(tmp_path), str(tmp_path)], stdout=subprocess.PIPE, text=True, check=False, timeout=300
     )
 
     *_, last = done.stdout.splitlines()
@@ -36,6 +36,6 @@ def test_each_failure_s_own_words_come_last(tmp_path: Path) -> None:
     assert marked, done.stdout
     assert "1 failed, 1 passed, 1 error" in last
     assert "short test summary" not in words
-    positions = [words.index(each) for each in ("test_first (call)", "the first's words", "assert {'a': 1} == {'a': 2}")]
-    positions += [words.index(each) for each in ("test_second (setup)", "ValueError: the fixture's words")]
+    first = ("test_first (call)", "the first's words", "assert {'a': 1} == {'a': 2}")
+    positions = [words.index(each) for each in (*first, "test_second (setup)", "ValueError: the fixture's words")]
     assert positions == sorted(positions)
