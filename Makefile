@@ -83,7 +83,7 @@ pins: $(READY) ## write anew what the image is made of, with hashes
 	@$(COMPILE) image/build.in --output-file image/build.txt
 
 clean: ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	@rm -rf $(VENV) .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "rebalancer needs Python 3.11 or newer and finds none; set PYTHON=/path/to/python"; exit 1; }
