@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rebalancer.kube.marks import MarkedNode
@@ -122,15 +122,28 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
     assert as_read(patched(as_object(after), patch(after, cleared(after, signs)))).labels == (rest or None)
 
 
+def labels_tested(node, operations):
+    """Labels of the keys that a patch names, or all of them if it tests that there are none."""
+    labels, whole = node.labels or {}, "/metadata/labels"
+    paths = {operation["path"] for operation in operations}
+    below = {path.removeprefix(f"{whole}/").replace("~1", "/") for path in paths if path.startswith(f"{whole}/")}
+    return {key: value for key, value in labels.items() if whole in paths or key in below}
+
+
 @given(nodes(), nodes(), st.sampled_from(SIGNS), PRESSURES)
+@example(  # a taint alone is ours: the label of that key is not
+    MarkedNode("n1", "uid", [{"key": OURS.key, "value": "presure", "effect": "NoSchedule"}], None, None),
+    MarkedNode("n1", "uid", [{"key": OURS.key, "value": "presure", "effect": "NoSchedule"}], None, {OURS.key: ""}),
+    Signs(taint=OURS),
+    (Pressure("cpu", NOW, UNTIL, 85.0),),
+)
 def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures):
     """A label of the key, a taint, or the annotation: another has written since, so the node is read again."""
     try:
         operations = patch(read, pressed(read, signs, "run-2", pressures))
     except Occupied:
         return
-    keys = {operation["path"].rpartition("/")[2].replace("~1", "/") for operation in operations}
-    labels = [{key: (each.labels or {}).get(key) for key in keys & set(KEYS)} for each in (read, other)]
+    labels = [labels_tested(each, operations) for each in (read, other)]
     notes = [(each.annotations or {}).get(ANNOTATION) for each in (read, other)]
     same = labels[0] == labels[1] and notes[0] == notes[1] and read.taints == other.taints
     if operations and not same:
