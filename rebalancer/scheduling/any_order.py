@@ -24,7 +24,7 @@ from itertools import product
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.phase import Phase, either
+from rebalancer.scheduling.phase import Phase, either, swings
 from rebalancer.scheduling.ranges import BALANCE, Extremes
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
@@ -125,7 +125,7 @@ class AnyOrder:
         emptiest = self._ask(pod, self._vacated, moment)
         if not emptiest.known or emptiest.sampled:
             return emptiest
-        return Answer(nodes=tuple(Extremes(emptiest, fullest, self._swings(pod)).winners()))
+        return Answer(nodes=tuple(self._extremes(pod, emptiest, fullest).winners()))
 
     def _ask(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
         coming = self._simulation.replacement(pod)
@@ -138,16 +138,14 @@ class AnyOrder:
         ending = (gone or self._simulation.ending(pod)) if moment is Moment.AT_ONCE else None
         return phase.ask(coming.pod, pod.node, there if gone else pod, ending)
 
-    def _swings(self, pod: Pod) -> dict[str, float]:
-        coming = self._simulation.replacement(pod).pod or pod
-        weight = 100.0 * self._crowded.weight(coming, BALANCE)
+    def _extremes(self, pod: Pod, emptiest: Answer, fullest: Answer) -> Extremes:
+        coming = self._coming(pod)
         touched = {each.node for each in self._gone} | {name for names in self._came.values() for name in names}
-        found = {}
-        for name in touched:
-            if self._cluster.node(name):
-                less, more = self._vacated.shares(name), self._crowded.shares(name)
-                found[name] = weight * max((abs(more.get(each, 0.0) - less.get(each, 0.0)) for each in more), default=0)
-        return found
+        differing = swings(self._vacated, self._crowded, filter(self._cluster.node, touched))
+        bends = {
+            name: (course, self._crowded.weight(coming, name)) for name, course in self._crowded.courses(coming).items()
+        }
+        return Extremes(emptiest, fullest, differing, self._crowded.weight(coming, BALANCE), bends)
 
     def _cases(self, pod: Pod) -> list[tuple[Case, ...]] | None:
         """Return what pods that are tied to this one may do, together; None if that is too much to try.

@@ -3,7 +3,10 @@
 A pod is asked about twice: in the emptiest state that may be, and in the fullest.  What lies between is bounded, plugin
 by plugin:
 
-1. NodeResourcesFit goes one way as a node fills up, so the two scores are the bounds.
+1. NodeResourcesFit goes one way as a node fills up, so the two scores are the bounds.  With a shape that it reads
+   scores off (RequestedToCapacityRatio) it may go up and down: on a node where pods come or go it may be anything from
+   0 to 100.  TargetLoadPacking goes up to its target and down from there: it may be up to 100, and the lower of the two
+   is the least.
 2. NodeResourcesBalancedAllocation does not.  But a share of a resource that grows by a point moves the score by a point
    at most, so the bounds are that much wider.
 3. Other plugins score nodes by what is the highest and the lowest of all feasible nodes.  With fewer nodes feasible in
@@ -14,9 +17,11 @@ A node may win if its upper bound is at least the lower bound of every node that
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rebalancer.scheduling.simulator.answer import Answer, Scores
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.plugin import Course
 
 BALANCE = "NodeResourcesBalancedAllocation"
 #: Rounding down in each of the steps of its score.
@@ -32,13 +37,17 @@ class Extremes:
     Attributes:
         emptiest: the answer where as little is taken of every node as may be.
         fullest: where as much is taken as may be; the same rules between pods hold.
-        swings: by node, by how much the share of a resource differs between the two, in points, times the weight of
-            NodeResourcesBalancedAllocation; nodes where none differs may be left out.
+        swings: of the nodes that have other pods in one state than in the other, by how many points the share of a
+            resource differs.
+        balance: the weight of NodeResourcesBalancedAllocation.
+        bends: of plugins whose scores do not go one way as a node fills up, how they go, and the weight.
     """
 
     emptiest: Answer
     fullest: Answer
     swings: Mapping[str, float]
+    balance: int = 1
+    bends: Mapping[str, tuple[Course, int]] = field(default_factory=dict)
 
     def winners(self) -> frozenset[str]:
         """Return all nodes that may win in a state between the two."""
@@ -55,12 +64,18 @@ class Extremes:
         total = 0.0
         for plugin in high.keys() | (low or {}).keys():
             both = [each.get(plugin, 0) for each in (high, low) if each is not None]
+            if name in self.swings and plugin in self.bends:
+                both += self._bent(*self.bends[plugin])
             total += max(both) if sign > 0 else min(both)
         return total + sign * self._wobble(name, high)
 
+    def _bent(self, course: Course, weight: int) -> list[int]:
+        """Return what a score may come to between the two states, beside the scores in these."""
+        return [0, WHOLE * weight] if course is Course.ANY else [WHOLE * weight]
+
     def _wobble(self, name: str, scores: Scores) -> float:
         swing = self.swings.get(name, 0.0)
-        return swing + _ROUNDING if swing and BALANCE in scores else 0.0
+        return self.balance * (swing + _ROUNDING) if swing and BALANCE in scores else 0.0
 
 
 def _settled(plugin: str, high: Mapping[str, Scores], low: Mapping[str, Scores]) -> bool:

@@ -1,5 +1,6 @@
 """What is foreseen of one pod holds whatever others that went have done by then, or is wider."""
 
+from collections.abc import Callable
 from itertools import islice, product
 from typing import Any
 
@@ -12,7 +13,11 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.configuration import read_configuration
+from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
 from tests import make
 from tests.models.kube_scheduler import Kube
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
@@ -57,8 +62,29 @@ def doings(cluster: Cluster, places: dict[Pod, tuple[str, ...]], there: list[Pod
         yield [*there, *(each for some in combined for each in some)]
 
 
-def unforeseen(cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.DataObject) -> list[Any]:
-    """Let others go and be expected; return where the slow scheduler and the answer for one more disagree."""
+#: Which nodes win for a pod, of these nodes with these pods.
+Winners = Callable[[list[Node], list[Pod], Pod], set[str]]
+
+
+def slowly(places: list[Node], present: list[Pod], pod: Pod) -> set[str]:
+    """By the slow scheduler."""
+    return Kube(places, present, NAMESPACES, SERVED).winners(pod)
+
+
+def by_shape(document: dict[str, Any]) -> Winners:
+    """By the simulator, built anew for each state, with a configuration."""
+
+    def winners(places: list[Node], present: list[Pod], pod: Pod) -> set[str]:
+        state = State(make.snapshot(places, present, namespaces=NAMESPACES), READ)
+        return set(Simulator(state, profiles(state, read_configuration(document))).ask(pod).nodes)
+
+    return winners
+
+
+def unforeseen(
+    cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.DataObject, ask: Winners = slowly
+) -> list[Any]:
+    """Let others go and be expected; return where a scheduler and the answer for one more disagree."""
     any_order, simulation = cluster.index(AnyOrder), cluster.index(Simulation)
     went: dict[Pod, tuple[str, ...]] = {}
     for pod in crowd[1:]:
@@ -79,7 +105,7 @@ def unforeseen(cluster: Cluster, crowd: list[Pod], places: list[Node], data: st.
         others = {each: names for each, names in went.items() if each is not pod}
         there = [each for each in crowd if each is not pod and each not in went]
         for present in (each for own in owns for each in doings(cluster, others, [*there, *own])):
-            winners = Kube(places, present, NAMESPACES, SERVED).winners(made.pod)
+            winners = ask(places, present, made.pod)
             if not winners or not winners <= set(answer.nodes):
                 return [pod, winners, answer.nodes, [(each.name, each.node) for each in present]]
     return []
@@ -97,6 +123,26 @@ def test_with_room_alone(data: Any) -> None:
     cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
 
     assert unforeseen(cluster, crowd, places, data) == []
+
+
+@settings(max_examples=30)
+@given(st.data(), st.lists(st.integers(0, 10), min_size=2, max_size=4), st.integers(1, 3))
+def test_with_a_shape_that_rises_and_falls(data: Any, scores: list[int], weight: int) -> None:
+    """NodeResourcesFit alone scores, by any shape, and a pod on the way changes more than both ends tell."""
+    shape = [{"utilization": 100 * number // len(scores), "score": score} for number, score in enumerate(scores)]
+    resources = [{"name": "cpu", "weight": weight}, {"name": "memory", "weight": 1}]
+    ratio = {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {"shape": shape}, "resources": resources}
+    profile = {
+        "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": ratio}}],
+    }
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    document = {**head, "profiles": [profile]}
+    places = [make.node(f"n{number}", cpu="1", memory="4Gi") for number in range(data.draw(st.integers(2, 3)))]
+    crowd = [plain(data, f"p{number}", data.draw(st.sampled_from(("n0", "n1")))) for number in range(4)]
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ, scheduler_configuration=document)
+
+    assert unforeseen(cluster, crowd, places, data, by_shape(document)) == []
 
 
 @settings(max_examples=30)

@@ -11,6 +11,7 @@ from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.configuration import ConfigurationError
 from rebalancer.scheduling.simulator.conversion import Args, converted
+from rebalancer.scheduling.simulator.plugin import Course
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.scorers import (
     Scorer,
@@ -62,6 +63,19 @@ def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
         return name in wire.ignored_resources or (bool(slash) and group in wire.ignored_resource_groups)
 
     return _scorer(strategy), weights, ignored
+
+
+def fit_course(args: Args) -> Course:
+    """Return how the score of NodeResourcesFit goes as a node fills up.
+
+    That of a shape may go up and down even if the shape does not: a resource that scores 0 is left out of the mean.
+    """
+    strategy = converted("NodeResourcesFit", args, _Fit).scoring_strategy
+    if strategy.type != "RequestedToCapacityRatio":
+        return Course.ONE_WAY
+    scores = [each.score for each in strategy.requested_to_capacity_ratio.shape]
+    one_way = scores in (sorted(scores), sorted(scores, reverse=True))
+    return Course.ONE_WAY if one_way and all(scores) else Course.ANY
 
 
 def _scorer(strategy: _Strategy) -> Scorer:

@@ -13,7 +13,13 @@ from functools import partial
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import (
+    Course,
+    Filter,
+    PodUnschedulableError,
+    Refusals,
+    UnknownPlacementError,
+)
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
@@ -58,6 +64,11 @@ class Simulator:
         """Return how much a plugin counts in the pod's profile; 0 if it does not score."""
         profile = self._profiles.get(pod.spec.placement.scheduler)
         return sum(weight for each, weight in profile.scores if each.name == plugin) if profile else 0
+
+    def courses(self, pod: Pod) -> Mapping[str, Course]:
+        """Return the plugins of the pod's profile whose scores do not go one way as a node fills up."""
+        profile = self._profiles.get(pod.spec.placement.scheduler)
+        return profile.courses if profile else {}
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
