@@ -133,6 +133,13 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     run = arguments(
         rebalancer, two, telling, provideClusterInfo=True, env=[{"name": "STAGE", "value": "dev"}], args=["get-token"]
     )
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"]["extensions"] += [
+        {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}},
+        {"name": "other", "extension": {}},
+    ]
+    kubeconfig.write_text(json.dumps(document))
 
     rebalancer(*run)
 
@@ -140,7 +147,7 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     assert json.loads(told) == {
         "apiVersion": VERSION,
         "kind": "ExecCredential",
-        "spec": {"interactive": False, "cluster": {"server": two.url}},
+        "spec": {"interactive": False, "cluster": {"server": two.url, "config": {"audience": "a"}}},
     }
     assert (stage, argument) == ("dev", "get-token")
 
