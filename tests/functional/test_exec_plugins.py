@@ -1,5 +1,6 @@
 """A credentials plugin that hangs is named after five seconds, and given up after --exec-timeout."""
 
+import base64
 import json
 import os
 import signal
@@ -150,6 +151,25 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
         "spec": {"interactive": False, "cluster": {"server": two.url, "config": {"audience": "a"}}},
     }
     assert (stage, argument) == ("dev", "get-token")
+
+
+def test_a_certificate_authority_in_the_kubeconfig_itself_goes_before_a_file(two, rebalancer):
+    """As for the connection: the file need not be there."""
+    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" > {folder}/told\nexit 1\n'
+    run = arguments(rebalancer, two, telling, provideClusterInfo=True)
+    authority = base64.b64encode(CERTIFICATE.read_bytes()).decode()
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"] |= {
+        "certificate-authority": "/absent",
+        "certificate-authority-data": authority,
+    }
+    kubeconfig.write_text(json.dumps(document))
+
+    rebalancer(*run)
+
+    told = json.loads((rebalancer.folder / "told").read_text())
+    assert told["spec"]["cluster"]["certificate-authority-data"] == authority
 
 
 def test_a_plugin_that_is_not_installed(two, rebalancer):

@@ -86,6 +86,14 @@ def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
     assert verdict.by == "Gone"
 
 
+def test_only_a_403_tells_that_the_namespace_goes(evict, server):
+    """The pod counts as gone by the API server's own word alone."""
+    body = {"kind": "Status", "message": "no", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}
+    server.fail("POST", EVICTION, status=400, body=body)
+
+    assert isinstance(evict(), Failed)
+
+
 def test_an_exhausted_pdb_refuses(evict, server, pdb):
     """The refusal has the server's numbers, and is not asked for again."""
     server.add(pdb("web", allowed=0, app="web"))

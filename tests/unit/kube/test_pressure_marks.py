@@ -1,5 +1,6 @@
 """What a mark of pressure changes on a node, and what it does not."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -175,3 +176,13 @@ def test_an_old_label_is_taken_off_by_what_the_annotation_names():
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
 
     assert pressed(node, Signs(taint=OURS), "run-2", PRESSURE).labels == {"status": None}
+
+
+@pytest.mark.parametrize("field", ["since", "until"])
+def test_a_time_without_a_zone_is_no_mark_of_ours(field):
+    """Nobody can tell when it ends."""
+    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z"}
+    note = json.dumps({"run": "r", "rules": {"cpu": times | {field: "2026-01-15T12:00:00"}}})
+
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: json.dumps({"run": "r", "rules": {"cpu": times}})}))
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})) is None
