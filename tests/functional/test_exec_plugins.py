@@ -23,6 +23,10 @@ echo $! > {folder}/helper
 wait
 """
 #: Answers when somebody writes into the pipe.
+ANSWERING = f"""#!/bin/sh
+echo '{{{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": %s}}}}'
+"""
+HALF = "it gave a client certificate without its key, or a key without its certificate"
 WAITING = """#!/bin/sh
 cat {folder}/answer
 """
@@ -193,6 +197,8 @@ def test_a_plugin_that_is_not_installed(two, rebalancer):
         ("no script", "it cannot be started: Exec format error"),
         ("#!/bin/sh\necho s3cret", "what it printed is not an ExecCredential"),
         ("#!/bin/sh\necho '{}'".replace("{}", "{{}}"), f"what it printed is not an ExecCredential of {VERSION}"),
+        (ANSWERING % '{{"token": "t", "clientKeyData": "k"}}', HALF),
+        (ANSWERING % '{{"clientCertificateData": "c"}}', HALF),
     ],
 )
 def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):

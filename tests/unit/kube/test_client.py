@@ -288,6 +288,19 @@ def test_a_connection_is_given_up_before_its_request(client, connection):
     assert seen == [(54.0, 60.0)]
 
 
+def test_no_body_is_sent_once_the_time_is_up(client, server, time):
+    """Establishing the connection took too long: without its body the request does nothing, and that is certain."""
+    seconds = iter([0, 61])
+
+    def gate():
+        time.sleep(next(seconds))
+
+    with pytest.raises(Transient, match="the time was up before the request was sent") as caught:
+        client.post("/x", b"{}", gate=gate)
+    assert not caught.value.maybe_done
+    assert server.requests == []
+
+
 def test_refused_credentials_are_loaded_again_once(client, server):
     """A 401 with fresh credentials is final; the message has the cure and no token."""
     server.token = "another"

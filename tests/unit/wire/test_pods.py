@@ -75,6 +75,21 @@ def test_container_states_and_conditions() -> None:
     assert pod.ready
 
 
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        ([{"type": "PodScheduled", "status": "False"}, {"type": "Ready", "status": "True"}], True),
+        ([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}], False),
+        ([{"type": "PodScheduled", "status": "True"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_a_pod_is_ready_by_its_condition_of_that_name(conditions: Any, ready: bool) -> None:
+    """Whatever the others say."""
+    assert read_pod(status={"conditions": conditions}).ready is ready
+
+
 FLAGS = ("evict_annotation", "prefer_no_eviction", "mirror", "static", "marked_critical")
 
 
@@ -191,6 +206,13 @@ def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
     pod = read_pod(spec={"volumes": volumes})
 
     assert (pod.spec.local_storage, pod.claims) == (local, claims)
+
+
+def test_claims_that_are_made_for_a_pod_are_named_after_it() -> None:
+    """One for each generic ephemeral volume, and for no other."""
+    volumes = [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]
+
+    assert read_pod(name="a", spec={"volumes": volumes}).own_claims == ("a-scratch",)
 
 
 def container(**resources: Any) -> dict[str, Any]:
@@ -314,6 +336,7 @@ def test_null_is_absent_wherever_a_server_may_write_it() -> None:
 
     assert not pod.problem
     assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
+    assert (pod.phase, pod.reason, pod.nominated_node) == ("", "", "")
 
 
 @pytest.mark.parametrize(

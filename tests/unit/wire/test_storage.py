@@ -143,3 +143,10 @@ def test_volumes_on_nodes():
             default=True,
         )
     }
+
+
+def test_a_claim_without_a_namespace_is_in_the_default_one():
+    """As files may have it; its pods are taken to be there too."""
+    found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": None}, "spec": {}})
+
+    assert found.companions.claims == {("default", "data"): Claim(namespace="default", name="data")}
