@@ -181,7 +181,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
     one.take()
 
     key = ("kube-system", "rebalancer")
-    with server._lock:  # not in the middle of a renewal
+    with server.leases.lock:  # not in the middle of a renewal
         server.leases.held[key] = {
             **server.leases.held[key],
             "metadata": {"resourceVersion": "other"},
