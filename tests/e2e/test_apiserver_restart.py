@@ -12,8 +12,6 @@ from tests.e2e.program import Program, everything_in
 from tests.e2e.waiting import wait_for
 
 REPLICAS = 60
-#: So many that a run is still in the middle when a busy machine has seen its first pod go.
-MANY = 200
 #: How often the API server is started again while pods are evicted; 20 unless given.
 RESTARTS = int(os.environ.get("REBALANCER_E2E_RESTARTS", "20"))
 LIMIT = 50
@@ -27,8 +25,8 @@ def test_run_goes_on_when_the_apiserver_is_back(
 ) -> None:
     """Every pod is evicted once, before or after the restart, and the report names exactly those that went."""
     # Two nodes that are full: no replacement starts, so what is left of the first pods is easy to tell.
-    namespace.create(*(node(name, pods=MANY // 2) for name in ("a", "b")), deployment("web", replicas=MANY))
-    before = uids(namespace.wait_ready(MANY, "web"))
+    namespace.create(*(node(name, pods=REPLICAS // 2) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
+    before = uids(namespace.wait_ready(REPLICAS, "web"))
     cordon(controlplane.api, "a", "b")
 
     with program.start(everything_in(namespace.name), *LONG_LEASE) as running:
@@ -40,12 +38,12 @@ def test_run_goes_on_when_the_apiserver_is_back(
         outcome = running.finish()
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert in_the_middle, f"the run was over before the restart; {MANY} pods are too few"
+    assert in_the_middle, f"the run was over before the restart; {REPLICAS} pods are too few"
     assert outcome.errors() == {}
     assert set(outcome.evicted_uids()) == before
     assert len(outcome.evicted_uids()) == len(before)
     assert not before & uids(namespace.pods("web"))
-    wait_for_components(namespace, MANY)
+    wait_for_components(namespace)
 
 
 def test_twenty_restarts(
@@ -69,17 +67,17 @@ def test_twenty_restarts(
 
     assert went
     tell(f"{restarts} restarts of the API server: {went} pods went, {unknown} unknown")
-    wait_for_components(namespace, REPLICAS)
+    wait_for_components(namespace)
 
 
-def wait_for_components(namespace: Namespace, replicas: int) -> None:
+def wait_for_components(namespace: Namespace) -> None:
     """Wait until scheduler and controllers, who look for the API server at ever longer intervals, are back at work."""
-    namespace.create(node("c", pods=replicas + 10))
-    namespace.wait_ready(replicas, "web", RECOVERY_DEADLINE)
+    namespace.create(node("c"))
+    namespace.wait_ready(REPLICAS, "web", RECOVERY_DEADLINE)
 
     def counted() -> bool:
         status = namespace.api.read("Deployment", "web", namespace.name)["status"]
-        return status.get("readyReplicas") == replicas
+        return status.get("readyReplicas") == REPLICAS
 
     wait_for(counted, "the controllers to count the pods", RECOVERY_DEADLINE)
 
