@@ -25,8 +25,8 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 test: $(READY) lint ## check style, types and layers, then run the tests
 	@$(VENV)/bin/python -m pytest -q -n auto
 
-attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`
-	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack
+attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`, and at random
+	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack tests/properties
 
 mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (hours)
 	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)

@@ -14,6 +14,7 @@ from tests.e2e.api import Api, ApiError
 from tests.e2e.binaries import BinariesError, provide
 from tests.e2e.builders import node
 from tests.e2e.harness import ControlPlane
+from tests.e2e.last_words import last_words
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.program import Program
 
@@ -123,12 +124,21 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what tests had to tell, and where the logs of a run that failed are."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None, None, None]:
+    """Say what tests had to tell, where the logs of a run that failed are, and, after all else, what failed."""
     for line in config.stash.get(TOLD, ()):
         terminalreporter.write_line(line)
     if KEPT_LOGS in config.stash:
         terminalreporter.write_line(f"the control plane's logs are in {config.stash[KEPT_LOGS]}")
+    yield
+    failed = [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]
+    if failed:
+        terminalreporter.write_sep("=", "what failed")
+    for line in last_words(failed):
+        terminalreporter.write_line(line)
 
 
 def existing_kubeconfig() -> Path | None:

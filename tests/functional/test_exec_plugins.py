@@ -78,7 +78,9 @@ def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
         "'fake' gave no credentials: it did not answer within 1 s and was ended. See what it waits for by calling it "
         "yourself, or give it longer with --exec-timeout.\n"
     )
-    wait_until(lambda: is_gone(int((rebalancer.folder / "helper").read_text())))
+    helper = rebalancer.folder / "helper"
+    if helper.exists() and helper.read_text():  # a busy machine may not have come so far within the second
+        wait_until(lambda: is_gone(int(helper.read_text())))
     assert two.requests == []
 
 

@@ -181,11 +181,12 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
     one.take()
 
     key = ("kube-system", "rebalancer")
-    server.leases.held[key] = {
-        **server.leases.held[key],
-        "metadata": {"resourceVersion": "other"},
-        "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
-    }
+    with server.leases.lock:  # not in the middle of a renewal
+        server.leases.held[key] = {
+            **server.leases.held[key],
+            "metadata": {"resourceVersion": "other"},
+            "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
+        }
 
     one._renewing.join(120)
     assert one.permit()
