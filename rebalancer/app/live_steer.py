@@ -102,6 +102,10 @@ class LiveSteer:
         self._unready |= {owner_uid(each.move) for each in landings if each.node and each.ready_seconds is None}
         return landings
 
+    def recount(self, node: str) -> None:
+        """Look at a node again before the next wave: it was held meanwhile."""
+        self._marks.recount(node)
+
     def end(self) -> None:
         """Take all marks off; `left` names the nodes whose marks stay."""
         self.left = self._marks.take_off()
