@@ -52,7 +52,7 @@ def join(server, tmp_path, clocks):
     made = []
 
     def make(identity, timing=SLOW, clocks=clocks, **settings):
-        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer")
+        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer", 10.0)
         part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
         made.append(part)
         return part
