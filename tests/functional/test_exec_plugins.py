@@ -1,5 +1,6 @@
 """A credentials plugin that hangs is named after five seconds, and given up after --exec-timeout."""
 
+import base64
 import json
 import os
 import signal
@@ -22,6 +23,10 @@ echo $! > {folder}/helper
 wait
 """
 #: Answers when somebody writes into the pipe.
+ANSWERING = f"""#!/bin/sh
+echo '{{{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": %s}}}}'
+"""
+HALF = "it gave a client certificate without its key, or a key without its certificate"
 WAITING = """#!/bin/sh
 cat {folder}/answer
 """
@@ -135,6 +140,13 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     run = arguments(
         rebalancer, two, telling, provideClusterInfo=True, env=[{"name": "STAGE", "value": "dev"}], args=["get-token"]
     )
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"]["extensions"] += [
+        {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}},
+        {"name": "other", "extension": {}},
+    ]
+    kubeconfig.write_text(json.dumps(document))
 
     rebalancer(*run)
 
@@ -142,9 +154,28 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     assert json.loads(told) == {
         "apiVersion": VERSION,
         "kind": "ExecCredential",
-        "spec": {"interactive": False, "cluster": {"server": two.url}},
+        "spec": {"interactive": False, "cluster": {"server": two.url, "config": {"audience": "a"}}},
     }
     assert (stage, argument) == ("dev", "get-token")
+
+
+def test_a_certificate_authority_in_the_kubeconfig_itself_goes_before_a_file(two, rebalancer):
+    """As for the connection: the file need not be there."""
+    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" > {folder}/told\nexit 1\n'
+    run = arguments(rebalancer, two, telling, provideClusterInfo=True)
+    authority = base64.b64encode(CERTIFICATE.read_bytes()).decode()
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"] |= {
+        "certificate-authority": "/absent",
+        "certificate-authority-data": authority,
+    }
+    kubeconfig.write_text(json.dumps(document))
+
+    rebalancer(*run)
+
+    told = json.loads((rebalancer.folder / "told").read_text())
+    assert told["spec"]["cluster"]["certificate-authority-data"] == authority
 
 
 def test_a_plugin_that_is_not_installed(two, rebalancer):
@@ -168,6 +199,8 @@ def test_a_plugin_that_is_not_installed(two, rebalancer):
         ("no script", "it cannot be started: Exec format error"),
         ("#!/bin/sh\necho s3cret", "what it printed is not an ExecCredential"),
         ("#!/bin/sh\necho '{}'".replace("{}", "{{}}"), f"what it printed is not an ExecCredential of {VERSION}"),
+        (ANSWERING % '{{"token": "t", "clientKeyData": "k"}}', HALF),
+        (ANSWERING % '{{"clientCertificateData": "c"}}', HALF),
     ],
 )
 def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):
