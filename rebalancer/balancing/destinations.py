@@ -69,7 +69,6 @@ class Destinations:
         self._ceilings = ceilings
         self._floors = floors or {}
         self._emptied = emptied
-        self._held = cluster.held
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
@@ -158,7 +157,7 @@ class Destinations:
     def _first(self, pod: Pod, usage: Resources) -> Node | None:
         for _, name, node in self._order:
             # The usage comes first since it decides most often, and fastest.
-            if name in self._emptied or name in self._held or name == pod.node:
+            if name in self._emptied or name == pod.node:
                 continue
             if self._has_room(name, usage) and self._eligible.fits(pod, node):
                 return node
@@ -175,8 +174,6 @@ class Destinations:
         return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
 
     def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> Cause | None:
-        if destination.node.name in self._held:
-            return cause(Code.HELD_NODE)
         if destination.node.name in self._emptied:
             return cause(Code.IDLE_NODE)
         reason = self._eligible.why_not(pod, destination.node)
@@ -187,7 +184,7 @@ class Destinations:
             return cause(Code.OWN_NODE)
         if node.unschedulable:  # it will be drained, and yet a pod that tolerates everything may land there
             return cause(Code.CORDONED)
-        if node.name in self._held:
+        if node.name in self._cluster.held:
             return cause(Code.HELD_NODE)
         if node.name in self._emptied:
             return cause(Code.IDLE_NODE)
