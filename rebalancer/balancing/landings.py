@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
+from rebalancer.scheduling.after_ties import AfterTies
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 
@@ -14,12 +16,16 @@ class Landings:
     """Asks the simulated scheduler, and warns once of each reason why it has no answer.
 
     Args:
-        simulation: the scheduler.
+        cluster: the cluster.
         evict: whom to warn.
+
+    Raises:
+        ConfigurationError: the scheduler's configuration cannot be read.
     """
 
-    def __init__(self, simulation: Simulation, evict: Evict) -> None:
-        self._simulation = simulation
+    def __init__(self, cluster: Cluster, evict: Evict) -> None:
+        self._simulation = cluster.index(Simulation)
+        self._after_ties = cluster.index(AfterTies)
         self._evict = evict
 
     def of(self, pod: Pod) -> Iterator[Answer]:
@@ -34,3 +40,10 @@ class Landings:
             if answer.unknown and not answer.reason:
                 self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
             yield answer
+
+    def in_doubt(self, pod: Pod) -> tuple[str, ...]:
+        """Return the nodes where the replacement may land if earlier ones took other nodes that tied for them.
+
+        To be asked of a pod that is about to go; those that follow count it on any of these.
+        """
+        return self._after_ties.may_land(pod)
