@@ -119,15 +119,16 @@ class Destinations:
                 return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
         return nodes
 
-    def landing(self, pod: Pod, expected: Node, likely: Iterable[Node]) -> Destination:
+    def landing(self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]) -> Destination:
         """Return for the report where the replacement may land; to be asked of a pod before it is expected there.
 
         Args:
             pod: the pod that would go.
             expected: the node that the plan counts on.
             likely: the nodes that may win if all that were expected somewhere are there.
+            goes: returns whether the eviction will be granted, as far as that is known.
         """
-        wider = self._landings.in_doubt(pod) if self._landings else ()
+        wider = self._landings.in_doubt(pod, goes) if self._landings else ()
         return Destination.among(expected.name, dict.fromkeys((*(node.name for node in likely), *wider)))
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:

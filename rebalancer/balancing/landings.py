@@ -1,6 +1,6 @@
 """Where replacements land, by the simulated scheduler."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -41,9 +41,13 @@ class Landings:
                 self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
             yield answer
 
-    def in_doubt(self, pod: Pod) -> tuple[str, ...]:
+    def in_doubt(self, pod: Pod, goes: Callable[[], bool]) -> tuple[str, ...]:
         """Return the nodes where the replacement may land if earlier ones took other nodes that tied for them.
 
-        To be asked of a pod that is about to go; those that follow count it on any of these.
+        Those that follow count it on any of these.  Empty for a pod that stays.
+
+        Args:
+            pod: a pod whose eviction will be asked for next.
+            goes: returns whether it will be granted, as far as that is known; called only where the answer takes long.
         """
-        return self._after_ties.may_land(pod)
+        return () if self._after_ties.tied and not goes() else self._after_ties.may_land(pod)

@@ -63,6 +63,11 @@ class AfterTies:
         self._wide: dict[Pod, Sequence[str]] = {}
         self._tied: dict[Pod, _Tied] = {}
 
+    @property
+    def tied(self) -> bool:
+        """Whether some replacement may be elsewhere than where it is expected; else questions cost next to nothing."""
+        return bool(self._tied)
+
     def may_land(self, pod: Pod) -> tuple[str, ...]:
         """Return the nodes where the replacement may land if the pod goes now, and remember them for those that follow.
 

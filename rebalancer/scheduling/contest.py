@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from rebalancer.scheduling.ranges import BALANCE, RELATIVE, ROUNDING, settled
+from rebalancer.scheduling.ranges import BALANCE, RELATIVE, ROUNDING, peaks_of, settled
 from rebalancer.scheduling.simulator.answer import Scores
 
 #: Plugins whose score of a node changes with what is on that node, and with nothing else.
@@ -47,7 +47,7 @@ class Contest:
         levels: with none of the others first, and with all that may be there last.
         changing: the names of the nodes where they may be.
         others: how many there are.
-        peaks: the highest scores that nodes may have in between, by plugin: of those that rise and fall, or only rise.
+        peaks: see `Phase.peaks`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Contest:
         alone = self._alone[name]
         known = [level.scores[name] for level in self._levels if name in level.scores]
         if name in self._changing:
-            known.append(self._peaks)
+            known.append(peaks_of(self._peaks, fills_up=name not in self._full))
         most = sum(max(each.get(plugin, 0) for each in known) for plugin in alone)
         return most + _wobble(name, self._levels[-1], alone)
 

@@ -6,8 +6,6 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 
@@ -59,9 +57,8 @@ class Phase:
         return self._simulator.weight(pod, plugin)
 
     def peaks(self, pod: Pod) -> dict[str, int]:
-        """Return the highest scores of plugins for which a node that fills up gets better first, and then worse."""
-        weight = self.weight(pod, TargetLoadPacking.name)
-        return {TargetLoadPacking.name: WHOLE * weight} if weight else {}
+        """Return the most that plugins may give to a node as it fills up, by those for which it may get better."""
+        return self._simulator.peaks(pod)
 
     def shares(self, node: str) -> dict[str, float]:
         """Return which share of each resource that a node offers is requested."""

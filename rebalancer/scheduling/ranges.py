@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from rebalancer.scheduling.simulator.answer import Answer, Scores
 
-BALANCE = "NodeResourcesBalancedAllocation"
+BALANCE, FIT = "NodeResourcesBalancedAllocation", "NodeResourcesFit"
 #: Rounding down in each of the steps of its score.
 ROUNDING = 2.0
 #: Plugins whose scores are relative to the other feasible nodes, and that give the best of them 100.
@@ -35,8 +35,7 @@ class Extremes:
         fullest: where as much is taken as may be; the same rules between pods hold.
         swings: by node, by how much the share of a resource differs between the two, in points, times the weight of
             NodeResourcesBalancedAllocation; nodes where none differs may be left out.
-        peaks: by node to which something may come, the highest scores of plugins that rise and then fall, see
-            `Phase.peaks`.
+        peaks: by node to which something may come, see `Phase.peaks`.
     """
 
     emptiest: Answer
@@ -58,7 +57,7 @@ class Extremes:
     def _bound(self, name: str, high: Scores, low: Scores | None, sign: int) -> float:
         known = [high] if low is None else [high, low]
         if sign > 0:
-            known.append(self.peaks.get(name, {}))
+            known.append(peaks_of(self.peaks.get(name, {}), fills_up=low is None))
         total = 0.0
         for plugin in high.keys() | (low or {}).keys():
             found = [each.get(plugin, 0) for each in known]
@@ -68,6 +67,15 @@ class Extremes:
     def _wobble(self, name: str, scores: Scores) -> float:
         swing = self.swings.get(name, 0.0)
         return swing + ROUNDING if swing and BALANCE in scores else 0.0
+
+
+def peaks_of(peaks: Scores, *, fills_up: bool) -> Scores:
+    """Return which of a node's peaks lie above its scores in both states, as far as that can be.
+
+    NodeResourcesFit may only rise, if pods are packed: then the fullest state has the highest score, as long as the
+    node has room for the pod in it.
+    """
+    return peaks if fills_up else {plugin: most for plugin, most in peaks.items() if plugin != FIT}
 
 
 def settled(plugin: str, high: Mapping[str, Scores], low: Mapping[str, Scores]) -> bool:

@@ -75,7 +75,7 @@ class Winners:
     def _numbers(self) -> list[int]:
         """Return how many pods are put on each node: their share if they are to bring down all, thrice that, and all.
 
-        That tells as a rule whether they are enough, and each number takes another question.
+        That tells as a rule whether they are enough, and each number takes another question for each case.
         """
         if not self._on:
             return []
