@@ -25,8 +25,8 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 test: $(READY) lint ## check style, types and layers, then run the tests
 	@$(VENV)/bin/python -m pytest -q -n auto
 
-attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`
-	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack
+attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`, and at random
+	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack tests/properties
 
 mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (hours)
 	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)
@@ -83,7 +83,7 @@ pins: $(READY) ## write anew what the image is made of, with hashes
 	@$(COMPILE) image/build.in --output-file image/build.txt
 
 clean: ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	@rm -rf $(VENV) .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "rebalancer needs Python 3.11 or newer and finds none; set PYTHON=/path/to/python"; exit 1; }

@@ -5,6 +5,7 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,6 +86,11 @@ def main() -> None:
 )
 @scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
+@click.option(
+    "--hold",
+    metavar="DURATION",
+    help="Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
+)
 @service_flags
 @descheduler_flags
 @verbosity_option
@@ -99,6 +105,7 @@ def run(
     color: "Color",
     *,
     yes: bool,
+    hold: str | None,
     client: "ClientOptions",
     **options: Any,
 ) -> None:
@@ -119,6 +126,7 @@ def run(
             policy=policy,
             deadline=_seconds("--deadline", deadline),
             interval=_seconds("--descheduling-interval", descheduling_interval),
+            hold=_hold(hold),
             client=client,
             **options,
         )
@@ -227,6 +235,15 @@ def _seconds(option: str, text: str) -> float:
         return parse_duration(text).total_seconds()
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def _hold(text: str | None) -> timedelta | None:
+    from rebalancer.args.holding import parse_hold  # noqa: PLC0415
+
+    try:
+        return None if text is None else parse_hold(text)
+    except ValueError as error:
+        raise UsageError(f"--hold: {error}") from None
 
 
 def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:

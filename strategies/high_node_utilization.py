@@ -82,6 +82,11 @@ class HighNodeUtilizationArgs(UtilizationArgs):
     )
 
     @property
+    def compacts(self) -> bool:
+        """Whether nodes are emptied whole, so that they can be held."""
+        return self.selection is not None
+
+    @property
     def asks_scheduler(self) -> bool:
         """Whether moves depend on where the scheduler would put pods."""
         metrics = self.metrics_utilization

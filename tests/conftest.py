@@ -1,4 +1,10 @@
-"""What all tests share: the last lines of a run, and property tests that no slow machine fails."""
+"""What all tests share: the last lines of a run, and property tests that neither a slow machine nor chance fails.
+
+A property test draws the same examples in each run, so that a run tells of the change it is about.  Others are drawn
+with a seed (`--hypothesis-seed=7`), and where REBALANCER_ATTACK is set, which multiplies their number.
+"""
+
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -6,11 +12,20 @@ from hypothesis import HealthCheck, settings
 from tests import absent
 from tests.conformance import summary
 
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
+TIMES = int(os.environ.get("REBALANCER_ATTACK") or 0)
+
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.register_profile(
+    "searching", settings.get_profile("steady"), derandomize=False, max_examples=100 * max(TIMES, 1)
+)
+settings.load_profile("searching" if TIMES else "steady")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add what a run says at its end, and what it may not lack."""
+    """Add what a run says at its end, and what it may not lack; a seed is for drawing with it."""
+    if config.getoption("--hypothesis-seed") is not None:
+        settings.load_profile("searching")
     config.pluginmanager.register(absent)
     config.pluginmanager.register(summary)

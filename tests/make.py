@@ -17,6 +17,7 @@ from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
 from rebalancer.eviction.causes import Code
+from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
@@ -134,6 +135,7 @@ def decide(
     limits: Limits = Limits(),  # noqa: B008  immutable
     sink: Sink | None = None,
     steer: Steer | None = None,
+    holder: Holder | None = None,
 ) -> Ledger:
     """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it."""
     plan = ProfilePlan(
@@ -142,7 +144,7 @@ def decide(
         tuple(each for each in strategies if each.point == "deschedule"),
         tuple(each for each in strategies if each.point == "balance"),
     )
-    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, steer=steer)
+    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, steer=steer, holder=holder)
 
 
 def evicted(ledger: Ledger) -> list[str]:

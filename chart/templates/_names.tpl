@@ -38,6 +38,29 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "rebalancer.labels" -}}
 {{ include "rebalancer.selectorLabels" . }}
+{{ include "rebalancer.commonLabels" . }}
+{{- end -}}
+
+{{- /* The same two for what belongs to the Deployment of `mark`: no selector of the others finds it. */ -}}
+{{- define "rebalancer.markSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "rebalancer.name" . | trunc 58 | trimSuffix "-" }}-mark
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "rebalancer.markLabels" -}}
+{{ include "rebalancer.markSelectorLabels" . }}
+{{ include "rebalancer.commonLabels" . }}
+{{- end -}}
+
+{{- /* What serves metrics, as a YAML list: each with the name of its objects, and which labels are its own. */ -}}
+{{- define "rebalancer.servers" -}}
+- {name: {{ include "rebalancer.fullname" . }}, labels: rebalancer.labels, selector: rebalancer.selectorLabels, loops: {{ eq .Values.kind "Deployment" }}}
+{{- if .Values.marking.enabled }}
+- {name: {{ include "rebalancer.markName" . }}, labels: rebalancer.markLabels, selector: rebalancer.markSelectorLabels, loops: true}
+{{- end -}}
+{{- end -}}
+
+{{- define "rebalancer.commonLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}

@@ -18,6 +18,14 @@ steering: {key: {{ .Values.steering.key | quote }}}
 {{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
 
+{{- /* Whether nodes that were emptied are held: "true", or empty. */ -}}
+{{- define "rebalancer.holds" -}}
+{{- $policy := include "rebalancer.policyText" . | fromYaml -}}
+{{- $given := or $policy.hold (get .Values.cmdOptions "hold") (has "--hold" .Values.extraArgs) -}}
+{{- range .Values.extraArgs }}{{ if hasPrefix "--hold=" . }}{{ $given = true }}{{ end }}{{ end -}}
+{{- if and $given (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
+{{- end -}}
+
 {{- /* Whether `mark` changes nodes: "true", or empty. */ -}}
 {{- define "rebalancer.marks" -}}
 {{- if and .Values.marking.enabled (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
@@ -25,7 +33,7 @@ steering: {key: {{ .Values.steering.key | quote }}}
 
 {{- /* Whether nodes are changed at all: "true", or empty. */ -}}
 {{- define "rebalancer.changesNodes" -}}
-{{- if or (include "rebalancer.steers" .) (include "rebalancer.marks" .) -}}true{{- end -}}
+{{- if or (include "rebalancer.steers" .) (include "rebalancer.holds" .) (include "rebalancer.marks" .) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* The rules of `mark` as text. */ -}}

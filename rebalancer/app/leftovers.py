@@ -8,6 +8,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.foreign.documents import decode_json
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.leftover_marks import Kind, clear
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import Mark, MarkedNode
@@ -45,7 +46,12 @@ def faded(mark: PressureMark) -> bool:
     return mark.until <= datetime.now(UTC)
 
 
-def any_mark(_: Mark | PressureMark) -> bool:
+def past(mark: HoldMark) -> bool:
+    """Return whether a node is held no longer."""
+    return mark.expires <= datetime.now(UTC)
+
+
+def any_mark(_: Mark | PressureMark | HoldMark) -> bool:
     """Return True for every mark: while we hold the Lease no other run is at work."""
     return True
 

@@ -14,7 +14,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 from rebalancer.guards.closures import Closures
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.deadline import Clock, Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
@@ -146,10 +146,11 @@ class EventLog:
         client: the API server.
         halt: once it has come, Events get little time.
         failures: whether refusals and failures get an Event too.
+        clock: measures how long the last Events take; monotonic, in seconds.
     """
 
-    def __init__(self, client: Client, halt: Halt, *, failures: bool) -> None:
-        self._events = Events(client, reporting_instance())
+    def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = time.monotonic) -> None:
+        self._events = Events(client, reporting_instance(), clock=clock)
         self._halt = halt
         self._failures = failures
 

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from rebalancer.app import live, policies, steered
+from rebalancer.app import holding, live, policies, steered
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.look import Look, look_at
 from rebalancer.app.options import Options
@@ -12,6 +12,7 @@ from rebalancer.app.work import Finished, Work, plan
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.kube.halt import Halt, Permit, always
@@ -75,9 +76,10 @@ def _live(
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = look.cluster(work)
     litter = steered.clear_up_unsteered(cluster, work, look.snapshot, permit)
+    litter += holding.release_expired(cluster, look.snapshot, permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(cluster, work, sink.sleep, halt, permit) as steer:
-        ledger = _evict(work, sink, events, left, telemetry, steer)
+        ledger = _evict(work, sink, events, left, telemetry, steer, holding.holder(cluster, work, halt, steer))
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
@@ -95,7 +97,13 @@ def _plan(left: Cluster, work: Work, telemetry: Telemetry) -> Ledger:
 
 
 def _evict(
-    work: Work, sink: live.LiveSink, events: live.EventLog, left: Cluster, telemetry: Telemetry, steer: Steer | None
+    work: Work,
+    sink: live.LiveSink,
+    events: live.EventLog,
+    left: Cluster,
+    telemetry: Telemetry,
+    steer: Steer | None,
+    holder: Holder | None,
 ) -> Ledger:
     """Run the strategies."""
 
@@ -106,7 +114,7 @@ def _evict(
 
     limits, traced = policies.limits(work.policy), telemetry.sink(sink)
     with telemetry.stage("evict"):
-        return run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around, steer)
+        return run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around, steer, holder)
 
 
 def warn_of_no_limits(options: Options, work: Work) -> None:

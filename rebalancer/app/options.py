@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
@@ -99,6 +100,7 @@ class Options:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
         steer: whether to steer replacements even if the policy does not say so.
+        hold: how long emptied nodes are kept empty, whatever the policy says; None leaves that to the policy.
         scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
@@ -115,6 +117,7 @@ class Options:
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     steer: bool = False
+    hold: timedelta | None = None
     scheduler_config: str | None = None
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)

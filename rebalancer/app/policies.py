@@ -135,6 +135,12 @@ def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
     return policy.steering is not None or any(map(_asks_scheduler, profiles))
 
 
+def compacts(profiles: tuple[ProfilePlan, ...]) -> bool:
+    """Return whether a strategy empties whole nodes, which may be held then."""
+    balance = (each.args for profile in profiles for each in profile.balance)
+    return any(isinstance(args, UtilizationArgs) and args.compacts for args in balance)
+
+
 def _asks_scheduler(profile: ProfilePlan) -> bool:
     strategies = (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
     return profile.evictor.asks_scheduler or any(each.asks_scheduler for each in strategies)

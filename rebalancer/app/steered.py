@@ -16,7 +16,7 @@ from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
 from rebalancer.kube.leftover_marks import SteeringMarks
 from rebalancer.kube.marks import Keys, Mark
-from rebalancer.kube.permissions import STEERING, demand_node_writes
+from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
 
 #: For all access reviews together.
@@ -37,15 +37,16 @@ def prepare(cluster: LiveCluster, work: Work, permit: Permit) -> None:
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
-    """Make sure that a run that steers may write to nodes, before it does anything else.
+    """Make sure that a run that steers or holds nodes may write to them, before it does anything else.
 
     Raises:
         Forbidden: the permission is missing; the message has the rule to add.
         ClusterError: the API server does not say.
     """
-    if work.policy.steering:
+    if work.policy.steering or work.hold:
         deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        demand_node_writes(cluster.client, cluster.retry_policy, deadline, STEERING)
+        purpose = STEERING if work.policy.steering else HOLDING
+        demand_node_writes(cluster.client, cluster.retry_policy, deadline, purpose)
 
 
 def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
@@ -59,7 +60,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
     """
     if work.policy.steering:
         keys = Keys.of(work.policy.steering.key)
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), gate_of(permit)).problems
         if problems:
             raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
 
@@ -70,7 +71,7 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
     if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), _gate(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), gate_of(permit)).problems
     except ClusterError as error:
         return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
     return (
@@ -106,7 +107,9 @@ def _is_over(permit: Permit) -> Callable[[Mark], bool]:
     return expired if permit is always else any_mark
 
 
-def _gate(permit: Permit) -> Callable[[], None]:
+def gate_of(permit: Permit) -> Callable[[], None]:
+    """Return what stops a write, by raising, once the permit has ended."""
+
     def check() -> None:
         if reason := permit():
             raise Halted(f"not asked for: {reason}")

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded
+from rebalancer.app.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded, past
 from rebalancer.app.live import open_cluster
 from rebalancer.app.options import ClientOptions
+from rebalancer.args.holding import HOLD_KEY
 from rebalancer.args.steering import Steering
 from rebalancer.errors import MarksLeft, UsageError
-from rebalancer.kube import pressure_marks
-from rebalancer.kube.leftover_marks import Kind, PressureMarks, SteeringMarks
+from rebalancer.kube import hold_marks, pressure_marks
+from rebalancer.kube.leftover_marks import HoldMarks, Kind, PressureMarks, SteeringMarks
 from rebalancer.kube.marks import Keys, MarkedNode
 from rebalancer.marking.rules import Signs
 from rebalancer.marking.sign import Sign, read_sign
@@ -96,7 +97,7 @@ def unmark(
         for marks in _all_marks(keys, signs, everything=everything)
     ]
     lines = [line for marks, each in found for line in _lines(marks, each, dry_run=dry_run)]
-    none = f"no node carries {keys.first} or {signs.label}"
+    none = f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}"
     failed = any(each.problems for _, each in found)
     return Unmarked(tuple(lines or [none]), MarksLeft.exit_code if failed else 0)
 
@@ -104,8 +105,10 @@ def unmark(
 def _all_marks(keys: Keys, signs: Signs, *, everything: bool) -> Sequence[_Marks]:
     steering = SteeringMarks(keys, any_mark if everything else expired)
     pressure = PressureMarks(signs, any_mark if everything else faded)
+    hold = HoldMarks(any_mark if everything else past)
     return (
         _Marks(steering, _whose_steering, "that run may be at work"),
+        _Marks(hold, _whose_hold, "it has not expired"),
         _Marks(pressure, _whose_pressure, "it has not expired"),
     )
 
@@ -120,6 +123,11 @@ def _lines(marks: _Marks, found: Leftovers, *, dry_run: bool) -> Iterator[str]:
 def _whose_steering(node: MarkedNode) -> str:
     mark = node.mark
     return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
+
+
+def _whose_hold(node: MarkedNode) -> str:
+    mark = hold_marks.mark_of(node)
+    return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
 
 
 def _whose_pressure(node: MarkedNode) -> str:

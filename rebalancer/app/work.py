@@ -4,10 +4,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from rebalancer.app import policies
 from rebalancer.app.options import Options, Outcome
 from rebalancer.app.scheduler import DEFAULT, Scheduler, beside, read_scheduler
+from rebalancer.args.holding import HOLD_KEY
 from rebalancer.args.steering import AVOID_KEY, Steering, avoid_keys
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
@@ -15,6 +17,7 @@ from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cyc
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import MarksLeft
+from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.marking.sign import PRESSURE_KEY
 from rebalancer.policy import LoadedPolicy, Policy
@@ -49,13 +52,18 @@ class Work:
         return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
     @property
+    def hold(self) -> timedelta | None:
+        """How long nodes that are emptied are kept empty; None if none is."""
+        return self.policy.hold if policies.compacts(self.plans) else None
+
+    @property
     def avoid_keys(self) -> tuple[str, str]:
         """Keys of our own soft taints, even if this policy sets no such taints."""
         return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
         """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
-        unmarked = snapshot.without_soft_taints(self.avoid_keys).without_pressure(PRESSURE_KEY)
+        unmarked = snapshot.without_soft_taints(self.avoid_keys).with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)
         return Cluster(unmarked, self.policy.node_selector, measure)
 
 
@@ -90,9 +98,10 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         # The smaller of the two limits is in force.
         given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
         steering = loaded.policy.steering or (Steering() if options.steer else None)
-        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering)
-        warnings = (*(str(problem) for problem in loaded.warnings), *_of_steering(policy))
-        return Work(policy, policies.plans(policy), warnings, scheduler)
+        hold = options.hold or loaded.policy.hold
+        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering, hold=hold)
+        work = Work(policy, policies.plans(policy), tuple(map(str, loaded.warnings)), scheduler)
+        return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))
 
     return work_of
 
@@ -107,6 +116,11 @@ def _of_steering(policy: Policy) -> Iterator[str]:
             )
 
 
+def _of_holding(work: Work) -> Iterator[str]:
+    if work.policy.hold and work.hold is None:
+        yield "nodes are to be held (hold), and no profile has HighNodeUtilization with selection: compaction"
+
+
 def plan(
     cluster: Cluster,
     work: Work,
@@ -116,7 +130,8 @@ def plan(
     """Return what a cycle would do, and do nothing."""
     limits, steering = policies.limits(work.policy), work.policy.steering
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
-    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer)
+    holder = DryHolder(cluster.now, work.hold) if work.hold else None
+    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer, holder)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

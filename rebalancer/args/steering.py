@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from rebalancer.args.arguments import Duration, Part, Percent
+from rebalancer.args.holding import HOLD_KEY
 from rebalancer.cluster.selectors import key_fault
 
 AVOID_KEY = "kube-rebalancer/avoid"
@@ -38,6 +39,8 @@ class Steering(Part):
     def _taintable(cls, key: str) -> str:
         if fault := key_fault(key, _LONGEST_NAME):
             raise ValueError(f"{key!r} cannot be the key of a taint: {fault}")
+        if key == HOLD_KEY:
+            raise ValueError(f"{key!r} is the key of the taints that hold emptied nodes: give steering another one")
         return key
 
     @field_validator("settle")

@@ -25,6 +25,11 @@ class UtilizationArgs(Args):
         return self.metrics_utilization is not None and self.metrics_utilization.selection is not None
 
     @property
+    def compacts(self) -> bool:
+        """Whether nodes are emptied whole, so that they can be held."""
+        return False
+
+    @property
     def asks_scheduler(self) -> bool:
         """Whether moves depend on where the scheduler would put pods."""
         metrics = self.metrics_utilization

@@ -68,9 +68,11 @@ class ByUsage:
             CycleOver: see `Evict`.
         """
         nodes = self._usage.nodes()
-        low, high = bounds.of(nodes)
-        band = Band(low, means(nodes, low), high)
-        peaks = [self._usage.destination(each.node) for each in nodes if not each.node.unschedulable]
+        # What is kept empty is about to go: it does not count in the mean either.
+        staying = [each for each in nodes if each.node.name not in self._cluster.held]
+        low, high = bounds.of(staying)
+        band = Band(low, means(staying, low), high)
+        peaks = [self._usage.destination(each.node) for each in nodes if self._cluster.receives(each.node)]
         # Destinations are nearly idle, or, in a band, below the mean of some resource.
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
         few, sources = self._too_few(peaks, low), self._usage.sources()
@@ -134,7 +136,7 @@ class ByUsage:
         args, sources = self._args, self._usage.sources()
         under = [source for source in sources if source.within(args.thresholds)]
         idle = {source.node.name for source in under}
-        others = [each.node for each in sources if each.node.name not in idle and not each.node.unschedulable]
+        others = [each.node for each in sources if each.node.name not in idle and self._cluster.receives(each.node)]
         few = len(under) <= max(args.number_of_nodes, 0)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(others)}
         obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not others, NONE_RECEIVES))

@@ -197,6 +197,8 @@ class Destinations:
             return cause(Code.OWN_NODE)
         if node.unschedulable:  # it will be drained, and yet a pod that tolerates everything may land there
             return cause(Code.CORDONED)
+        if node.name in self._cluster.held:
+            return cause(Code.HELD_NODE)
         if node.name in self._emptied:
             return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)

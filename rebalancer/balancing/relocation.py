@@ -51,9 +51,9 @@ class Relocation:
             CycleOver: see `Evict`.
         """
         sources = self._usage.sources(self._cluster)
-        low, high = bounds.of(sources)
+        low, high = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
         peaks = self._usage.destinations(self._cluster)
-        under = [peak for peak in peaks if not peak.node.unschedulable and peak.within(low)]
+        under = [peak for peak in peaks if self._cluster.receives(peak.node) and peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = Weighing(sources, self._usage.of_pod, low, high)
@@ -81,7 +81,7 @@ class Relocation:
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
         peaks = self._usage.destinations(self._cluster)
-        destinations = [peak for peak in peaks if peak.node.name not in idle and not peak.node.unschedulable]
+        destinations = [peak for peak in peaks if peak.node.name not in idle and self._cluster.receives(peak.node)]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = Weighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
         weighing.receive_on(destinations)

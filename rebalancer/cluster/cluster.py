@@ -8,6 +8,7 @@ index) is updated with each step and each undo, so every answer is about the pre
 
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,7 @@ class Cluster:
         self.now: datetime = snapshot.now
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
+        self._held = {node.name for node in snapshot.nodes if node.held_until is not None}
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
@@ -81,6 +83,19 @@ class Cluster:
     def node(self, name: str) -> Node | None:
         """Return the node of this name, ready or not; None if there is none."""
         return self._nodes.get(name)
+
+    @property
+    def held(self) -> AbstractSet[str]:
+        """Names of the nodes that are kept empty, so that nothing may fill them; nodes may be added later."""
+        return self._held
+
+    def receives(self, node: Node) -> bool:
+        """Return whether a node may be filled: it is neither cordoned nor held."""
+        return not node.unschedulable and node.name not in self._held
+
+    def hold(self, node: Node) -> None:
+        """Keep a node empty from now on; no scope takes that back."""
+        self._held.add(node.name)
 
     def pods(self) -> tuple[Pod, ...]:
         """Return all pods, of any phase, on the nodes of the cluster, node by node."""

@@ -28,7 +28,8 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
         pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
-        as_marked: the node with that label and taint, which only the scheduler sees; None where it carries none.
+        held_until: until when a run that emptied it keeps it empty, by a soft taint of ours; None if none does.
+        as_marked: the node with these labels and taints, which only the scheduler sees; None where it carries none.
         keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
@@ -45,6 +46,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()
     pressure: tuple[str, ...] = ()
+    held_until: datetime | None = None
     as_marked: "Node | None" = None
     keeping: str = ""
     problem: str = ""

@@ -64,9 +64,15 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         assumed: requests with what the scheduler assumes for each container that names no cpu or memory; None where
             that is not known, as for pods made by tests.
         assumed_of_containers: the same without requests at pod level; None where the pod has none.
+        assumed_without_sidecars: `assumed` as schedulers up to 1.31 count it for running pods, which leave sidecars out
+            of the sum; None where the pod has none.
         requests_of_containers: requests as schedulers count them that know neither sidecars nor pod-level requests;
             None where the pod has neither.
-        images: of containers, init containers and image volumes, one each, with a tag.
+        images: of containers, one each, with a tag.
+        init_images: of init containers, one each.
+        volume_images: of image volumes, one each.
+        host_ports: of containers.
+        sidecar_ports: host ports of restartable init containers.
         affinity: required pod affinity.
         preferred_affinity: pods to be near.
         preferred_anti_affinity: pods to be away from.
@@ -80,9 +86,13 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     scheduler: str = "default-scheduler"
     assumed: Resources | None = None
     assumed_of_containers: Resources | None = None
+    assumed_without_sidecars: Resources | None = None
     requests_of_containers: Resources | None = None
     images: tuple[str, ...] = ()
+    init_images: tuple[str, ...] = ()
+    volume_images: tuple[str, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
+    sidecar_ports: tuple[HostPort, ...] = ()
     affinity: tuple[PodAffinityTerm, ...] = ()
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     preferred_anti_affinity: tuple[WeightedPodTerm, ...] = ()

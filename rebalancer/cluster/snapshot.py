@@ -61,6 +61,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
         return replace(self, nodes=nodes)
 
+    def with_holds(self, key: str) -> "Snapshot":
+        """Return this snapshot with the taints that keep emptied nodes empty in the scheduler's view only.
+
+        One that has expired, or that no annotation explains, holds nothing, and the scheduler is taken to see it no
+        more: a live run takes it off.
+
+        Args:
+            key: of these soft taints.
+        """
+        return replace(self, nodes=tuple(_with_hold(node, key, self.now) for node in self.nodes))
+
     def without_pressure(self, key: str) -> "Snapshot":
         """Return this snapshot without the marks of `rebalancer mark`; the scheduler's view keeps them.
 
@@ -87,6 +98,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return max(times, default=None)
 
 
+def _with_hold(node: Node, key: str, now: datetime) -> Node:
+    taints = tuple(each for each in node.taints if each.key != key or each.effect != PREFER_NO_SCHEDULE)
+    is_tainted = len(taints) < len(node.taints)
+    if is_tainted and node.held_until is not None and node.held_until > now:
+        return replace(node, taints=taints, as_marked=node)
+    return replace(node, taints=taints, held_until=None) if is_tainted or node.held_until else node
+
+
 def _without_pressure(node: Node, own: str) -> Node:
     """Return the node without labels and soft taints of pressure; the same object where it has none."""
 
@@ -98,4 +117,4 @@ def _without_pressure(node: Node, own: str) -> Node:
         each for each in node.taints if each.effect != PREFER_NO_SCHEDULE or not is_ours(each.key, each.value)
     )
     is_same = len(labels) == len(node.labels) and len(taints) == len(node.taints)
-    return node if is_same else replace(node, labels=labels, taints=taints, as_marked=node)
+    return node if is_same else replace(node, labels=labels, taints=taints, as_marked=node.as_scheduled)

@@ -13,6 +13,7 @@ from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import as_cause
+from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import Limits
@@ -50,6 +51,7 @@ def run_cycle(
     observe: Callable[[Entry], None] = lambda _: None,
     around: Around = nothing_around,
     steer: Steer | None = None,
+    holder: Holder | None = None,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -65,6 +67,7 @@ def run_cycle(
         observe: called with every ledger entry as it is recorded.
         around: the context entered around each strategy.
         steer: what carries out waves; None steers nothing.
+        holder: what keeps emptied nodes empty; None keeps none.
 
     Raises:
         UsageError: an evictor's arguments do not fit the cluster.
@@ -76,7 +79,7 @@ def run_cycle(
         return ledger
     for notice in (notice for _, evictor in plans for notice in evictor.notices):
         ledger.warn(as_cause(notice))
-    gate = Gate(cluster, limits, sink, ledger, steer)
+    gate = Gate(cluster, limits, sink, ledger, steer, holder)
     steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy in steps:

@@ -17,12 +17,14 @@ from functools import partial
 from typing import Protocol
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
@@ -57,11 +59,18 @@ class Gate:
     """Grants or refuses for all strategies of a cycle, and updates cluster, limits and PDBs with what it granted."""
 
     def __init__(
-        self, cluster: Cluster, limits: Limits, sink: Sink, ledger: Ledger, steer: Steer | None = None
+        self,
+        cluster: Cluster,
+        limits: Limits,
+        sink: Sink,
+        ledger: Ledger,
+        steer: Steer | None = None,
+        holder: Holder | None = None,
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
+        self._holder = holder
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
@@ -113,6 +122,12 @@ class Gate:
                     return pod, refusal
                 self._try(pod)
         return None
+
+    def emptied(self, node: Node) -> None:
+        """Hold a node that was emptied, if the run holds nodes."""
+        if self._holder:
+            self.cluster.hold(node)
+            self.ledger.held.append(self._holder.hold(node.name))
 
     def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool) -> Refused | None:
         if not self.cluster.contains(pod):
@@ -202,6 +217,10 @@ class StrategyGate:
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy."""
         self._gate.ledger.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
+
+    def emptied(self, node: Node) -> None:
+        """Tell that a node was emptied."""
+        self._gate.emptied(node)
 
     def warn(self, what: Cause | str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.holding import Held
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Landing, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
@@ -92,6 +93,7 @@ class Ledger:
         observe: called with every entry as it is recorded.
         warnings: what a reader should know beside the entries, each once.
         limits: the most evictions of the cycle.
+        held: the nodes that were emptied and are kept empty, in order.
     """
 
     evictions: list[Entry] = field(default_factory=list)
@@ -103,6 +105,7 @@ class Ledger:
     observe: Callable[[Entry], None] = lambda _: None
     warnings: list[Notice] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
+    held: list[Held] = field(default_factory=list)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
     _observed: Observation = field(default_factory=Observation)
     _waves: list[Steered] = field(default_factory=list)

@@ -79,6 +79,7 @@ class Code(StrEnum):
     ABOVE_CEILING = "AboveCeiling"
     ANTI_AFFINITY = "AntiAffinity"
     CORDONED = "Cordoned"
+    HELD_NODE = "HeldNode"
     IDLE_NODE = "IdleNode"
     INSUFFICIENT = "Insufficient"
     NO_POD_SLOT = "NoPodSlot"

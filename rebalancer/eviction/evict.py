@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
@@ -65,6 +66,10 @@ class Evict(Protocol):
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod which should go stays because of a rule of the strategy."""
+        ...
+
+    def emptied(self, node: Node) -> None:
+        """Tell that a node has lost all pods that had to go; where the run holds nodes it is kept empty for a while."""
         ...
 
     def warn(self, what: Cause | str) -> None:

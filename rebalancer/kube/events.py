@@ -15,7 +15,7 @@ from http import HTTPStatus
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.deadline import Clock, Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 
 logger = logging.getLogger(__name__)
@@ -85,15 +85,24 @@ class Events:
         client: the API server.
         reporting_instance: who reports; see `reporting_instance`.
         retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
+        clock: measures the time that `close` takes; monotonic, in seconds.
 
     Attributes:
         problem: why the first undelivered Event was not delivered; empty when all were.
     """
 
-    def __init__(self, client: Client, reporting_instance: str, *, retry_policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        reporting_instance: str,
+        *,
+        retry_policy: RetryPolicy | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self.problem = ""
         self._client = client
         self._reporting_instance = reporting_instance
+        self._clock = clock
         self._over = threading.Event()
         self._retry_policy = replace(retry_policy or RetryPolicy(seconds=5.0), stop=self._over)
         self._deadline: Deadline | None = None
@@ -131,13 +140,13 @@ class Events:
             hurried: returns whether there is less time than that; called again and again.
             seconds_hurried: how long it may take from the moment `hurried` returns True.
         """
-        self._deadline = end = Deadline.after(seconds)
+        self._deadline = end = Deadline.after(seconds, self._clock)
         self._waiting.put(None)
         in_a_hurry = False
         while self._worker.is_alive() and end.left():
             if not in_a_hurry and hurried():
                 in_a_hurry = True
-                self._deadline = end = Deadline.after(seconds_hurried).or_sooner(end)
+                self._deadline = end = Deadline.after(seconds_hurried, self._clock).or_sooner(end)
             self._worker.join(min(_BLINK_SECONDS, end.left()))
         self._over.set()
         undelivered = self._published - self._delivered

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from rebalancer.kube import pressure_marks
+from rebalancer.kube import hold_marks, pressure_marks
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, unmarked
 from rebalancer.kube.node_marks import NodeMarks
@@ -81,6 +82,30 @@ class PressureMarks:
     def off(self, node: MarkedNode) -> Wanted:
         """Return the node without a mark of pressure."""
         return pressure_marks.cleared(node, self.signs)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldMarks:
+    """The marks of nodes that are kept empty.
+
+    Attributes:
+        is_over: returns whether a mark has expired; one that cannot be read has.
+    """
+
+    is_over: Callable[[HoldMark], bool]
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation or a taint of ours."""
+        return hold_marks.is_held(node)
+
+    def is_in_use(self, node: MarkedNode) -> bool:
+        """Return whether the mark has not expired."""
+        mark = hold_marks.mark_of(node)
+        return mark is not None and not self.is_over(mark)
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without such a mark."""
+        return hold_marks.released(node)
 
 
 def clear(

@@ -37,6 +37,7 @@ class Purpose:
 
 
 STEERING = Purpose("steering sets soft taints", "Nothing was evicted", "run without steering")
+HOLDING = Purpose("holding emptied nodes sets soft taints", "Nothing was evicted", "run without holding them")
 MARKING = Purpose("marking sets labels and soft taints", "No node was changed", "use --dry-run")
 
 

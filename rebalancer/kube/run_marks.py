@@ -20,8 +20,9 @@ from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
+from rebalancer.kube.hold_marks import is_tainted
 from rebalancer.kube.many_nodes import on_each
-from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, without_run
+from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.retry_policy import RetryPolicy
 
@@ -80,7 +81,8 @@ class RunMarks:
         """Set marks at these levels, and take off the run's other marks; nodes that need no change are not written.
 
         Args:
-            levels: by the node's name: 1 for one taint, 2 for both; 0 or absent for none.
+            levels: by the node's name: 1 for one taint, 2 for two; 0 or absent for none.  The taint of a held node
+                counts as one of them.
 
         Returns:
             What went wrong, by the node's name.
@@ -90,6 +92,11 @@ class RunMarks:
         due = {name: level for name, level in (needless | wanted).items() if self._levels.get(name) != level}
         deadline = Deadline.after(SET_SECONDS, self._clock)
         return on_each(due, lambda name: self._adjust(name, due[name], deadline))
+
+    def recount(self, name: str) -> None:
+        """Look at a node again when marks are set the next time: it was held or released meanwhile."""
+        if name in self._levels:
+            self._levels[name] = -1
 
     def take_off(self) -> Problems:
         """Take off all marks that this run has set or may have set, within 20 s; return what went wrong, by node."""
@@ -107,20 +114,21 @@ class RunMarks:
             self._take_off(name, deadline)
             return
         self._levels[name] = -1  # from here on the node may have a mark, at an unknown level
-        mark = self._mark.of(self._keys.at(level))
         try:
-            self._setter.change(name, partial(self._with, mark=mark), deadline)
+            self._setter.change(name, partial(self._with, level=level), deadline)
         except Transient as error:
             if error.maybe_done:
                 self._doubts[name] = self._clock()
             raise
         self._levels[name] = level
 
-    def _with(self, node: MarkedNode, mark: Mark) -> Wanted:
-        found = node.mark
+    def _with(self, node: MarkedNode, level: int) -> Wanted:
+        """Return the node at a level; the taint of a held node counts as one."""
+        keys = self._keys.at(level - is_tainted(node))
+        mark, found = self._mark.of(keys), node.mark
         if found and found.run != mark.run and not self._may_replace(found):
             raise Taken(f"node {node.name} carries the mark of run {found.run}, which may be at work until it expires")
-        return marked(node, mark, self._keys)
+        return marked(node, mark, self._keys) if keys else unmarked(node, self._keys)
 
     def _take_off(self, name: str, deadline: Deadline) -> None:
         self._remover.change(name, partial(without_run, run=self._mark.run), deadline)

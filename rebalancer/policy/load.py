@@ -119,6 +119,7 @@ def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Po
         metrics_collector_enabled=wire.metrics_collector.enabled,
         metrics_providers=wire.metrics_providers,
         steering=wire.steering,
+        hold=wire.hold,
     )
 
 

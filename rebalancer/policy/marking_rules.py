@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from rebalancer.args.holding import HOLD_KEY
 from rebalancer.args.steering import AVOID_KEY, avoid_keys
 from rebalancer.args.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.args.utilization import UtilizationArgs
@@ -82,3 +83,5 @@ def _check_taint(rules: MarkingRules, node: Node, policy: Policy, findings: Find
     for kind, sign in (("label", rules.mark.label), ("taint", rules.mark.taint)):
         if sign and sign.key in taken:
             findings.error(at(node, "mark", kind).place, f"{sign.key} is a key of steering: give marks another one")
+        if sign and sign.key == HOLD_KEY:
+            findings.error(at(node, "mark", kind).place, f"{sign.key} is the key of held nodes: give marks another one")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_FEW = 12
+_FEW = 16
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

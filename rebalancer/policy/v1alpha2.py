@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from rebalancer.args.arguments import Count, Int, Part
+from rebalancer.args.holding import Hold
 from rebalancer.args.providers import MetricsProvider
 from rebalancer.args.steering import Steering
 
@@ -89,4 +90,8 @@ class WirePolicy(Part):
     )
     steering: Steering | None = Field(
         None, description="Steer replacements by soft taints; absent: no node is changed."
+    )
+    hold: Hold | None = Field(
+        None,
+        description="How long nodes that selection: compaction has emptied carry a soft taint, like 15m; absent: none.",
     )

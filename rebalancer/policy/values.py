@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from rebalancer.args.arguments import Args
 from rebalancer.args.providers import MetricsProvider
@@ -42,6 +43,7 @@ class Policy:
         metrics_collector_enabled: the deprecated switch for usage from metrics-server.
         metrics_providers: where usage may come from; each source at most once.
         steering: how replacements are steered; None if they are not.
+        hold: how long emptied nodes are kept empty; None if they are not.
     """
 
     profiles: tuple[Profile, ...]
@@ -54,6 +56,7 @@ class Policy:
     metrics_collector_enabled: bool
     metrics_providers: tuple[MetricsProvider, ...]
     steering: Steering | None = None
+    hold: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

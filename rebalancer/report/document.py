@@ -9,6 +9,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
 from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.holding import Held
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.overview import overview
 from rebalancer.report.summaries import summary
@@ -61,6 +62,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
         "overview": _overview(ledger, cluster),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
+        "heldNodes": _held(ledger, cluster),
         "warnings": list(
             _unique((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
         ),
@@ -115,6 +117,21 @@ def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
 def _overview(ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
     snapshot = cluster.snapshot
     return overview([entry.pod for entry in ledger.evictions], snapshot.pods, snapshot.budgets, ledger.limits)
+
+
+def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the nodes that are held after a cycle, by name; one that this run could not hold has a problem."""
+    earlier = [Held(node.name, node.held_until) for node in cluster.snapshot.nodes if node.held_until is not None]
+    entries = {
+        each.node: {
+            "name": each.node,
+            "until": timestamp(each.until),
+            "byThisRun": each not in earlier,
+            "problem": each.problem or None,
+        }
+        for each in (*earlier, *ledger.held)
+    }
+    return [entries[name] for name in sorted(entries)]
 
 
 def _eviction(entry: Entry) -> dict[str, Any]:

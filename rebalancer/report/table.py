@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
+from rebalancer.report.held_lines import COLUMNS as HELD_COLUMNS
+from rebalancer.report.held_lines import held_rows
 from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
 
 _PODS_SHOWN = 3
@@ -28,6 +30,7 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
     _print_head(console, report)
     _print_totals(console, report)
     _print_waves(console, report["strategies"])
+    _print_held(console, report)
     _print_evictions(console, report["evictions"])
     _print_doubts(console, report["unknown"])
     _print_refusals(console, report["refusals"], everything=everything)
@@ -81,6 +84,11 @@ def _print_waves(console: Console, runs: Sequence[Row]) -> None:
             _print_rows(console, f"Waves ({run['strategy']})", COLUMNS, rows)
             for line in evenness_lines(run):
                 console.print(Text(line))
+
+
+def _print_held(console: Console, report: Report) -> None:
+    if rows := list(held_rows(report)):
+        _print_rows(console, "Nodes kept empty", HELD_COLUMNS, rows)
 
 
 def _cell(value: str | int | None) -> str:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
 from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary, when
+from rebalancer.report.held_lines import held_rows
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.node_lines import print_nodes
 from rebalancer.report.wave_lines import evenness_lines, wave_rows
@@ -35,6 +36,7 @@ def print_terminal(report: Report, console: Console, *, everything: bool = False
         if run["nodes"] and run["thresholds"]:
             print_nodes(report, run, console)
         _print_waves(run, console)
+    _print_held(report, console)
     _print_evictions(report, console, everything=everything)
     _print_refusals(report["refusals"], console, everything=everything)
     _print_trouble(report, console)
@@ -101,6 +103,12 @@ def _print_waves(run: Row, console: Console) -> None:
         _rows(console, names, [f"avoiding {avoided}; {landed}".rstrip("; ") for *_, avoided, landed in found])
         for line in evenness_lines(run):
             _rows(console, [()], [line])
+
+
+def _print_held(report: Report, console: Console) -> None:
+    if rows := list(held_rows(report)):
+        _title(console, "Nodes kept empty")
+        _rows(console, [(node, f"until {until}") for node, until, _ in rows], [by for *_, by in rows])
 
 
 def _print_evictions(report: Report, console: Console, *, everything: bool) -> None:

@@ -21,19 +21,20 @@ class Rule(NamedTuple):
     namespaces: tuple[str, ...]
     namespace_selector: LabelSelector | None
 
-    def covers(self, namespace: str, known: Mapping[str, Labels] | None) -> bool:
+    def covers(self, namespace: str, known: Mapping[str, Labels] | None, *, in_doubt: bool = False) -> bool:
         """Return whether the rule is about pods of a namespace.
 
         Args:
             namespace: its name.
-            known: the labels of namespaces; if they are unknown, only the empty selector matches.
+            known: the labels of namespaces; if those of this one are unknown, only the empty selector matches.
+            in_doubt: what other selectors count as then.
         """
         if namespace in self.namespaces:
             return True
         if self.namespace_selector is None:
             return False
         labels = (known or {}).get(namespace)
-        return not self.namespace_selector if labels is None else self.namespace_selector.matches(labels)
+        return (in_doubt or not self.namespace_selector) if labels is None else self.namespace_selector.matches(labels)
 
 
 class Domain(NamedTuple):

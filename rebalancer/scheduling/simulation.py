@@ -84,9 +84,9 @@ class Simulation:
         """Return the cluster as it was read, and the scheduler that looks at it."""
         snapshot = self._cluster.snapshot
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
-        state = State(_Start(nodes, snapshot.pods, snapshot.namespaces), self.companions)
-        minor = newest_minor(snapshot.nodes)
-        phase = Phase(state, Simulator(state, profiles(state, self._configuration, minor, self._loads)))
+        start = _Start(nodes, snapshot.pods, snapshot.namespaces)
+        state = State(start, self.companions, newest_minor(snapshot.nodes))
+        phase = Phase(state, Simulator(state, profiles(state, self._configuration, self._loads)))
         phase.suppose(self.taints)
         return phase
 

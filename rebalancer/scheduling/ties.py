@@ -4,17 +4,18 @@ Rooms, ports, disks and rules between pods of one host concern only the node whe
 between pods (required affinity, anti-affinity over zones, hard spreading, a claim that both use) may concern any node.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from rebalancer.cluster.placement import PodAffinityTerm
+from rebalancer.cluster.placement import HostPort, PodAffinityTerm
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.constraints import DefaultSelectors
 from rebalancer.scheduling.simulator.plugins.node_ports import conflict
 from rebalancer.scheduling.simulator.rules import condition_of, terms_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
+from rebalancer.scheduling.simulator.tally import Condition
 
 _HARD = "DoNotSchedule"
 
@@ -64,8 +65,7 @@ class Ties:
         """Return whether a term of pod affinity or anti-affinity of one, required or preferred, selects the other."""
         pairs = ((one, other), (other, one))
         return any(
-            term.condition.takes(each.namespace, (self._namespaces or {}).get(each.namespace, {}), each.labels)
-            or (term.condition.namespace_selector is not None and self._namespaces is None)
+            self._may_take(term.condition, each)
             for having, selected in pairs
             for each_having in (having.pod, having.old)
             for term in terms_of(each_having.spec, each_having.namespace)
@@ -83,7 +83,7 @@ class Ties:
         return self._apart(one, other, near=False)
 
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
-        ports = ((here, there) for here in one.spec.placement.host_ports for there in other.spec.placement.host_ports)
+        ports = ((here, there) for here in _ports(one) for there in _ports(other))
         if any(conflict(here, there) for here, there in ports):
             return True
         if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
@@ -103,10 +103,18 @@ class Ties:
         return any(self._takes(term, pod.namespace, each) for term in terms for each in (by.pod, by.old))
 
     def _takes(self, term: PodAffinityTerm, namespace: str, pod: Pod) -> bool:
-        if term.namespace_selector is not None and self._namespaces is None:
-            return True  # nobody knows
-        labels = (self._namespaces or {}).get(pod.namespace, {})
-        return condition_of(term, namespace).takes(pod.namespace, labels, pod.labels)
+        return self._may_take(condition_of(term, namespace), pod)
+
+    def _may_take(self, condition: Condition, pod: Pod) -> bool:
+        """Return whether a condition selects a pod, or may, since no labels of the pod's namespace are known."""
+        known = (self._namespaces or {}).get(pod.namespace)
+        unsure = known is None and condition.hangs_on_labels_of(pod.namespace, pod.labels)
+        return unsure or condition.takes(pod.namespace, known or {}, pod.labels)
+
+
+def _ports(pod: Pod) -> Sequence[HostPort]:
+    placement = pod.spec.placement
+    return (*placement.host_ports, *placement.sidecar_ports)
 
 
 def _spread_with(pod: Pod, newcomer: Newcomer) -> bool:

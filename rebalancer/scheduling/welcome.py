@@ -26,12 +26,15 @@ class Welcome:
                     self._declarers[rule][domain_of(node, rule.topology_key)].append(pod)
 
     def elsewhere(self, pod: Pod) -> bool:
-        """Return whether some other node takes the pod, and none of the pods there wants to be apart from it."""
+        """Return whether some other node takes the pod, and none of the pods there wants to be apart from it.
+
+        A pod that may want that, since labels of namespaces are not known, counts as one that does.
+        """
         namespaces = self._cluster.snapshot.namespaces
         against = [
             rule
             for rule in self._declarers
-            if rule.covers(pod.namespace, namespaces) and rule.selector.matches(pod.labels)
+            if rule.covers(pod.namespace, namespaces, in_doubt=True) and rule.selector.matches(pod.labels)
         ]
         return any(
             node.name != pod.node and self._eligible.fits(pod, node) and not self._unwanted(pod, node, against)

@@ -1,5 +1,7 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
+from datetime import datetime
+
 import msgspec
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
@@ -7,6 +9,7 @@ _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _PRESSURE = "kube-rebalancer/pressure"
+_HOLD = "kube-rebalancer/hold"
 _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no", "")
@@ -78,12 +81,19 @@ class _PressureNote(msgspec.Struct, gc=False):
     taint: str = ""
 
 
+class _HoldNote(msgspec.Struct, gc=False):
+    """What is used of our own annotation."""
+
+    expires: datetime
+
+
 class NodeAnnotations(msgspec.Struct, gc=False):
     """Annotations of a node."""
 
     scale_down_disabled: _Text = msgspec.field(default=msgspec.UNSET, name=_SCALE_DOWN_DISABLED)
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
     pressure: str | None = msgspec.field(default=None, name=_PRESSURE)
+    hold: str | None = msgspec.field(default=None, name=_HOLD)
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -93,6 +103,15 @@ class NodeAnnotations(msgspec.Struct, gc=False):
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return ()
         return tuple(filter(None, (note.label, note.taint)))
+
+    @property
+    def held_until(self) -> datetime | None:
+        """Until when a run that emptied the node keeps it empty; None if nothing says so in a way that can be read."""
+        try:
+            expires = msgspec.json.decode(self.hold or "", type=_HoldNote).expires
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return expires if expires.tzinfo else None
 
     @property
     def keeping(self) -> str:

@@ -127,7 +127,7 @@ class Collection:
         """
         pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
         nodes: tuple[Node, ...] = self.collectors["Node"].unique()
-        told = (text for collector in self.collectors.values() for text in collector.warnings)
+        told = (text for collector in self.collectors.values() for text in sorted(collector.warnings))
         return Snapshot(
             now=now,
             nodes=nodes,
@@ -139,7 +139,7 @@ class Collection:
             companions=companions.companions(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
-            warnings=(*warnings, *told, *_about(pods)),
+            warnings=(*warnings, *told, *sorted(_about(pods))),
         )
 
     def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:

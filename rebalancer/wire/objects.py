@@ -115,6 +115,7 @@ def node(wire: NodeWire) -> Node:
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
         keeping=annotations.keeping,
         pressure=annotations.marks,
+        held_until=annotations.held_until,
     )
 
 

@@ -69,14 +69,18 @@ def placement(sources: Sources) -> Placement:
     """
     affinity = decode(sources.affinity, _Affinity) or _Affinity()
     near, apart = affinity.pod_affinity or _PodTerms(), affinity.pod_anti_affinity or _PodTerms()
-    everything = (*sources.containers, *sources.init_containers)
+    sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(
         scheduler=sources.scheduler or "default-scheduler",
         assumed=assumed_requests(sources),
         assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
+        assumed_without_sidecars=_assumed_without_sidecars(sources) if sidecars else None,
         requests_of_containers=_of_containers(sources),
-        images=tuple(tagged(image) for image in (*(each.image for each in everything), *sources.image_volumes)),
-        host_ports=tuple(_host_ports(sources)),
+        images=tuple(tagged(each.image) for each in sources.containers),
+        init_images=tuple(tagged(each.image) for each in sources.init_containers),
+        volume_images=tuple(map(tagged, sources.image_volumes)),
+        host_ports=tuple(_host_ports(sources.containers)),
+        sidecar_ports=tuple(_host_ports(sidecars)),
         affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),
         preferred_affinity=tuple(_weighted(near.preferred or ())),
         preferred_anti_affinity=tuple(_weighted(apart.preferred or ())),
@@ -123,8 +127,22 @@ def tagged(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def _host_ports(sources: Sources) -> Iterator[HostPort]:
-    for container in (*sources.containers, *(each for each in sources.init_containers if each.restartable)):
+def _assumed_without_sidecars(sources: Sources) -> dict[str, int]:
+    """Return the larger of what all containers have, and what sidecars have together or beside an init container."""
+    sidecars: dict[str, int] = {}
+    peaks = []
+    for each in sources.init_containers:
+        total = {name: each.requests.get(name, 0) + sidecars.get(name, 0) for name in {**each.requests, **sidecars}}
+        if each.restartable:
+            sidecars = total
+        peaks.append({**ASSUMED, **total})
+    containers = [{**ASSUMED, **each.requests} for each in sources.containers]
+    most = {name: max(sum(each[name] for each in containers), *(peak[name] for peak in peaks)) for name in ASSUMED}
+    return {name: amount + sources.overhead.get(name, 0) for name, amount in most.items()}
+
+
+def _host_ports(containers: Iterable[ContainerSource]) -> Iterator[HostPort]:
+    for container in containers:
         for port in decode(container.ports, list[_Port]) or ():
             if port.port:
                 yield HostPort(port.port, port.protocol or "TCP", port.address or "0.0.0.0")  # noqa: S104

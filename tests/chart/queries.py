@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,6 +40,13 @@ def answers(exposition: str, folder: Path) -> Mapping[str, list[dict[str, object
         return {name: prometheus.query(query) for name, query in asked.items()}
 
 
+def _stamped(exposition: str) -> str:
+    """Return it with the time of each sample: then a scrape that comes too late ends no series."""
+    now = time.time_ns() // 1_000_000
+    lines = exposition.splitlines()
+    return "".join(f"{line} {now}\n" if line and not line.startswith("#") else f"{line}\n" for line in lines)
+
+
 @contextmanager
 def _served(exposition: str) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +56,7 @@ def _served(exposition: str) -> Iterator[str]:
             self.send_response(200)
             self.send_header("content-type", "text/plain; version=0.0.4")
             self.end_headers()
-            self.wfile.write(exposition.encode())
+            self.wfile.write(_stamped(exposition).encode())
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

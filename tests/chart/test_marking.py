@@ -1,5 +1,7 @@
 """Marking runs beside the rest, with permissions that nobody gets without it."""
 
+from collections.abc import Iterable
+
 import pytest
 import yaml
 
@@ -91,3 +93,72 @@ def test_marks_come_off_before_the_release_goes() -> None:
 def test_values_that_cannot_work_are_refused(change: Object, said: str) -> None:
     """The keys would end up in expressions."""
     assert said in refusal(yaml.safe_dump({**MARKED, "marking": {**MARKED["marking"], **change}}))
+
+
+WATCHED: Object = {
+    "service": {"enabled": True},
+    "serviceMonitor": {"enabled": True},
+    "podMonitor": {"enabled": True, "interval": "1m"},
+    "networkPolicy": {"enabled": True, "ingressFrom": [{"podSelector": {}}]},
+}
+
+
+def pod_template_of(found: Object) -> Object:
+    spec = found["spec"]
+    template: Object = (spec["jobTemplate"]["spec"] if found["kind"] == "CronJob" else spec)["template"]
+    return template
+
+
+def selected(selector: Object, labelled: Iterable[Object]) -> list[str]:
+    """Names of the objects whose labels a selector matches."""
+    return [each["name"] for each in labelled if selector.items() <= each["labels"].items()]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
+def test_what_watches_it_finds_it_alone(kind: str) -> None:
+    """By the values of the loop; and what watches the loop does not find it."""
+    found = template({**MARKED, **WATCHED, "kind": kind})
+    services = [each["metadata"] for each in found if each["kind"] == "Service"]
+    pods = [
+        {"name": name, "labels": pod_template_of(each)["metadata"]["labels"]}
+        for each in found
+        for name in [each["metadata"]["name"]]
+        if each["kind"] in {"Deployment", "CronJob"}
+    ]
+
+    def matched(kind: str, among: Iterable[Object], *path: str) -> dict[str, list[str]]:
+        selectors = {}
+        for each in (each for each in found if each["kind"] == kind):
+            selector = each["spec"]
+            for step in path:
+                selector = selector[step]
+            selectors[each["metadata"]["name"]] = selected(selector, among)
+        return selectors
+
+    alone = {"rebalancer-mark": ["rebalancer-mark"]}
+    both = alone | {"rebalancer": ["rebalancer"]}
+    assert matched("PodMonitor", pods, "selector", "matchLabels") == both
+    assert matched("NetworkPolicy", pods, "podSelector", "matchLabels") == both
+    assert matched("Service", pods, "selector") == (both if kind == "Deployment" else alone)
+    assert matched("ServiceMonitor", services, "selector", "matchLabels") == (both if kind == "Deployment" else alone)
+
+
+def test_what_watches_it_says_the_same_as_of_the_loop() -> None:
+    """Port, interval, who may come in."""
+    found = template({**MARKED, **WATCHED, "kind": "Deployment", "cmdOptions": {"secure-port": 10443}})
+
+    def rest(each: Object) -> Object:
+        return {key: value for key, value in each["spec"].items() if not key.lower().endswith("selector")}
+
+    for kind in ("PodMonitor", "NetworkPolicy", "Service", "ServiceMonitor"):
+        assert rest(one(found, kind, "-mark")) == rest(one(found, kind, "rebalancer"))
+    (endpoint,) = one(found, "PodMonitor", "-mark")["spec"]["podMetricsEndpoints"]
+    assert (endpoint["targetPort"], endpoint["interval"]) == (10443, "1m")
+
+
+def test_without_marking_nothing_watches_it() -> None:
+    """Nor with it, unless the values say so."""
+    watched = {"Service", "ServiceMonitor", "PodMonitor", "NetworkPolicy"}
+
+    assert not watched & set(kinds(template(MARKED)))
+    assert not [each for each in template({**WATCHED, "kind": "Deployment"}) if "mark" in each["metadata"]["name"]]

@@ -30,7 +30,7 @@ def named(row: str) -> str:
 def outcomes(tests: Iterable[str]) -> Mapping[str, set[str]]:
     """Run tests and return what became of each, whatever its parameters."""
     command = [sys.executable, "-m", "pytest", "-v", "--tb=no", *tests]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     found = defaultdict(set)
     for line in done.stdout.splitlines():
         if outcome := _OUTCOME.match(line):
@@ -47,6 +47,7 @@ def test_each_difference_names_a_test(row: str) -> None:
     assert f"def {function}(" in (ROOT / path).read_text()
 
 
+@pytest.mark.timeout(1800)  # it is as long as all of them together
 def test_the_tests_of_all_differences_pass() -> None:
     """Each is run and passes: none is there by name only."""
     tests = sorted({named(row) for row in rows() if not named(row).startswith(_ELSEWHERE)})

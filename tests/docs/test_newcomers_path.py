@@ -74,7 +74,7 @@ def run(tree: Path, *arguments: str) -> str:
         env=os.environ | {"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -165,7 +165,7 @@ def test_the_new_metric_is_served(tree: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=300,
         check=False,
     )
 

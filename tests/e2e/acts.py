@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from tests.e2e.api import Api, Object
+from tests.e2e.canary import wait_cordoned
 from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
 
@@ -30,6 +31,7 @@ def cordon(api: Api, *nodes: str, on: bool = True) -> None:
         api.patch("Node", name, "", {"spec": {"unschedulable": on}})
         # A taint follows from that; a test that counts taints would see it come.
         wait_for(lambda name=name: cordoned(api, name) is on, f"{name} cordoned: {on}")  # type: ignore[misc]  # bound early
+    wait_cordoned(api, [api.read("Node", name) for name in nodes], on=on)
 
 
 def cordoned(api: Api, node: str) -> bool:

@@ -14,12 +14,18 @@ from tests.e2e.api import Api, ApiError
 from tests.e2e.binaries import BinariesError, provide
 from tests.e2e.builders import node
 from tests.e2e.harness import ControlPlane
+from tests.e2e.last_words import last_words
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.program import Program
 
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
 TOLD = pytest.StashKey[list[str]]()
+#: What these tests watch must never be seen broken, not once: they have no second try, whatever `--reruns` says.
+BOUNDS = frozenset(
+    f"test_{name}.py"
+    for name in ("apiserver_restart", "churn", "etcd_stopped", "limits", "protections", "steering_faults")
+)
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,13 @@ class Cluster:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests of this folder."""
+    """Mark all tests of this folder, and those that have no second try."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker("e2e")
+            if item.path.name in BOUNDS:
+                item.add_marker(pytest.mark.flaky(reruns=0))
 
 
 @pytest.fixture(scope="session")
@@ -116,12 +124,21 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what tests had to tell, and where the logs of a run that failed are."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None, None, None]:
+    """Say what tests had to tell, where the logs of a run that failed are, and, after all else, what failed."""
     for line in config.stash.get(TOLD, ()):
         terminalreporter.write_line(line)
     if KEPT_LOGS in config.stash:
         terminalreporter.write_line(f"the control plane's logs are in {config.stash[KEPT_LOGS]}")
+    yield
+    failed = [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]
+    if failed:
+        terminalreporter.write_sep("=", "what failed")
+    for line in last_words(failed):
+        terminalreporter.write_line(line)
 
 
 def existing_kubeconfig() -> Path | None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from tests.real_prometheus import RealPrometheus
 NODES = ("a", "b", "c", "d", "e", "f")
 HIGH, LOW = "12Gi", "1Gi"
 LABEL = ("status", "presure")
-QUERY = "node_memory_working_set_bytes / 2^30"
+#: The last value of half a minute: a node whose last scrape failed, as on a busy machine, still has one.
+QUERY = "last_over_time(node_memory_working_set_bytes[30s]) / 2^30"
 RULES: Object = {
     "rules": {"memory": {"query": QUERY, "above": 8, "below": 4}},
     "mark": {"label": "=".join(LABEL)},
@@ -98,8 +100,9 @@ class Stage:
             self.controlplane.api.patch("Pod", f"load-{name}", self.namespace.name, change)
 
     def measured(self) -> Mapping[str, float]:
-        """What Prometheus says of the nodes now."""
-        return {each["metric"]["instance"]: float(each["value"][1]) for each in self.prometheus.query(QUERY)}
+        """What Prometheus says of the nodes at the last full second: that is the time at which an evaluation asks."""
+        found = self.prometheus.query(QUERY, int(time.time()))
+        return {each["metric"]["instance"]: float(each["value"][1]) for each in found}
 
     def wait_measured(self, hot: Iterable[str]) -> None:
         """Wait until Prometheus sees these nodes above the bound, and all others below."""

@@ -1,6 +1,9 @@
 """One test's namespace: what the test creates, what runs in it, and clearing it all away."""
 
+from collections.abc import Sequence
+
 from tests.e2e.api import Api, ApiError, Object, path_of
+from tests.e2e.canary import wait_taken
 from tests.e2e.waiting import TIMEOUT, wait_for
 
 
@@ -14,17 +17,16 @@ class Namespace:
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def create(self, *manifests: Object) -> list[Object]:
-        """Create objects, in this namespace if their kind has namespaces; nodes are awaited Ready.
+        """Create objects, in this namespace if their kind has namespaces.
+
+        Nodes come first: what follows finds all of them Ready, and known to the scheduler.
 
         Returns:
-            The objects as the server made them.
+            The objects as the server made them, nodes first.
         """
-        made = [self.api.create(manifest, self.name) for manifest in manifests]
-        self._outside += [item for item in made if "namespace" not in item["metadata"]]
-        nodes = {item["metadata"]["name"] for item in made if item["kind"] == "Node"}
-        if nodes:
-            wait_for(lambda: nodes <= self._schedulable(), f"nodes {', '.join(sorted(nodes))} Ready")
-        return made
+        nodes = [self._made(each) for each in manifests if each["kind"] == "Node"]
+        self._wait_schedulable(nodes)
+        return nodes + [self._made(each) for each in manifests if each["kind"] != "Node"]
 
     def pods(self, app: str = "", phase: str = "") -> list[Object]:
         """The pods that are not on their way out; all, or those labelled ``app``, or of a phase."""
@@ -95,6 +97,18 @@ class Namespace:
             return True
         self.api.request("DELETE", path_of("Pod", self.name), {"gracePeriodSeconds": 0})
         return False
+
+    def _made(self, manifest: Object) -> Object:
+        made = self.api.create(manifest, self.name)
+        if "namespace" not in made["metadata"]:
+            self._outside.append(made)
+        return made
+
+    def _wait_schedulable(self, nodes: Sequence[Object]) -> None:
+        names = {each["metadata"]["name"] for each in nodes}
+        if names:
+            wait_for(lambda: names <= self._schedulable(), f"nodes {', '.join(sorted(names))} Ready")
+            wait_taken(self.api, [each for each in nodes if not each["spec"].get("unschedulable")])
 
     def _schedulable(self) -> set[str]:
         return {

@@ -13,7 +13,7 @@ class ProcessDiedError(Exception):
     """A process ended that should be running; the message has the end of its log."""
 
 
-def tail(log: Path, lines: int = 15, width: int = 300) -> str:
+def tail(log: Path, lines: int = 15, width: int = 160) -> str:
     """The last lines of a log, long ones cut."""
     return "\n".join(line[:width] for line in log.read_text(errors="replace").splitlines()[-lines:])
 

@@ -41,10 +41,14 @@ def main() -> int:
 def _evict(options: argparse.Namespace) -> int:
     """Let real controllers replace pods; return 1 where a replacement landed otherwise than foreseen."""
     landings, binaries = Landings(), provide()
+    end = time.monotonic() + 60 * options.minutes
     for seed in range(options.seed, options.seed + options.clusters):
+        if time.monotonic() > end:
+            break
         nodes = options.nodes or Random(seed).choice((10, 15, 25, 40))
-        replacements.run(binaries, seed, nodes, options.evictions, landings)
-        sys.stderr.write(f"seed {seed}: {nodes} nodes, {len(landings.disagreements)} disagreements\n")
+        replacements.run(binaries, seed, nodes, options.evictions, landings, end)
+        done = f"{landings.evictions} evictions, {len(landings.disagreements)} disagreements"
+        sys.stderr.write(f"seed {seed}: {nodes} nodes, {done}\n")
     sys.stdout.write(landings.table() + "\n")
     for each in landings.disagreements[: options.show]:
         sys.stdout.write(each + "\n")
@@ -60,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--configured", action="store_true", help="with profiles other than the default one")
     parser.add_argument("--volumes", action="store_true", help="pods with claims")
     parser.add_argument("--evictions", type=int, default=0, help="pods evicted on each, instead: controllers at work")
+    parser.add_argument("--minutes", type=float, default=60, help="after which no more pods are evicted")
     parser.add_argument("--trimaran", action="store_true", help="pods of a second scheduler that knows load")
     parser.add_argument("--show", type=int, default=100, help="how many disagreements to print")
     return parser.parse_args()

@@ -81,9 +81,9 @@ class LoadAwareTrial(Trial):
         self._make_busy()
         loads = self._measured()
         snapshot = read(self._api)
-        state = State(snapshot, snapshot.companions)
+        state = State(snapshot, snapshot.companions, MINOR)
         configuration = read_configuration(self._second.configuration)
-        simulator = Simulator(state, profiles(state, configuration, MINOR, lambda _: loads))
+        simulator = Simulator(state, profiles(state, configuration, lambda _: loads))
         templates = [self._template(number % APPS) for number in range(TEMPLATES)]
         for number in range(self._plan.placements):
             self._place(f"pod-{number:04}", self._random.choice(templates), state, simulator)

@@ -4,6 +4,7 @@ Pods are evicted alone, or several of different owners at once, as a run without
 seconds.  Only pods are evicted of which it is foreseen that they land somewhere, as the program would do.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +24,8 @@ from tests.fidelity.owners import kind_of, random_owners
 from tests.fidelity.trial import INVALID, KINDS, decided, is_settled, read
 
 STAGES = Path(__file__).with_name("grace.yaml")
-SEVERAL = (1, 1, 2, 4)  # how many pods go at once
-LONGEST = 60.0  # seconds that one wait may take
+SEVERAL = (1, 1, 2, 4, 6)  # how many pods go at once
+LONGEST = 120.0  # seconds that one wait may take
 POLL = 0.1
 NAMESPACE = "blue"
 
@@ -44,10 +45,18 @@ class Foreseen:
 
 @dataclass
 class Landings:
-    """What came of evictions, by kind of owner and by whether others went at the same time."""
+    """What came of evictions, by kind of owner and by whether others went at the same time.
+
+    Attributes:
+        counts: by what came of it, and by group.
+        sizes: how often the answer for any order had so many nodes.
+        open: replacements that found a node though none was foreseen for certain, with the reason.
+        disagreements: replacements that landed outside the nodes that were foreseen, or did not come.
+    """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
+    open: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)
 
     @property
@@ -61,26 +70,35 @@ class Landings:
             self.counts["replaced", group] += 1
             self.counts["in turn", group] += landed in foreseen.in_turn.nodes
             self.counts["in any order", group] += landed in foreseen.any_order.nodes
+            self.counts["left open", group] += not foreseen.any_order.nodes
         self.sizes[len(foreseen.any_order.nodes)] += 1
-        if landed not in foreseen.any_order.nodes:
-            nodes, reason = foreseen.any_order.nodes, foreseen.any_order.reason
-            self.disagreements.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {nodes} {reason}")
+        self._judge(f"{kind}, {company}: of {pod} landed {landed}", foreseen.any_order, landed)
+
+    def _judge(self, what: str, answer: Answer, landed: str) -> None:
+        if not answer.nodes:
+            self.open[answer.unknown or "others may take its room first"] += 1
+        elif landed not in answer.nodes:
+            self.disagreements.append(f"{what}, foreseen {answer.nodes}")
 
     def table(self) -> str:
         """Return the figures in words."""
         groups = sorted({group for what, group in self.counts if what == "replaced"})
-        columns = ("replaced", "in turn", "in any order")
+        columns = ("replaced", "in turn", "in any order", "left open")
         lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
         lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
-        lines += ["", *(f"{what:45} {count:6,}" for what, count in left)]
+        lines += ["", *(f"not evicted, {what:45} {count:6,}" for what, count in left)]
+        lines += [f"left open, {why:45} {count:6,}" for why, count in sorted(self.open.items())]
         return "\n".join([*lines, "", f"sizes of the sets: {dict(sorted(self.sizes.items()))}"])
 
 
-def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings) -> None:
-    """Evict so many pods of one random cluster, and compare where their replacements land."""
+def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings, end: float) -> None:
+    """Evict so many pods of one random cluster, and compare where their replacements land.
+
+    `end`, by the monotonic clock, is when no more pods are evicted.
+    """
     with ControlPlane(binaries, stages=STAGES) as running:
-        Stage(running.api, Random(seed), landings).run(nodes, evictions)
+        Stage(running.api, Random(seed), landings).run(nodes, evictions, end)
 
 
 class Stage:
@@ -93,14 +111,15 @@ class Stage:
         self._kinds: dict[str, str] = {}
         self._failed: set[str] = set()  # a Job waits ever longer after each pod that failed
 
-    def run(self, nodes: int, evictions: int) -> None:
-        """Set up, then evict."""
+    def run(self, nodes: int, evictions: int, end: float) -> None:
+        """Set up, then evict until so many went, no more may go, or it is time to end."""
         self._set_up(nodes)
         wanted = self._landings.evictions + evictions
-        while self._landings.evictions < wanted:
+        more = True
+        while more and self._landings.evictions < wanted and time.monotonic() < end:
             before = self._landings.evictions
             self._evict_some()
-            assert self._landings.evictions > before, "no pod may go any more"
+            more = self._landings.evictions > before
 
     def _set_up(self, nodes: int) -> None:
         for each in random_nodes(self._random, nodes).nodes:
@@ -161,11 +180,17 @@ class Stage:
         wait_for(lambda: not self._terminating(), "evicted pods gone", LONGEST, POLL)
 
     def _foresee(self, cluster: Cluster, count: int) -> dict[Pod, Foreseen]:
-        """Return pods of different owners that would land somewhere, and where, one after the other as in a plan."""
-        found: dict[Pod, Answer] = {}
-        any_order = cluster.index(AnyOrder)
+        """Return pods of different owners that would land somewhere, and where."""
         pods = [pod for pod in cluster.snapshot.pods if pod.namespace == NAMESPACE and pod.node and pod.active]
         self._random.shuffle(pods)
+        with cluster.scope():
+            in_turn = self._in_turn(cluster, count, pods)
+        any_order = in_any_order(cluster, {pod: answer.nodes for pod, answer in in_turn.items()})
+        return {pod: Foreseen(answer, any_order[pod]) for pod, answer in in_turn.items()}
+
+    def _in_turn(self, cluster: Cluster, count: int, pods: Iterable[Pod]) -> dict[Pod, Answer]:
+        """Return so many of the pods, and where they would land one after the other, as in a plan."""
+        found: dict[Pod, Answer] = {}
         simulation = cluster.index(Simulation)
         for pod in pods:
             if len(found) == count:
@@ -174,19 +199,15 @@ class Stage:
             if owner in self._failed or any(each.labels["owner"] == owner for each in found):
                 continue
             answer = simulation.ask(pod)
-            if not answer.nodes:
+            if answer.nodes:
+                found[pod] = answer
+                expect(cluster, pod, answer.nodes[0])
+            else:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
-                continue
-            found[pod] = answer
-            any_order.may_land(pod, any_order.ask(pod).nodes)
-            place = cluster.node(answer.nodes[0])
-            assert place
-            cluster.place(pod, place)
-            cluster.evicted(pod)
-        return {pod: Foreseen(answer, any_order.ask(pod)) for pod, answer in found.items()}
+        return found
 
     def _landed(self, pod: Pod, known: set[str]) -> str:
-        """Return the node of what came in place of a pod; empty if that waits for room."""
+        """Return the node of what came in place of a pod; empty if that waits for room, or if nothing came."""
 
         def made() -> Object | None:
             owner = f"owner={pod.labels['owner']}"
@@ -197,10 +218,38 @@ class Stage:
             return str(wait_for(made, f"what comes in place of {pod}", LONGEST, POLL)["spec"].get("nodeName", ""))
         except DeadlineError:
             self._landings.disagreements.append(f"nothing came in place of {pod}")
-            raise
+            return ""
 
 
 def wanted(owner: Object) -> int:
     """Return how many pods a workload is to have."""
     spec = owner["spec"]
     return int(spec.get("replicas") or spec.get("parallelism"))
+
+
+def expect(cluster: Cluster, pod: Pod, node: str) -> None:
+    """Let a pod go, and its replacement be expected on a node, until the present scope ends."""
+    place = cluster.node(node)
+    assert place
+    cluster.place(pod, place)
+    cluster.remove(pod)
+
+
+def in_any_order(cluster: Cluster, lands: dict[Pod, tuple[str, ...]]) -> dict[Pod, Answer]:
+    """Return where replacements may land in any order.
+
+    Where one may land depends on where the others may, so it is asked again until no answer is wider than before.  One
+    of which nothing is foreseen may land anywhere.
+    """
+    any_order = cluster.index(AnyOrder)
+    while True:
+        with cluster.scope():
+            for pod, nodes in lands.items():
+                any_order.may_land(pod, nodes)
+                expect(cluster, pod, nodes[0])
+            answers = {pod: any_order.ask(pod) for pod in lands}
+        everywhere = [node.name for node in cluster.snapshot.nodes]
+        wider = {pod: tuple(dict.fromkeys((*lands[pod], *(each.nodes or everywhere)))) for pod, each in answers.items()}
+        if wider == lands:
+            return answers
+        lands = wider

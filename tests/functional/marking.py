@@ -72,7 +72,7 @@ def notes_on(server: FakeApiServer) -> dict[str, Object]:
 
 def policy_for(url: str, **more: Any) -> Object:
     """Return a policy that names a Prometheus, and no strategy."""
-    provider = {"source": "Prometheus", "prometheus": {"url": url, "timeout": "5s"}}
+    provider = {"source": "Prometheus", "prometheus": {"url": url, "timeout": "60s"}}
     return {
         "apiVersion": "descheduler/v1alpha2",
         "kind": "DeschedulerPolicy",

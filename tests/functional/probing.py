@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tests.e2e.waiting import wait_for
 
 _SECONDS = 60
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,17 @@ class Answer:
 
 
 def ask(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
-    """Ask once."""
+    """Ask, again where the server has given up a client that the machine kept waiting."""
+    for _ in range(_TRIES - 1):
+        try:
+            return ask_once(port, path, method, **headers)
+        except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
+            continue
+    return ask_once(port, path, method, **headers)
+
+
+def ask_once(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
+    """Ask."""
     context = ssl._create_unverified_context()  # as the kubelet: probes do not look at certificates
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_SECONDS, context=context)
     try:

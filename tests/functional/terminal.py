@@ -1,5 +1,6 @@
 """A terminal: the program asks on it, the test reads the screen and types."""
 
+import codecs
 import os
 import pty
 import select
@@ -17,6 +18,7 @@ class Terminal:
     def __init__(self, program: Program, *arguments: object, **settings: Any) -> None:
         self._screen, terminal = pty.openpty()
         self._shown = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within one
         settings = {"stdin": terminal, "stderr": terminal} | settings
         self.process = program.start(*arguments, **settings)
         os.close(terminal)
@@ -51,8 +53,8 @@ class Terminal:
         ready, _, _ = select.select([self._screen], [], [], TIMEOUT_SECONDS)
         assert ready, f"nothing more was shown within {TIMEOUT_SECONDS:g} s: {self._shown}"
         try:
-            read = os.read(self._screen, _CHUNK).decode()
+            read = os.read(self._screen, _CHUNK)
         except OSError:  # the program has closed its end
             return False
-        self._shown += read.replace("\r\n", "\n")
+        self._shown = (self._shown + self._decoder.decode(read)).replace("\r\n", "\n")
         return bool(read)

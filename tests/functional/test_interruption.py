@@ -6,6 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from rebalancer.app.interruption import Interruption
+from rebalancer.app.options import LeaseOptions, Options
+from rebalancer.app.run import run
+from rebalancer.commandline.question import Question
+from rebalancer.kube.retry_policy import RetryPolicy
+from tests.attack.whims import Time
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish, wait_for
 
@@ -130,14 +136,18 @@ def test_after_the_deadline_nothing_is_asked_for(three, rebalancer):
 
 def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
     """What was asked for in time is finished, however late the server answers; the next pod is too late."""
-    passed = threading.Event()
-    three.on("POST", EVICTIONS, lambda _: passed.wait(5.1) and None, times=1)
+    time = Time()  # passes while the server evicts, and not where a machine is busy
+    three.on("POST", EVICTIONS, lambda _: time.sleep(301), times=1)
+    files = {"policy": str(rebalancer.policy(LIMITED)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
+    options = Options(**files, deadline=300.0, lease=LeaseOptions(no_lease=True))
 
-    outcome = rebalancer.run(three, LIMITED, "--deadline", "5s")  # time enough to come as far as the eviction
+    with Interruption() as interruption:
+        outcome = run(options, Question(yes=True), interruption, RetryPolicy(clock=time.clock, sleep=time.sleep))
 
     assert outcome.exit_code == 0
-    assert three.evicted == outcome.evicted() == ["default/a"]
-    assert "the deadline of 5 s" in outcome.report["strategies"][0]["error"]
+    assert three.evicted == [f"{each['namespace']}/{each['name']}" for each in outcome.report["evictions"]]
+    assert three.evicted == ["default/a"]
+    assert "the deadline of 300 s" in outcome.report["strategies"][0]["error"]
 
 
 def test_the_deadline_counts_from_the_snapshot(three, rebalancer):

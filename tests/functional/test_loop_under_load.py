@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.probing import ask
+from tests.functional.probing import ask, ask_once
 from tests.functional.test_loop import FAILED, SUCCEEDED, Loop
 
 SCRAPES = 1000
@@ -52,7 +52,7 @@ def test_cycles_go_on_under_scrapes_and_slow_clients(loop):
 
     with ThreadPoolExecutor(8) as pool:
         rude = [pool.submit(rude_client, loop.port) for _ in range(20)]
-        answers = list(pool.map(lambda _: ask(loop.port, "/metrics").status, range(SCRAPES)))
+        answers = list(pool.map(lambda _: ask_once(loop.port, "/metrics").status, range(SCRAPES)))
     done = [each.result() for each in rude]
     last = slow[-1]
     last.sendall(b"GET")  # no TLS: dropped

@@ -63,7 +63,10 @@ def test_all_takes_off_everything(unmark, cluster):
     """And says so when nothing is there any more."""
     assert unmark("--all").exit_code == 0
     assert marked_nodes(cluster) == []
-    assert unmark("--all").stdout == "no node carries kube-rebalancer/avoid or kube-rebalancer/pressure\n"
+    assert (
+        unmark("--all").stdout
+        == "no node carries kube-rebalancer/avoid, kube-rebalancer/hold or kube-rebalancer/pressure\n"
+    )
 
 
 def test_a_dry_run_changes_nothing(unmark, cluster):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 
 import pytest
 
@@ -171,10 +172,12 @@ def test_a_secret_without_a_token_is_named(busy, rebalancer, secret, message):
 
 
 class Exporter(FakeServer):
-    """Exposes how busy nodes are, as an exporter does."""
+    """Exposes how busy nodes are and since when, as an exporter may: so one scrape that is late ends no series."""
 
     def answer(self, request):
-        return Reply(200, 'busy{instance="n1"} 0.9\nbusy{instance="n2"} 0.1\nbusy{instance="n3"} NaN\n')
+        now = time.time_ns() // 1_000_000
+        busy = {"n1": 0.9, "n2": 0.1, "n3": "NaN"}
+        return Reply(200, "".join(f'busy{{instance="{name}"}} {value} {now}\n' for name, value in busy.items()))
 
 
 @needed

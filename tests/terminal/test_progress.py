@@ -88,13 +88,14 @@ def test_without_a_plan_that_was_shown_the_limit_is(crowded, at_home):
 
 def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
     """Whole, and nothing of that line is left between them."""
-    crowded.on("GET", "/api/v1/*", slowly)
+    reading = crowded.stall("GET", "/api/v1/nodes")
 
     with Terminal(at_home, *live(at_home, "--dry-run", "-v")) as terminal:
-        outcome = terminal.finish()
+        shown = terminal.read_until("reading the cluster")
+        reading.set()
+        shown += terminal.finish().stderr
 
-    assert "reading the cluster" in outcome.stderr
-    lines = on_screen(outcome.stderr)
+    lines = on_screen(shown)
     assert [re.sub(r"^\S+Z INFO rebalancer\.app\.\w+: ", "", each) for each in lines] == [
         "read 2 objects of kind Node",
         "read 600 objects of kind Pod",
@@ -117,7 +118,7 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home):
 @pytest.mark.parametrize("options", [("-o", "json"), ("-o", "yaml"), ("--log-format", "json"), ("-o", "json", "-v")])
 def test_programs_see_nothing_of_it(crowded, at_home, options):
     """Neither on standard output nor beside it, on a terminal too."""
-    crowded.on("GET", "/api/v1/pods", slowly)
+    crowded.on("GET", "/api/v1/pods", slowly, times=1)
 
     with Terminal(at_home, *live(at_home, "--dry-run", *options)) as terminal:
         outcome = terminal.finish()
@@ -127,17 +128,29 @@ def test_programs_see_nothing_of_it(crowded, at_home, options):
     assert "\x1b" not in outcome.stderr
 
 
-@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}], ids=["dumb", "NO_COLOR"])
-def test_a_terminal_is_not_asked_for_more_than_it_has(crowded, at_home, variables):
-    """No movement on a dumb one, and no colours where nobody wants them."""
-    crowded.on("GET", "/api/v1/pods", slowly)
-    program = replace(at_home, environment={**at_home.environment, **variables})
+def test_nothing_moves_on_a_dumb_terminal(crowded, at_home):
+    """It could not be taken away again."""
+    crowded.on("GET", "/api/v1/pods", slowly, times=1)
+    program = replace(at_home, environment={**at_home.environment, "TERM": "dumb"})
 
     with Terminal(program, *live(program, "--dry-run")) as terminal:
         outcome = terminal.finish()
 
-    assert not re.search(r"\x1b\[[0-9;]+m", outcome.stderr)
-    assert ("reading pods" in outcome.stderr) == (variables["TERM"] != "dumb")
+    assert "\x1b" not in outcome.stderr
+    assert "reading pods" not in outcome.stderr
+
+
+def test_what_moves_has_no_colors_where_nobody_wants_them(crowded, at_home):
+    """NO_COLOR, on a terminal that has them."""
+    reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
+    program = replace(at_home, environment={**at_home.environment, "NO_COLOR": "1"})
+
+    with Terminal(program, *live(program, "--dry-run")) as terminal:
+        shown = terminal.read_until("reading pods: 500 of 600")
+        reading.set()
+        shown += terminal.finish().stderr
+
+    assert not re.search(r"\x1b\[[0-9;]+m", shown)
 
 
 def test_a_snapshot_shows_what_it_reads(crowded, at_home):

@@ -51,7 +51,7 @@ def compact(
     in_use = NodesInUse(cluster, demands)
     under = [source for source in sources if source.within(args.thresholds)]
     candidates = _in_order(cluster, (each for each in under if _is_candidate(each.node, in_use)))
-    receivers = [each for each in sources if each.node.name in in_use and not each.node.unschedulable]
+    receivers = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
     few = len(under) <= max(args.number_of_nodes, 0)
     counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
     obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))

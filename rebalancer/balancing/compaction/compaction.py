@@ -156,6 +156,7 @@ class Compaction:
         landings = self._steer.settle(wave, self._evict_all(wave.moves))
         if not occupants(self._cluster, node):
             self._in_use.discard(node)
+            self._evict.emptied(node)
         for landing in landings:
             self._landed(landing)
         self._judge(landings)
@@ -186,7 +187,8 @@ class Compaction:
         self._received.update(self._ways.occupied_by(landing))
 
     def _empty_nodes(self) -> Collection[str]:
-        return {node.name for node in self._cluster.nodes if node.name not in self._in_use}
+        held = self._cluster.held
+        return {node.name for node in self._cluster.nodes if node.name not in self._in_use or node.name in held}
 
     def _largest_first(self, node: Node) -> list[Pod]:
         """Return the pods that have to go in the order of their evictions: the largest is the hardest to place."""

@@ -72,11 +72,12 @@ class NodesInUse:
         if not label:
             return None
         group = node.labels[label]
-        count = sum(each.labels.get(label) == group for each in self._nodes.values())
+        staying = (each for each in self._nodes.values() if each is node or each.name not in self._cluster.held)
+        count = sum(each.labels.get(label) == group for each in staying)
         return refused(Code.NODE_GROUP, label=label, group=group, nodes=count, keep=keep) if count <= keep else None
 
     def _too_little_free(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
-        kept = [each for each in self._nodes.values() if each.name != node.name and not each.unschedulable]
+        kept = [each for each in self._nodes.values() if each.name != node.name and self._cluster.receives(each)]
         coming = list(pods)
         for name, percent in sorted(self._demands.keep_free.items()):
             offered = sum(each.allocatable.get(name, 0) for each in kept)

@@ -27,6 +27,7 @@ class Foresight:
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
+        self._held = frozenset(node.name for node in cluster.snapshot.nodes if node.held_until is not None)
         self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
 
     @property
@@ -36,8 +37,12 @@ class Foresight:
 
     @contextmanager
     def avoiding(self, avoid: Avoid) -> Iterator[None]:
-        """Answer within this context as if these nodes carried so many of our taints."""
-        with self._simulation.tainted({name: self._taints[level] for name, level in avoid.items() if level}):
+        """Answer within this context as if these nodes carried so many of our taints.
+
+        The one that holds a node counts: the simulator knows it already.
+        """
+        more = {name: level - (name in self._held) for name, level in avoid.items()}
+        with self._simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0}):
             yield
 
     def ask(self, pod: Pod) -> Answer:

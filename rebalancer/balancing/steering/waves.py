@@ -49,7 +49,8 @@ class Waves:
         self._parts = parts
         self._broad = BroadWaves(parts)
         self._open = [node for node in parts.cluster.nodes if not node.unschedulable]
-        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in parts.fullness.sources]
+        known = parts.fullness.sources.keys() - parts.cluster.held
+        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in known]
 
     def next_wave(self, former: Avoid) -> Draft | None:
         """Return the next wave; None if no move pays.

@@ -29,6 +29,7 @@ NODES = words(
         Code.ABOVE_CEILING: _above_ceiling,
         Code.ANTI_AFFINITY: "anti-affinity against {pod}",
         Code.CORDONED: "cordoned",
+        Code.HELD_NODE: "which is held empty",
         Code.IDLE_NODE: "which is to be emptied, too",
         Code.INSUFFICIENT: _insufficient,
         Code.NO_POD_SLOT: "no free pod slot",

@@ -39,6 +39,9 @@ _ELSEWHERE = frozenset(
     ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling")
 ) | {"NodeDeclaredFeatures"}
 
+#: Up to 1.30: limits of disks that CSI drivers have taken over, so that they refuse nothing any more.
+_OF_OTHER_TIMES = frozenset(("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"))
+
 
 class Plugin(msgspec.Struct, frozen=True):
     """A plugin by name; where it is enabled by name, a weight of 0 means 1."""
@@ -148,4 +151,4 @@ def _merged(defaults: Mapping[str, int], changes: PluginSet) -> dict[str, int]:
 def unknown_plugins(profile: ProfileConfig, known: Sequence[str]) -> list[str]:
     """Return the plugins of a profile that the simulator does not know."""
     named = {**enabled(profile, "filter"), **enabled(profile, "score")}
-    return sorted(set(named) - set(known) - _ELSEWHERE)
+    return sorted(set(named) - set(known) - _ELSEWHERE - _OF_OTHER_TIMES)

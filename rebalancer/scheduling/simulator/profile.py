@@ -29,8 +29,6 @@ from rebalancer.scheduling.simulator.plugins.volume_zone import VolumeZone
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import AskLoads, Trimaran, shared_target
 
-NEWEST_MINOR = 36
-
 #: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
 
@@ -55,14 +53,13 @@ class Profile:
 
 
 def profiles(
-    state: State, configuration: Configuration | None = None, minor: int = NEWEST_MINOR, ask: AskLoads | None = None
+    state: State, configuration: Configuration | None = None, ask: AskLoads | None = None
 ) -> dict[str, Profile]:
     """Return the profiles by name of the scheduler.
 
     Args:
         state: the cluster.
         configuration: None for the default profile alone.
-        minor: the cluster's version, 1.`minor`.
         ask: returns the real usage that a plugin scores by; None where nobody measures.
 
     Raises:
@@ -73,15 +70,13 @@ def profiles(
     unknown = "an extender of the scheduler has a say" if extended else ""
     trimaran = Trimaran(state, shared_target(wanted), ask)
     return {
-        each.scheduler_name: _profile(state, each, minor, trimaran, wanted.percentage_of_nodes_to_score or 0, unknown)
+        each.scheduler_name: _profile(state, each, trimaran, wanted.percentage_of_nodes_to_score or 0, unknown)
         for each in wanted.profiles
     }
 
 
-def _profile(
-    state: State, config: ProfileConfig, minor: int, trimaran: Trimaran, percentage: int, unknown: str
-) -> Profile:
-    makers = {**_makers(state, config, minor), **trimaran.makers(config)}
+def _profile(state: State, config: ProfileConfig, trimaran: Trimaran, percentage: int, unknown: str) -> Profile:
+    makers = {**_makers(state, config), **trimaran.makers(config)}
     strange = unknown_plugins(config, (*makers, *DEFAULT_PLUGINS))
     filters, weights = enabled(config, "filter"), enabled(config, "score")
     made = {name: make() for name, make in makers.items() if name in filters or name in weights}
@@ -95,11 +90,11 @@ def _profile(
     )
 
 
-def _makers(state: State, config: ProfileConfig, minor: int) -> Mapping[str, Callable[[], Filter | Score]]:
+def _makers(state: State, config: ProfileConfig) -> Mapping[str, Callable[[], Filter | Score]]:
     """Return what makes each plugin, in the order in which the scheduler asks them."""
     return {
         "NodeUnschedulable": lambda: NodeUnschedulable(state),
-        "TaintToleration": lambda: TaintToleration(state, minor),
+        "TaintToleration": lambda: TaintToleration(state),
         "NodeAffinity": lambda: NodeAffinity(state, *arguments.node_affinity(config.args("NodeAffinity"))),
         "NodePorts": lambda: NodePorts(state),
         "NodeResourcesFit": lambda: NodeResourcesFit(state, *arguments.fit(config.args("NodeResourcesFit"))),
@@ -110,7 +105,7 @@ def _makers(state: State, config: ProfileConfig, minor: int) -> Mapping[str, Cal
         "PodTopologySpread": lambda: PodTopologySpread(state, arguments.spread(config.args("PodTopologySpread"))),
         "InterPodAffinity": lambda: InterPodAffinity(state, *arguments.pods(config.args("InterPodAffinity"))),
         "NodeResourcesBalancedAllocation": lambda: NodeResourcesBalancedAllocation(
-            state, minor, arguments.balance(config.args("NodeResourcesBalancedAllocation"))
+            state, arguments.balance(config.args("NodeResourcesBalancedAllocation"))
         ),
         "ImageLocality": lambda: ImageLocality(state),
         "PodCapacityOfNode": lambda: PodCapacityOfNode(state),

@@ -26,6 +26,9 @@ from rebalancer.scheduling.simulator.totals import Weighted, totals
 #: What each plugin refuses, in the order in which they are asked.
 _Refused = tuple[Refusals, ...]
 
+#: Of nodes that the pod's affinity does not name; up to 1.31 the scheduler says nothing of them.
+NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+_TELLS_NOT_NAMED = 32
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
 
@@ -146,8 +149,8 @@ class Simulator:
         if names is None:
             return Nodes(range(len(self._state.nodes))), ()
         nodes = Nodes(sorted(self._state.index[name] for name in names if name in self._state.index))
-        reason = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
-        return nodes, (dict.fromkeys(set(range(len(self._state.nodes))).difference(nodes), reason),)
+        left_out = set(range(len(self._state.nodes))).difference(nodes)
+        return nodes, (dict.fromkeys(left_out, NOT_NAMED if self._state.minor >= _TELLS_NOT_NAMED else ()),)
 
     def _looked_at(self, pod: Pod) -> int:
         names = named_nodes(pod.spec)
@@ -158,7 +161,8 @@ class Simulator:
         if not total:
             return "no nodes available to schedule pods"
         by_node = {index: reasons for each in reversed(refused) for index, reasons in each.items()}
-        return f"0/{total} nodes are available: {_tallied(reason for each in by_node.values() for reason in each)}."
+        told = _tallied(reason for each in by_node.values() for reason in each)
+        return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
 
 
 def _rises(plugin: Score) -> bool:

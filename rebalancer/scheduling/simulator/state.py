@@ -18,8 +18,10 @@ from rebalancer.scheduling.alike import AlikeNodes, Demands
 from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.tally import Tallies
+from rebalancer.scheduling.simulator.versions import NEWEST_MINOR
 
 HOSTNAME = "kubernetes.io/hostname"
+_SIDECARS_ASSUMED = 32
 
 T = TypeVar("T")
 
@@ -54,7 +56,8 @@ class State:
         demands: what the pods ask of nodes, numbered.
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
-        assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.
+        assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.  Up to
+            1.31 sidecars are left out of it.
         residents: by index, the pods that take room.
         priorities: how many pods of each priority take room; 0 where a pod has none.
         changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
@@ -64,9 +67,11 @@ class State:
         claims_on: by index, how many pods there have each claim.
         claimants: by claim, how many pods on any node have it.
         soft_taints: by index, soft taints that are assumed in addition to those that were read.
+        minor: the scheduler's version, 1.`minor`.
     """
 
-    def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ) -> None:
+    def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ, minor: int = NEWEST_MINOR) -> None:
+        self.minor = minor
         self.nodes = sorted(view.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
@@ -151,7 +156,7 @@ class State:
                 self.taken[name] = self._zeros()
             self.taken[name][node] += sign * amount
         self.taken[PODS][node] += sign
-        for name, amount in assumed_of(pod).items():
+        for name, amount in self._assumed_of(pod).items():
             self.assumed[name][node] += sign * amount
         group = self.tallies.group(pod.namespace, pod.labels)
         self.tallies.count(group, node, sign, leaving=pod.terminating)
@@ -161,6 +166,10 @@ class State:
         for name in names(pod):
             _tell(self.claims_on[node], (pod.namespace, name), sign)
             _tell(self.claimants, (pod.namespace, name), sign)
+
+    def _assumed_of(self, pod: Pod) -> Resources:
+        older = pod.spec.placement.assumed_without_sidecars if self.minor < _SIDECARS_ASSUMED else None
+        return older or assumed_of(pod)
 
 
 def _tell(counter: Counter[T], key: T, change: int) -> None:

@@ -32,6 +32,11 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
         )
         return here and self.selector is not None and self.selector.matches(labels)
 
+    def hangs_on_labels_of(self, namespace: str, labels: Labels) -> bool:
+        """Return whether the namespace's own labels decide about a pod of this namespace with these labels."""
+        here = bool(self.namespace_selector) and namespace not in self.namespaces
+        return here and self.selector is not None and self.selector.matches(labels)
+
 
 class Matcher(msgspec.Struct, frozen=True, gc=False):
     """Which pods count: those that meet all conditions.
@@ -93,10 +98,15 @@ class Tally:
 
 
 class Tallies:
-    """The pods of a cluster in their groups, and the tallies over them."""
+    """The pods of a cluster in their groups, and the tallies over them.
+
+    Attributes:
+        unlabelled: groups in namespaces of which no labels are known.
+    """
 
     def __init__(self, namespaces: dict[str, Labels]) -> None:
         self._namespaces = namespaces
+        self.unlabelled: list[Group] = []
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
         self._by_label: defaultdict[tuple[str, str], list[Group]] = defaultdict(list)
@@ -114,6 +124,8 @@ class Tallies:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(namespace, labels)
+            if namespace not in self._namespaces:
+                self.unlabelled.append(group)
             for label in labels.items():
                 self._by_label[label].append(group)
             group.tallies = [each for each in self._tallies.values() if self._takes(each.matcher, group)]

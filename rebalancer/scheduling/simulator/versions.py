@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 
 from rebalancer.cluster.node import Node
-from rebalancer.scheduling.simulator.profile import NEWEST_MINOR
+
+NEWEST_MINOR = 36
 
 _KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 

@@ -52,7 +52,7 @@ def join(server, tmp_path, clocks):
     made = []
 
     def make(identity, timing=SLOW, clocks=clocks, **settings):
-        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer")
+        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer", 10.0)
         part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
         made.append(part)
         return part
@@ -181,11 +181,12 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
     one.take()
 
     key = ("kube-system", "rebalancer")
-    server.leases.held[key] = {
-        **server.leases.held[key],
-        "metadata": {"resourceVersion": "other"},
-        "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
-    }
+    with server.leases.lock:  # not in the middle of a renewal
+        server.leases.held[key] = {
+            **server.leases.held[key],
+            "metadata": {"resourceVersion": "other"},
+            "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
+        }
 
     one._renewing.join(120)
     assert one.permit()

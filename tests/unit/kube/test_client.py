@@ -9,6 +9,7 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import connect
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
+from tests.e2e.waiting import wait_for
 
 PODS = "/api/v1/pods"
 
@@ -224,7 +225,7 @@ def test_a_silent_server_is_asked_again(impatient, server):
     server.stall("GET", PODS)
 
     assert b"PodList" in impatient.get(PODS)
-    assert len(server.requests) == 2
+    assert len(server.requests) > 1
 
 
 def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
@@ -234,7 +235,8 @@ def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
 
     with pytest.raises(Unreachable, match=rf"no answer from the API server {server.url} \(context fake\): timed out"):
         client.get(PODS)
-    assert len(server.requests) == 2
+    # A busy server notices a request, perhaps, when the client has given it up already.
+    wait_for(lambda: len(server.requests) == 2, "the second try")
 
 
 def test_a_slow_answer_does_not_outlast_the_deadline(client, server, time, pod):
@@ -245,6 +247,19 @@ def test_a_slow_answer_does_not_outlast_the_deadline(client, server, time, pod):
     with pytest.raises(Transient, match="did not finish its answer in time") as caught:
         client.get(PODS, deadline=Deadline.after(60, time.clock))
     assert caught.value.maybe_done
+
+
+@pytest.mark.parametrize(("seconds", "is_read"), [(299.9, True), (300.1, False)])
+def test_an_answer_without_a_deadline_has_five_minutes(client, server, time, pod, seconds, is_read):
+    """A server that drips holds up nobody for longer, whoever asks."""
+    server.add(pod("a"))
+    server.on("GET", PODS, lambda _: time.sleep(seconds))
+
+    if is_read:
+        assert b"PodList" in client.get(PODS)
+    else:
+        with pytest.raises(Transient, match="did not finish its answer in time"):
+            client.get(PODS)
 
 
 def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
@@ -259,6 +274,33 @@ def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
         client.get(PODS)
     assert time.waits == [0.5, 1, 2]
     assert not caught.value.maybe_done
+
+
+def test_a_connection_is_given_up_before_its_request(client, connection):
+    """Where none is established in nine tenths of the time, it is certain that the request was not sent."""
+    real, seen = connection.access().pool.request, []
+
+    def request(*arguments, timeout, **settings):
+        seen.append((timeout.connect_timeout, timeout.read_timeout))
+        return real(*arguments, timeout=timeout, **settings)
+
+    connection.access().pool.request = request
+    client.get(PODS)
+
+    assert seen == [(54.0, 60.0)]
+
+
+def test_no_body_is_sent_once_the_time_is_up(client, server, time):
+    """Establishing the connection took too long: without its body the request does nothing, and that is certain."""
+    seconds = iter([0, 61])
+
+    def gate():
+        time.sleep(next(seconds))
+
+    with pytest.raises(Transient, match="the time was up before the request was sent") as caught:
+        client.post("/x", b"{}", gate=gate)
+    assert not caught.value.maybe_done
+    assert server.requests == []
 
 
 def test_refused_credentials_are_loaded_again_once(client, server):

@@ -178,8 +178,19 @@ def test_a_missing_permission_fails_no_run(events, server):
 
 def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
     """From then on only the shorter time is left, however long the rest of it would have been."""
-    server.stall("POST", EVENTS, times=None)
+    release = server.stall("POST", EVENTS, times=None)
     events.publish("shop", "cart-1", "uid-1", **WHAT)
     asked = iter([False, False])
 
     assert events.close(1e6, lambda: next(asked, True), 0.05) == 1
+    release.set()
+
+
+def test_an_event_is_tried_again_for_five_seconds_at_most(client, server):
+    """A server that asks for as much as that gets no second request: other Events wait behind this one."""
+    server.fail("POST", EVENTS, status=503, headers={"Retry-After": "5"})
+    events = Events(client, "host")
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+
+    assert events.close(120) == 1
+    assert len(server.requests) == 1

@@ -13,7 +13,7 @@ from rebalancer.serving.checks import Page, TlsSettings, health_page
 from rebalancer.serving.server import Server
 from rebalancer.serving.tls import Identity
 from tests.e2e.waiting import wait_for
-from tests.functional.probing import ask
+from tests.functional.probing import ask, ask_once
 
 CERTIFICATE = Path(__file__).parents[2] / "loopback.pem"
 PAGES = {"/healthz": lambda verbose: health_page("healthz", {"ping": ""}, verbose=verbose)}
@@ -53,12 +53,12 @@ def test_a_check_that_fails_is_named():
     assert page == Page(500, b"[+]policy ok\n[-]api failed: no answer\nreadyz check failed\n")
 
 
-def test_a_thousand_answers_leave_no_descriptor(server):
+def test_a_hundred_answers_leave_no_descriptor(server):
     """Scraped for months."""
     ask(server.port, "/healthz")
     before = descriptors()
 
-    for _ in range(1000):
+    for _ in range(100):
         assert ask(server.port, "/healthz").status == 200
 
     wait_for(lambda: descriptors() <= before, "no descriptor more than before")
@@ -71,7 +71,7 @@ def test_slow_clients_do_not_keep_others_waiting(server):
     half = secure(connect(server))
     half.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
 
-    assert ask(server.port, "/healthz").status == 200
+    assert ask_once(server.port, "/healthz").status == 200
 
     for each in [*slow, half]:
         each.close()
@@ -82,14 +82,20 @@ def test_a_slow_client_is_dropped_after_a_while(server, monkeypatch):
     """Neither its handshake nor its headers may take longer than the time that all of it has."""
     monkeypatch.setattr(serving, "CLIENT_SECONDS", 0.3)
     with Server("127.0.0.1", 0, PAGES, Identity(TlsSettings())) as hurried:
-        silent = connect(hurried)
-        dripping = secure(connect(hurried))
-        dripping.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        with connect(hurried) as silent:
+            assert silent.recv(1) == b""
+        with connect(hurried) as plain:
+            assert is_dropped(plain, b"GET /healthz HTTP/1.1\r\nX: ")
 
-        assert silent.recv(1) == b""
-        assert dripping.recv(1) == b""
-        silent.close()
-        dripping.close()
+
+def is_dropped(plain, begun):
+    """Shake hands, begin a request, and wait for the end; on a busy machine it comes before the handshake is over."""
+    try:
+        with secure(plain) as client:
+            client.sendall(begun)
+            return client.recv(1) == b""
+    except OSError:
+        return True
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,31 @@ def test_requests_without_sidecars_and_without_those_of_the_whole_pod_are_kept_b
     assert placement(main, resources=whole, overhead={"cpu": "50m"}).requests_of_containers == {"cpu": 1050}
     found = placement(main, initContainers=[sidecar, start], overhead={"cpu": "50m"})
     assert found.requests_of_containers == {"cpu": 1250, "memory": 1 << 30}
+
+
+def test_what_older_schedulers_assume_of_a_running_pod_leaves_sidecars_out():
+    """The larger of all containers, and of sidecars together or beside an init container; kept only with sidecars."""
+    sidecar = {"resources": {"requests": {"cpu": "500m"}}, "restartPolicy": "Always"}
+    start = {"resources": {"requests": {"cpu": "300m", "memory": "1Gi"}}}
+
+    assert placement(initContainers=[start]).assumed_without_sidecars is None
+    assert placement({"requests": {"cpu": "1"}}, initContainers=[sidecar]).assumed_without_sidecars == {
+        "cpu": 1000,
+        "memory": 200 * MIB,
+    }
+    found = placement({}, initContainers=[sidecar, start], overhead={"cpu": "50m"})
+    assert found.assumed_without_sidecars == {"cpu": 850, "memory": 1 << 30}
+    assert placement({}, initContainers=[start, sidecar]).assumed_without_sidecars == {"cpu": 500, "memory": 1 << 30}
+
+
+def test_images_and_ports_are_kept_by_what_has_them():
+    """Which of them count, the version of the scheduler says."""
+    port = {"ports": [{"hostPort": 80}]}
+    found = placement(
+        initContainers=[{"image": "tool:2", **port}, {"image": "side", "restartPolicy": "Always", **port}],
+        volumes=[{"name": "v", "image": {"reference": "model:1"}}],
+    )
+
+    assert (found.images, found.init_images) == (("web:latest",), ("tool:2", "side:latest"))
+    assert found.volume_images == ("model:1",)
+    assert ([each.port for each in found.host_ports], [each.port for each in found.sidecar_ports]) == ([], [80])

@@ -94,6 +94,19 @@ def test_a_typed_list_without_its_items_is_an_error(rest: dict[str, Any]) -> Non
         documents({"kind": "PodDisruptionBudgetList", **rest})
 
 
+def test_warnings_do_not_follow_the_order_of_a_file() -> None:
+    """Of annotations that cannot be understood, and of objects that cannot be read."""
+    doubtful = {"annotations": {"descheduler.alpha.kubernetes.io/evict": "perhaps"}}
+    pods = [pod_document(name, **doubtful) for name in "ba"]
+    items = [{"kind": "Pod", **each} for each in pods]
+    items += [{"kind": "Node", "metadata": {"name": name, "labels": 3}} for name in "ba"]
+
+    there, back = (documents({"kind": "List", "items": each}).snapshot(NOW) for each in (items, items[::-1]))
+
+    assert len(there.warnings) == 4
+    assert there.warnings == back.warnings
+
+
 def test_equal_doubles_count_once() -> None:
     """A file of two overlapping lists does not make a node fuller than it is."""
     snapshot = read("Pod", pod_document("a"), pod_document("a"), pod_document("a", namespace="other"))

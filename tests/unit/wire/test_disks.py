@@ -60,4 +60,4 @@ def test_images_that_are_mounted_count_as_images():
     """A node that has one already is the better place."""
     pod = read_pod(spec={"volumes": [{"name": "data", "image": {"reference": "model:1"}}]})
 
-    assert pod.spec.placement.images == ("model:1",)
+    assert pod.spec.placement.volume_images == ("model:1",)

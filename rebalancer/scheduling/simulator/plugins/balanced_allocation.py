@@ -36,9 +36,8 @@ class NodeResourcesBalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
 
-    def __init__(self, state: State, minor: int, weights: Mapping[str, int] = EVEN) -> None:
+    def __init__(self, state: State, weights: Mapping[str, int] = EVEN) -> None:
         self._state = state
-        self._minor = minor
         self._resources = tuple(weights)
         self._scores = Shapes(state, self._score)
         # Evenness without the pod is the same for all pods that are scored by the same resources.
@@ -46,13 +45,13 @@ class NodeResourcesBalancedAllocation:
 
     def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
         """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
-        if self._minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
+        if self._state.minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
             return None
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
         after = self._evenness(self._names(pod), pod.spec.requests, nodes)
-        if self._minor < _BY_CHANGE:
+        if self._state.minor < _BY_CHANGE:
             return after
         before = picked(self._before.by_node(pod), nodes)
         return [_HALF + (_HALF + late - early) // _TWO for late, early in zip(after, before, strict=True)]

@@ -2,7 +2,9 @@
 
 Source: the Kubernetes documentation, scheduling plugins; the figures (23 MB, 1000 MB a container) were checked against
 the scheduler of 1.36.  An image counts with its size times the share of nodes that have it, so that one node with a
-new image does not draw every pod.  Image volumes count as images since 1.33.
+new image does not draw every pod.  Images of init containers count since 1.30 (kubernetes/kubernetes#123366);
+those of image volumes since 1.36 (#130231), but the most that a pod can have is still 1000 MB for each container and
+init container.
 """
 
 from collections.abc import Sequence
@@ -11,6 +13,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
 from rebalancer.scheduling.simulator.state import State
 
+_INIT_IMAGES = 30
+_VOLUME_IMAGES = 36
 _LEAST = 23 << 20
 _MOST = 1000 << 20
 
@@ -21,6 +25,7 @@ class ImageLocality:
     name = "ImageLocality"
 
     def __init__(self, state: State) -> None:
+        self._state = state
         self._state = state
         self._count = len(state.nodes)
         self._sizes: dict[str, int] = {}
@@ -33,12 +38,19 @@ class ImageLocality:
 
     def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
         """Return 0 where the pod's images are small, rare or absent, 100 where they are large and common."""
-        images = pod.spec.placement.images
+        containers, volumes = self._images(pod)
+        images = (*containers, *volumes)
         present = [(self._nodes[image], self._share(image)) for image in images if image in self._nodes]
         if not present:
             return [0] * len(nodes)
-        most = _MOST * len(images)
+        most = _MOST * max(len(containers), 1)
         return [_score(sum(size for on, size in present if index in on), most) for index in nodes]
+
+    def _images(self, pod: Pod) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the images of containers and those of volumes, as far as they count."""
+        placement, minor = pod.spec.placement, self._state.minor
+        inits = placement.init_images if minor >= _INIT_IMAGES else ()
+        return (*placement.images, *inits), placement.volume_images if minor >= _VOLUME_IMAGES else ()
 
     def _share(self, image: str) -> int:
         return int(float(self._sizes[image]) * (len(self._nodes[image]) / self._count))

@@ -3,6 +3,7 @@
 Source: the Kubernetes documentation, Assigning Pods to Nodes (inter-pod affinity and anti-affinity); scheduling
 profiles (weight 2; `hardPodAffinityWeight` 1; `ignorePreferredTermsOfExistingPods`).  A terminating pod counts until it
 is gone.  The first pod of a group that must be near pods of its own group may go to any node with the topology labels.
+A namespaceSelector goes by the labels of namespaces: where those of one are not known, and decide, nor is the answer.
 """
 
 from collections import defaultdict
@@ -11,6 +12,7 @@ from itertools import repeat
 from operator import add
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
@@ -24,6 +26,9 @@ EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
 
 #: By topology key and value of that label, an amount; nodes without the label have none.
 _ByKey = Mapping[str, Mapping[str | None, int]]
+
+#: Pods by namespace and labels.
+_Selected = Sequence[tuple[str, Labels]]
 
 
 class InterPodAffinity:
@@ -126,16 +131,31 @@ class InterPodAffinity:
 
     def _terms(self, pod: Pod) -> list[Term]:
         terms = terms_of(pod.spec, pod.namespace)
-        self._check(term.condition for term in terms)
+        asking = [term.condition for term in terms if term.condition.namespace_selector]
+        if asking:
+            running = (each for each in self._state.tallies.unlabelled if any(each.nodes.values()))
+            self._check(asking, [*((each.namespace, each.labels) for each in running), *self._unlabelled(pod)])
         return terms
 
     def _selecting(self, pod: Pod) -> list[Rule]:
-        self._check(self._state.rules.conditions_on_namespaces)
+        self._check(self._state.rules.conditions_on_namespaces, self._unlabelled(pod))
         return self._state.rules.selecting(pod)
 
-    def _check(self, conditions: Iterable[Condition]) -> None:
-        if self._state.namespaces is None and any(each.namespace_selector for each in conditions):
-            raise UnknownPlacementError("a namespaceSelector was not answered, since namespaces were not read")
+    def _unlabelled(self, pod: Pod) -> _Selected:
+        """Return the pod, if no labels of its namespace are known."""
+        return [] if pod.namespace in (self._state.namespaces or {}) else [(pod.namespace, pod.labels)]
+
+    def _check(self, conditions: Iterable[Condition], unlabelled: _Selected) -> None:
+        if not unlabelled and self._state.namespaces is not None:
+            return
+        for each in conditions:
+            if self._state.namespaces is None and each.namespace_selector:
+                raise UnknownPlacementError("a namespaceSelector was not answered, since namespaces were not read")
+            for namespace, labels in unlabelled:
+                if each.hangs_on_labels_of(namespace, labels):
+                    raise UnknownPlacementError(
+                        f"a namespaceSelector goes by labels of {namespace}, which are not known"
+                    )
 
 
 def _repels(term: Term) -> bool:

@@ -1,7 +1,8 @@
 """NodePorts: only one pod can use a port of a node.
 
 Source: the Kubernetes documentation, `hostPort` of a container.  The address 0.0.0.0 stands for every address of the
-node.  Ports of restartable init containers count.
+node.  Ports of restartable init containers count since 1.34
+(kubernetes/kubernetes#132040).
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import State
 
+_SIDECARS_COUNT = 34
 _ANY = "0.0.0.0"  # noqa: S104  compared, not listened on
 REASON = ("node(s) didn't have free ports for the requested pod ports",)
 
@@ -22,17 +24,22 @@ class NodePorts:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._counts_sidecars = state.minor >= _SIDECARS_COUNT
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes where a port that the pod wants is taken."""
-        wanted = pod.spec.placement.host_ports
+        wanted = self._ports(pod)
         if not wanted:
             return NO_REFUSALS
         return {index: REASON for index in nodes if self._taken(wanted, index)}
 
     def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
-        taken = [port for pod in self._state.residents[index] for port in pod.spec.placement.host_ports]
+        taken = [port for pod in self._state.residents[index] for port in self._ports(pod)]
         return any(conflict(one, other) for one in wanted for other in taken)
+
+    def _ports(self, pod: Pod) -> Sequence[HostPort]:
+        placement = pod.spec.placement
+        return (*placement.host_ports, *placement.sidecar_ports) if self._counts_sidecars else placement.host_ports
 
 
 def conflict(one: HostPort, other: HostPort) -> bool:

@@ -1,7 +1,7 @@
 """NodeVolumeLimits: a node takes a limited number of volumes of a CSI driver.
 
-Source: the Kubernetes documentation, Node-specific Volume Limits.  Volumes in VolumeAttachments count like those of
-the pods that run there.
+Source: the Kubernetes documentation, Node-specific Volume Limits.  Since 1.32 volumes in VolumeAttachments count like
+those of the pods that run there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,6 +12,7 @@ from rebalancer.scheduling.simulator.claims import Claims, names, read
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.state import State
 
+_ATTACHMENTS_COUNT = 32
 EXCEEDED = ("node(s) exceed max volume count",)
 
 #: A driver, and its own name for a volume.
@@ -52,8 +53,10 @@ class NodeVolumeLimits:
     def _attached(self, index: int) -> set[_Handle]:
         name = self._state.nodes[index].name
         volumes = read("PersistentVolumes", self._state.companions.volumes)
-        attachments = read("VolumeAttachments", self._state.companions.attachments)
         found = self._handles(self._state.claims_on[index])
+        if self._state.minor < _ATTACHMENTS_COUNT:
+            return found
+        attachments = read("VolumeAttachments", self._state.companions.attachments)
         for each in attachments:
             volume = volumes.get(each.volume) if each.node == name else None
             if volume and volume.driver:

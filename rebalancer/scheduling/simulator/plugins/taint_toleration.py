@@ -2,7 +2,7 @@
 
 Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles (weight 3).  Scores are
 reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the
-taint.
+taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ class TaintToleration:
 
     name = "TaintToleration"
 
-    def __init__(self, state: State, minor: int) -> None:
+    def __init__(self, state: State) -> None:
         self._state = state
-        self._names_taint = minor < _TAINT_NOT_NAMED
+        self._names_taint = state.minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
         self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, Scaled]] = {}
         # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.

@@ -1,7 +1,8 @@
 """VolumeBinding: a pod goes where its volumes are, or where they can be bound or made.
 
 Source: the Kubernetes documentation, Persistent Volumes; Storage Classes (WaitForFirstConsumer, allowedTopologies);
-Storage Capacity.
+Storage Capacity.  The first of the reasons below has been worded so since 1.33
+(kubernetes/kubernetes#129887).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,8 @@ from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.plugins.by_claims import ByClaims
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+ELSEWHERE_BEFORE = "node(s) had volume node affinity conflict"
+_OTHER_WORDS = 33
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
@@ -35,7 +38,7 @@ class VolumeBinding(ByClaims):
         if any(volume is None for _, volume in claims.bound):
             found.append(NO_VOLUME)
         elif any(volume is not None and not reaches(volume, node) for _, volume in claims.bound):
-            found.append(ELSEWHERE)
+            found.append(ELSEWHERE if self._state.minor >= _OTHER_WORDS else ELSEWHERE_BEFORE)
         if claims.waiting:
             found += self._why_not_had(claims.waiting, node)
         return tuple(found)

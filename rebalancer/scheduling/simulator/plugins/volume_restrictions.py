@@ -1,6 +1,7 @@
 """VolumeRestrictions: a ReadWriteOncePod claim is for one pod, and some disks for one pod per node.
 
-Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.
+Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.  The reason has been
+worded otherwise since 1.34.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from rebalancer.scheduling.simulator.state import State
 TAKEN = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
 )
+TAKEN_BEFORE = ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",)
+_OTHER_WORDS = 34
 NO_DISK = ("node(s) had no available disk",)
 
 
@@ -31,7 +34,7 @@ class VolumeRestrictions:
         """Return the nodes where another pod keeps the pod from using a claim or a disk."""
         found: dict[int, tuple[str, ...]] = {}
         if names(pod) and self._taken(pod):
-            found.update(dict.fromkeys(nodes, TAKEN))
+            found.update(dict.fromkeys(nodes, TAKEN if self._state.minor >= _OTHER_WORDS else TAKEN_BEFORE))
         if pod.spec.placement.disks:
             found.update({index: NO_DISK for index in nodes if self._in_use(pod.spec.placement.disks, index)})
         return found or NO_REFUSALS

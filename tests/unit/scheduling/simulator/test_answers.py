@@ -5,7 +5,7 @@ import pytest
 from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.placement import Placement, PodAffinityTerm
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Claim, CsiNode, StorageClass, Volume
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import Configuration, ConfigurationError, read_configuration
@@ -99,6 +99,38 @@ def test_a_namespace_selector_needs_namespaces() -> None:
     resident = make.pod("r", node="a", anti_affinity=(term,))
 
     assert "namespaces" in ask([make.node("a")], [resident], make.pod("p"), namespaces=None).unknown
+
+
+def asking(**labels: str) -> tuple[PodAffinityTerm, ...]:
+    return (PodAffinityTerm(ZONE, make.selector(**labels), namespace_selector=make.selector(team="one")),)
+
+
+@pytest.mark.parametrize(("app", "known"), [("x", False), ("y", True)])
+def test_labels_of_a_namespace_that_cannot_be_read_are_unknown(app: str, known: bool) -> None:
+    """They count where a term of the pod goes by them, or one of a running pod; not where the pods differ anyway."""
+    lost, other = {"namespace": "lost"}, {"namespaces": {"default": {}}}
+    there = make.pod("r", node="a", labels={"app": app}, **lost)
+    selecting = make.pod("s", node="a", anti_affinity=asking(app="x"))
+
+    answers = (
+        ask([make.node("a")], [there], make.pod("p", anti_affinity=asking(app="x")), **other),
+        ask([make.node("a")], [selecting], make.pod("p", labels={"app": app}, **lost), **other),
+        ask([make.node("a")], [], make.pod("p", labels={"app": app}, anti_affinity=asking(app="x"), **lost), **other),
+    )
+
+    assert [each.known for each in answers] == [known] * 3
+    assert known or all("labels of lost" in each.unknown for each in answers)
+
+
+def test_a_selector_of_all_namespaces_needs_no_labels() -> None:
+    """An empty one takes every namespace; one that names the namespace takes it as well."""
+    there = make.pod("r", node="a", namespace="lost", labels={"app": "x"})
+    everywhere = PodAffinityTerm(ZONE, make.selector(app="x"), namespace_selector=EVERYTHING)
+    by_name = PodAffinityTerm(ZONE, make.selector(app="x"), ("lost",), make.selector(team="one"))
+
+    for term in (everywhere, by_name):
+        answer = ask([EAST, WEST], [there], make.pod("p", anti_affinity=(term,)), namespaces={"default": {}})
+        assert answer.nodes == ("b",)
 
 
 def claim(**fields) -> Companions:

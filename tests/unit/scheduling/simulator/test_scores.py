@@ -16,8 +16,8 @@ READ = Companions(services={}, replica_sets={}, replication_controllers={}, stat
 
 
 def scores(nodes: list[Node], residents: list, pod, name: str = "n1", minor: int = 36, **options) -> dict[str, int]:
-    state = State(make.snapshot(nodes, residents, namespaces={}), READ)
-    return dict(Simulator(state, profiles(state, minor=minor, **options)).ask(pod).scores(name))
+    state = State(make.snapshot(nodes, residents, namespaces={}), READ, minor)
+    return dict(Simulator(state, profiles(state, **options)).ask(pod).scores(name))
 
 
 @pytest.mark.parametrize(

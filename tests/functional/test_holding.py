@@ -1,0 +1,199 @@
+"""Nodes that a run has emptied are held for as long as was asked, and not longer than until the run after that."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.args.holding import HOLD_KEY
+from rebalancer.kube.hold_marks import HoldMark
+from tests.functional.objects import DAY, node, pod, policy
+
+PACKS = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]
+"""
+COMPACT = policy(
+    ("HighNodeUtilization", {"thresholds": {"cpu": 40}, "selection": "compaction"}),
+    balance=True,
+    maxNoOfPodsToEvictTotal=5,
+)
+OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
+SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
+FORBIDDEN = {"status": 403, "message": 'admission webhook "w" denied the request: no'}
+
+
+def uid_given(found):
+    return {**found, "metadata": {**found["metadata"], "uid": found["metadata"]["name"]}}
+
+
+@pytest.fixture
+def cluster(server):
+    """One pod on n1, three on n2, both below the threshold; nothing on n3."""
+    for name in ("n1", "n2", "n3"):
+        server.add(uid_given(node(name, taints=[SPOT] if name == "n1" else [])))
+    server.add(pod("a", "n1", cpu="400m", owner="one"))
+    for name in ("b", "c", "d"):
+        server.add(pod(name, "n2", cpu="400m", age=2 * DAY, owner=f"of-{name}"))
+    return server
+
+
+@pytest.fixture
+def run(cluster, rebalancer, tmp_path):
+    """Run once with a scheduler that packs."""
+    configuration = tmp_path / "scheduler.yaml"
+    configuration.write_text(PACKS)
+    return lambda *options, wanted=COMPACT: rebalancer.run(
+        cluster, wanted, "--scheduler-config", configuration, *options
+    )
+
+
+def hold(server, name, expires, run="run-0"):
+    """Put a mark of an earlier run on a node."""
+    found = server.node(name)
+    found["spec"]["taints"] = [*found["spec"].get("taints", []), OURS]
+    found["metadata"]["annotations"] = {HOLD_KEY: HoldMark(run, expires).text()}
+
+
+def taints(server, name):
+    return server.node(name)["spec"].get("taints", [])
+
+
+def note(server, name):
+    return server.node(name)["metadata"].get("annotations", {}).get(HOLD_KEY)
+
+
+def test_an_emptied_node_is_held_and_the_report_says_until_when(run, cluster):
+    """No other node is; what others have set stays."""
+    began = datetime.now(UTC)
+    outcome = run("--hold", "15m")
+
+    assert outcome.evicted() == ["default/a"]
+    (entry,) = outcome.report["heldNodes"]
+    until = datetime.fromisoformat(entry["until"])
+    assert entry == {"name": "n1", "until": entry["until"], "byThisRun": True, "problem": None}
+    assert timedelta(minutes=15) <= until - began < timedelta(minutes=20)
+    assert taints(cluster, "n1") == [SPOT, OURS]
+    assert f'"expires":"{entry["until"]}"' in note(cluster, "n1")
+    assert [taints(cluster, each) for each in ("n2", "n3")] == [[], []]
+
+
+def test_the_policy_says_it_too_and_the_option_has_the_last_word(run, cluster):
+    """In table and JSON alike."""
+    outcome = run("--output", "table", "--hold", "2h", wanted={**COMPACT, "hold": "15m"})
+
+    _, table = outcome.stdout.split("Nodes kept empty\n")
+    name, until, *by = table.splitlines()[1].split()
+    assert (name, " ".join(by)) == ("n1", "by this run")
+    assert datetime.fromisoformat(until) > datetime.now(UTC) + timedelta(hours=1)
+
+
+def test_a_dry_run_writes_nothing_and_says_what_it_would_hold(run, cluster):
+    outcome = run("--hold", "15m", "--dry-run")
+
+    (entry,) = outcome.report["heldNodes"]
+    assert (entry["name"], entry["byThisRun"]) == ("n1", True)
+    assert datetime.fromisoformat(entry["until"]) - datetime.fromisoformat(outcome.report["now"]) == timedelta(
+        minutes=15
+    )
+    assert {request.method for request in cluster.requests} == {"GET"}
+    assert "would be held" in run("--hold", "15m", "--dry-run", "--output", "table").stdout
+
+
+def test_without_it_no_node_is_written_to(run, cluster):
+    """Nor is the permission asked for."""
+    outcome = run()
+
+    assert (outcome.evicted(), outcome.report["heldNodes"]) == (["default/a"], [])
+    assert cluster.sent("PATCH", "*") == []
+
+
+@pytest.mark.parametrize("wanted", [COMPACT, policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))])
+def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster, wanted):
+    """Whatever its policy is; the report names those that stay."""
+    now = datetime.now(UTC)
+    hold(cluster, "n1", now - timedelta(seconds=1))
+    hold(cluster, "n3", now + timedelta(hours=1))
+
+    outcome = run(wanted=wanted)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert (taints(cluster, "n1"), note(cluster, "n1")) == ([SPOT], None)
+    assert taints(cluster, "n3") == [OURS]
+    assert [each["name"] for each in outcome.report["heldNodes"]] == ["n3"]
+
+
+def test_a_hold_without_a_trace_of_its_run_belongs_to_nobody(run, cluster):
+    """It is taken off at once."""
+    hold(cluster, "n3", datetime.now(UTC))
+    del cluster.node("n3")["metadata"]["annotations"]
+
+    assert run(wanted=policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))).exit_code == 0
+    assert taints(cluster, "n3") == []
+
+
+def test_one_that_cannot_be_taken_off_is_said(run, cluster):
+    """The run goes on."""
+    hold(cluster, "n3", datetime.now(UTC) - timedelta(seconds=1))
+    cluster.fail("PATCH", "/api/v1/nodes/n3", **FORBIDDEN)
+
+    outcome = run()
+
+    assert outcome.evicted() == ["default/a"]
+    assert any("soft taints that have expired stay on nodes" in each for each in outcome.report["warnings"])
+
+
+def test_a_node_that_cannot_be_held_is_said_and_stops_nothing(run, cluster):
+    cluster.fail("PATCH", "/api/v1/nodes/n1", **FORBIDDEN)
+
+    outcome = run("--hold", "15m")
+
+    assert outcome.evicted() == ["default/a"]
+    (entry,) = outcome.report["heldNodes"]
+    assert "denied the request: no" in entry["problem"]
+    assert outcome.exit_code == 0
+
+
+def test_without_the_permission_nothing_is_evicted(run, cluster):
+    """It is asked for before anything else, and only where nodes are emptied."""
+    cluster.forbid("patch", "nodes")
+
+    outcome = run("--hold", "15m")
+
+    assert outcome.exit_code == 3
+    assert "holding emptied nodes sets soft taints, and there is no permission to patch nodes" in outcome.stderr
+    assert cluster.evicted == []
+
+
+def test_a_policy_that_empties_no_nodes_is_warned_of(run, cluster):
+    """And asks for no permission."""
+    cluster.forbid("patch", "nodes")
+
+    outcome = run("--hold", "15m", wanted=policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY})))
+
+    assert outcome.exit_code == 0
+    assert any("selection: compaction" in each for each in outcome.report["warnings"])
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "25h", "soon"])
+def test_a_time_that_cannot_be_one_is_refused(run, cluster, text):
+    outcome = run("--hold", text)
+
+    assert outcome.exit_code == 2
+    assert "--hold: " in outcome.stderr
+    assert cluster.requests == []
+
+
+def test_unmark_takes_off_what_has_expired_and_with_all_everything(cluster, rebalancer, tmp_path):
+    now = datetime.now(UTC)
+    hold(cluster, "n1", now - timedelta(seconds=1))
+    hold(cluster, "n3", now + timedelta(hours=1))
+    kubeconfig = cluster.kubeconfig(tmp_path)
+
+    first = rebalancer("unmark", "--kubeconfig", kubeconfig)
+    assert (taints(cluster, "n1"), taints(cluster, "n3")) == ([SPOT], [OURS])
+    assert "node n1 (held empty by run run-0, until " in first.stdout
+    assert "stays, since it has not expired (--all takes it off)" in first.stdout
+
+    assert rebalancer("unmark", "--kubeconfig", kubeconfig, "--all").exit_code == 0
+    assert (taints(cluster, "n3"), note(cluster, "n3")) == ([], None)

@@ -1,0 +1,192 @@
+"""Nodes that are kept empty: no strategy fills them, and the scheduler sees their taint."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from rebalancer.args.holding import HOLD_KEY
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.holding import DryHolder, Held
+from rebalancer.eviction.steering import DrySteer
+from rebalancer.report.words import text
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests import make
+from tests.measured import cluster as measured
+from tests.measured import low, node, pod
+from tests.strategies.test_high_node_utilization_compaction import compaction, lands, scene
+from tests.strategies.test_steered_compaction import KEYS
+
+MINUTE = timedelta(minutes=1)
+UNTIL = make.NOW + 15 * MINUTE
+
+
+def held(cluster, *names):
+    """The same cluster with these nodes held, as a cycle sees it."""
+    nodes = [
+        msgspec.structs.replace(each, taints=(make.taint(f"{HOLD_KEY}:PreferNoSchedule"),), held_until=UNTIL)
+        if each.name in names
+        else each
+        for each in cluster.snapshot.nodes
+    ]
+    snapshot = msgspec.structs.replace(cluster.snapshot, nodes=tuple(nodes)).with_holds(HOLD_KEY)
+    return Cluster(snapshot, measure=lambda _, wanted: cluster.measure(wanted))
+
+
+def counts(ledger):
+    assert [run.error for run in ledger.runs] == [None]
+    return ledger.runs[0].observed.counts
+
+
+def thresholds(low=30, high=50, **args):
+    bounds = {"thresholds": {"cpu": low}, "targetThresholds": {"cpu": high}, **args}
+    return LowNodeUtilization(LowNodeUtilizationArgs.model_validate(bounds))
+
+
+def full_and_idle():
+    """n1 is full, n2 and n3 are idle; by requests and by usage."""
+    pods = [pod(f"p{each}", cpu="1", age=9_000 - each) for each in range(8)]
+    return measured([node("n1"), node("n2"), node("n3")], pods, {each.name: 10 for each in pods})
+
+
+@pytest.mark.parametrize("strategy", [thresholds(), low()], ids=["by requests", "relief"])
+def test_low_node_utilization_does_not_fill_a_held_node(strategy):
+    """It is not among those that are underutilized; where all that are idle are held, nothing moves."""
+    free, one, both = (make.decide(held(full_and_idle(), *names), strategy) for names in ((), ("n2",), ("n2", "n3")))
+
+    assert [counts(each)["under"] for each in (free, one, both)] == [2, 1, 0]
+    assert make.evicted(free)
+    assert make.evicted(one)
+    assert make.evicted(both) == []
+
+
+@pytest.mark.parametrize("strategy", [thresholds, low], ids=["by requests", "relief"])
+def test_a_held_node_does_not_count_in_the_mean(strategy):
+    """n1 is at 80 %: with n2 and n3 the mean is 26.7 %, without n3 it is 40 %."""
+    by_mean = strategy(10, 10, useDeviationThresholds=True)
+    free, one = (make.decide(held(full_and_idle(), *names), by_mean) for names in ((), ("n3",)))
+
+    assert [round(each.runs[0].observed.targets["cpu"]) for each in (free, one)] == [37, 50]
+
+
+def test_a_pod_that_the_scheduler_may_put_on_a_held_node_stays():
+    """It tolerates the taint; nobody else is kept from going."""
+    pods = [pod("stays", tolerations=["*"], age=9_000), pod("goes", age=8_000), pod("rest", prefer_no_eviction=True)]
+    on = measured([node("n1"), node("n2"), node("n3")], pods, {"stays": 10, "goes": 10, "rest": 45})
+    ledger = make.decide(held(on, "n2"), low(40, 50))
+
+    assert make.evicted(ledger) == ["goes"]
+    (kept,) = (each for each in ledger.refusals if each.pod.name == "stays")
+    assert text(kept.verdict.cause) == "no destination: the scheduler would likely choose n2, which is held empty"
+
+
+def test_high_node_utilization_does_not_empty_nodes_onto_a_held_one():
+    """By the descheduler's rule too: pods have come to it, and still it is about to go."""
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 15}}))
+    free, one = (
+        make.decide(held(scene({"a": ("n1", 10), "d": ("n3", 30)}), *names), strategy) for names in ((), ("n3",))
+    )
+
+    assert [counts(each)["receivers"] for each in (free, one)] == [1, 0]
+    assert (make.evicted(free), make.evicted(one)) == (["a"], [])
+
+
+def test_steering_avoids_a_held_node():
+    """Else it would be the emptiest of all."""
+    pods = [pod("big"), pod("rest", prefer_no_eviction=True), pod("b", "n2"), pod("c", "n3")]
+    usage = {"big": 25, "rest": 45, "b": 15, "c": 10}
+    free, one = (
+        make.decide(
+            held(measured([node("n1"), node("n2"), node("n3")], pods, usage), *names),
+            low(40, 50),
+            steer=DrySteer(1.5, KEYS),
+        )
+        for names in ((), ("n3",))
+    )
+
+    assert [each.destination.nodes for each in free.evictions] == [("n3",)]
+    assert [each.destination.nodes for each in one.evictions] == [("n2",)]
+
+
+#: n1 is emptied first; n3 is the fullest.
+PLACES = {"a": ("n1", 10), "b": ("n2", 15), "c": ("n2", 5), "d": ("n3", 30)}
+
+
+@pytest.mark.parametrize("steer", [None, DrySteer(1.5, KEYS)], ids=["unsteered", "steered"])
+def test_compaction_takes_another_destination(steer):
+    """A pod has come to n3 while that was held: it is no destination, and does not count as one."""
+    free, one = (
+        make.decide(held(scene(PLACES), *names), compaction(thresholds=15), steer=steer) for names in ((), ("n3",))
+    )
+
+    assert (lands(free), lands(one)) == ({"a": "n3"}, {"a": "n2"})
+    assert [counts(each)["receivers"] for each in (free, one)] == [3, 2]
+
+
+def test_compaction_leaves_it_out_also_where_nobody_knows_the_scheduler():
+    """Then the fullest node that has room is enough, and that is n3."""
+    strategy = compaction(thresholds=15, metricsUtilization={"source": "KubernetesMetrics", "scheduler": "unknown"})
+    free, one = (make.decide(held(scene(PLACES), *names), strategy) for names in ((), ("n3",)))
+
+    assert (lands(free), lands(one)) == ({"a": "n3"}, {"a": "n2"})
+
+
+def test_what_a_held_node_has_free_is_no_room_to_keep():
+    """Without n1 70 % of the others are free; n3 is about to go, and of n2 alone 60 % are."""
+    places = {"a": ("n1", 10), "b": ("n2", 30), "d": ("n3", 20)}
+    strategy = compaction(thresholds=15, keepFree={"cpu": 65})
+    free, one = (make.decide(held(scene(places), *names), strategy) for names in ((), ("n3",)))
+
+    assert make.evicted(free) == ["a"]
+    assert make.refused(one) == {"a": Code.KEEP_FREE.value}
+
+
+def test_a_held_node_does_not_count_among_those_that_its_group_keeps():
+    """Of three nodes one is held: with two to stay, none of the others may go."""
+    nodes = [node(name, labels={"group": "a"}) for name in ("n1", "n2", "n3")]
+    strategy = compaction(thresholds=15, nodeGroups={"label": "group", "keep": 2})
+    free, one = (make.decide(held(scene(PLACES, nodes), *names), strategy) for names in ((), ("n3",)))
+
+    assert make.evicted(free) == ["a"]
+    assert make.refused(one) == {"a": Code.NODE_GROUP.value}
+
+
+def test_a_held_node_to_which_pods_have_come_is_emptied_again():
+    """Its pods go to a node that stays."""
+    ledger = make.decide(held(scene({"a": ("n1", 10), "d": ("n3", 30)}), "n1"), compaction(thresholds=15))
+
+    assert lands(ledger) == {"a": "n3"}
+
+
+@pytest.mark.parametrize("steer", [None, DrySteer(1.5, KEYS)], ids=["unsteered", "steered"])
+def test_the_nodes_that_are_emptied_are_held(steer):
+    """Each until its time is over; one that keeps its pods is not."""
+    on, holder = (
+        scene({**PLACES, "kept": ("n2", 1)}, fields={"kept": {"holding": "x"}}),
+        DryHolder(make.NOW, 15 * MINUTE),
+    )
+    ledger = make.decide(on, compaction(thresholds=25), steer=steer, holder=holder)
+
+    assert ledger.held == [Held("n1", make.NOW + 15 * MINUTE)]
+    assert on.held == {"n1"}
+
+
+def test_no_other_strategy_of_the_cycle_fills_a_node_that_one_has_emptied():
+    """n1 is emptied onto n3, which is above its target then; it would take the pods back."""
+    places = {"a": ("n1", 20), "d": ("n3", 40)}
+    relief = low(30, 50)
+    with_hold, without = (
+        make.decide(scene(places), compaction(thresholds=20), relief, holder=holder)
+        for holder in (DryHolder(make.NOW, MINUTE), None)
+    )
+
+    assert [each.runs[1].observed.counts["under"] for each in (with_hold, without)] == [1, 2]
+
+
+def test_nothing_is_held_unless_the_run_holds():
+    ledger = make.decide(on := scene(PLACES), compaction(thresholds=15))
+
+    assert make.evicted(ledger) == ["a"]
+    assert (ledger.held, on.held) == ([], set())

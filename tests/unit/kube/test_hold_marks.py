@@ -1,0 +1,139 @@
+"""Marks of held nodes: what is ours on a node, when it comes off, and how it counts beside steering's."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.args.holding import HOLD_KEY
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.hold_marks import HoldMark, held, is_held, mark_of, released
+from rebalancer.kube.leftover_marks import HoldMarks, cleared
+from rebalancer.kube.marks import Keys, Mark, MarkedNode
+from rebalancer.kube.node_patch import patch
+from rebalancer.kube.run_marks import RunMarks
+from tests.fake_patches import patched
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+AVOID = Keys.of("kube-rebalancer/avoid")
+OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
+MARK = HoldMark("run-1", NOW + timedelta(minutes=15))
+
+TAINTS = st.lists(
+    st.builds(
+        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
+        st.sampled_from((HOLD_KEY, AVOID.first, AVOID.second, "spot")),
+        st.sampled_from(("", "run-1")),
+        st.sampled_from(("PreferNoSchedule", "NoSchedule")),
+    ),
+    unique_by=lambda taint: (taint["key"], taint["effect"]),
+    max_size=5,
+)
+TIMES = st.integers(-20, 20).map(lambda minutes: NOW + timedelta(minutes=minutes))
+NOTES = st.builds(HoldMark, st.just("run-0"), TIMES).map(HoldMark.text) | st.sampled_from(
+    (
+        "",
+        "{}",
+        "null",
+        '{"run": "r"}',
+        '{"run": "r", "expires": "soon"}',
+        '{"run": "r", "expires": "2026-01-15T12:00:00"}',
+    )
+)
+
+
+@st.composite
+def nodes(draw):
+    annotations = draw(st.dictionaries(st.sampled_from(("a", AVOID.first)), st.just("x")))
+    annotations |= {HOLD_KEY: draw(NOTES)} if draw(st.booleans()) else {}
+    return MarkedNode("n1", "uid", draw(TAINTS) or None, annotations or None)
+
+
+def after(node, wanted):
+    """The node as the API server has it once the patch was applied."""
+    metadata = {"uid": node.uid} | ({"annotations": dict(node.annotations)} if node.annotations else {})
+    found = patched(
+        {"metadata": metadata, "spec": {"taints": [*node.taints]} if node.taints else {}}, patch(node, wanted)
+    )
+    return MarkedNode("n1", "uid", found["spec"].get("taints"), found["metadata"].get("annotations"))
+
+
+def others(node):
+    taints = [each for each in node.taints or () if each["key"] != HOLD_KEY or each["effect"] == "NoSchedule"]
+    return taints, {key: value for key, value in (node.annotations or {}).items() if key != HOLD_KEY}
+
+
+@given(nodes())
+def test_a_held_node_carries_the_mark_and_all_of_others(node):
+    """Once; holding it again changes nothing, and a later expiry stays."""
+    found = after(node, held(node, MARK))
+
+    assert others(found) == others(node)
+    assert [each for each in found.taints if each not in others(found)[0]] == [OURS]
+    assert mark_of(found).expires == max(
+        filter(None, [MARK.expires, before.expires if (before := mark_of(node)) else None])
+    )
+    assert patch(found, held(found, HoldMark("run-2", MARK.expires))) == []
+
+
+@given(nodes())
+def test_a_released_node_has_nothing_of_ours_and_all_of_others(node):
+    found = after(node, released(node))
+
+    assert not is_held(found)
+    assert others(found) == others(node)
+
+
+@given(nodes(), TIMES)
+def test_after_its_expiry_nothing_is_left_and_before_it_nothing_is_taken_off(node, now):
+    """What cannot be read is used by nobody, and goes at once."""
+    mark = mark_of(node)
+    found = after(node, cleared(node, HoldMarks(lambda each: each.expires <= now)))
+
+    assert is_held(found) is (mark is not None and mark.expires > now)
+    assert found == node if is_held(found) else others(found) == others(node)
+
+
+@pytest.fixture
+def of_run(client, time):
+    mark = Mark("run-1", (), NOW)
+    return RunMarks(client, AVOID, mark, Halt(300, time.clock), lambda _: False, time.retry_policy())
+
+
+def put(server, name, *taints):
+    server.add(
+        {"kind": "Node", "metadata": {"name": name, "uid": name}, "spec": {"taints": [*taints]} if taints else {}}
+    )
+
+
+def keys_on(server, name):
+    return [each["key"].removeprefix("kube-rebalancer/") for each in server.node(name)["spec"].get("taints", [])]
+
+
+def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
+    """So that no node carries three: each taint would be worth less with the scheduler."""
+    put(server, "n1", OURS)
+    put(server, "n2", OURS)
+    put(server, "n3")
+
+    assert of_run.adjust({"n1": 2, "n2": 1, "n3": 2}) == {}
+
+    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [
+        ["hold", "avoid"],
+        ["hold"],
+        ["avoid", "avoid-more"],
+    ]
+
+
+def test_a_node_that_is_held_meanwhile_is_looked_at_again(of_run, server):
+    """At the next wave it carries one taint of steering less; at the end only that of the hold."""
+    put(server, "n1")
+    of_run.adjust({"n1": 2})
+    server.node("n1")["spec"]["taints"].append(OURS)
+
+    of_run.recount("n1")
+    assert of_run.adjust({"n1": 2}) == {}
+    assert keys_on(server, "n1") == ["hold", "avoid"]
+    assert of_run.take_off() == {}
+    assert keys_on(server, "n1") == ["hold"]

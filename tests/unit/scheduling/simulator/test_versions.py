@@ -1,0 +1,213 @@
+"""What changed in the scheduler from 1.28 to 1.36, each change as a scene worked by hand, in every version."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.node import Node, NodeImage
+from rebalancer.cluster.placement import HostPort, Placement
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.storage import Attachment, Claim, CsiNode, Volume
+from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.configuration import read_configuration
+from rebalancer.scheduling.simulator.profile import profiles
+from rebalancer.scheduling.simulator.simulator import Simulator
+from rebalancer.scheduling.simulator.state import State
+from tests import make
+
+MINORS = range(28, 37)
+ZONE, OLDER_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
+READ = Companions(
+    **{name: {} for name in ("services", "replica_sets", "replication_controllers", "stateful_sets")},
+    **{name: {} for name in ("claims", "volumes", "storage_classes", "csi_nodes", "csi_drivers")},
+    storage_capacities=(),
+    attachments=(),
+)
+BIG = 1000 << 20
+
+
+def ask(minor: int, nodes: list[Node], pod: Pod, *residents: Pod, **read: Any) -> Answer:
+    state = State(make.snapshot(nodes, residents, namespaces={}), msgspec.structs.replace(READ, **read), minor)
+    return Simulator(state, profiles(state)).ask(pod)
+
+
+def image_score(minor: int, placement: Placement) -> int:
+    """One of two nodes has the image, of 1000 MiB: it counts with half of that."""
+    nodes = [make.node("n1", images=(NodeImage(("big:1",), BIG),)), make.node("n2")]
+    return ask(minor, nodes, make.pod("p", placement=placement)).scores("n1")["ImageLocality"]
+
+
+def with_claim(
+    minor: int, nodes: list[Node], *residents: Pod, modes: frozenset[str] = frozenset(), **volume: Any
+) -> Answer:
+    """A pod whose claim is bound to a volume."""
+    claims = {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True, access_modes=modes)}
+    volumes = {"v": Volume(name="v", **volume)}
+    return ask(minor, nodes, make.pod("p", claims=("c",)), *residents, claims=claims, volumes=volumes)
+
+
+def hard_taint(minor: int) -> str:
+    return ask(minor, [make.node("n1", taints=["db=x:NoSchedule"])], make.pod("p")).reason
+
+
+def init_image(minor: int) -> int:
+    """Since then (500 - 23) / (2 * 1000 - 23), in percent and cut off."""
+    return image_score(minor, Placement(images=("other:1",), init_images=("big:1",)))
+
+
+def volume_image(minor: int) -> int:
+    """Since then (500 - 23) / (1000 - 23): the volume is no container, so the divisor is that of one."""
+    return image_score(minor, Placement(images=("other:1",), volume_images=("big:1",)))
+
+
+def sidecar_port(minor: int) -> tuple[str, ...]:
+    """A sidecar on n1 has port 80, which the pod wants."""
+    there = make.pod("r", node="n1", placement=Placement(sidecar_ports=(HostPort(80),)))
+    wants = make.pod("p", placement=Placement(host_ports=(HostPort(80),)))
+    return ask(minor, [make.node("n1"), make.node("n2", cpu="1", memory="1Gi")], wants, there).nodes
+
+
+def claim_of_another(minor: int) -> str:
+    there = make.pod("r", node="n1", claims=("c",))
+    return with_claim(minor, [make.node("n1")], there, modes=frozenset(("ReadWriteOncePod",))).reason
+
+
+def volume_elsewhere(minor: int) -> str:
+    west = (NodeSelectorTerm((Requirement(ZONE, "In", ("west",)),)),)
+    return with_claim(minor, [make.node("n1", labels={ZONE: "east"})], node_terms=west).reason
+
+
+def volume_with_older_label(minor: int) -> tuple[str, ...]:
+    """Both nodes are labelled as today; the volume says by the older label that it is in the east."""
+    nodes = [make.node("n1", labels={ZONE: "east"}), make.node("n2", labels={ZONE: "west"})]
+    return with_claim(minor, nodes, labels={OLDER_ZONE: "east"}).nodes
+
+
+def attached_volume(minor: int) -> tuple[str, ...]:
+    """Each node takes one volume of the driver; to n1 one is attached that no pod there has."""
+    claims = {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True)}
+    read = {
+        "claims": claims,
+        "volumes": {name: Volume(name=name, driver="disks", handle=name) for name in ("v", "old")},
+        "csi_nodes": {name: CsiNode(name=name, limits={"disks": 1}) for name in ("n1", "n2")},
+        "attachments": (Attachment(node="n1", driver="disks", volume="old"),),
+    }
+    nodes = [make.node("n1"), make.node("n2", cpu="2")]
+    return ask(minor, nodes, make.pod("p", claims=("c",)), **read).nodes
+
+
+def not_named(minor: int) -> str:
+    """The pod names n1, which is cordoned; nothing is said of n2 at first."""
+    named = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n1",)),)),)
+    nodes = [make.node("n1", unschedulable=True), make.node("n2")]
+    return ask(minor, nodes, make.pod("p", node_terms=named)).reason
+
+
+def nobody_named(minor: int) -> str:
+    named = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n9",)),)),)
+    return ask(minor, [make.node("n1")], make.pod("p", node_terms=named)).reason
+
+
+def sidecars_of_running_pods(minor: int) -> int:
+    """A container that requests nothing runs beside a sidecar of 1 core, on 4 cores and 16 GiB.
+
+    Up to 1.31 the larger of the two counts: 1000m and 200Mi.  With the pod's 100m and 200Mi there are left 72 % and
+    97 %, so 84 %.  Since then both together: 1100m and 400Mi, so 70 % and 96 %, which makes 83 %.
+    """
+    together = Placement(
+        assumed={"cpu": 1100, "memory": 400 << 20}, assumed_without_sidecars={"cpu": 1000, "memory": 200 << 20}
+    )
+    there = make.pod("r", node="n1", cpu="1", placement=together)
+    return ask(minor, [make.node("n1"), make.node("n2")], make.pod("p", cpu=None), there).scores("n1")[
+        "NodeResourcesFit"
+    ]
+
+
+class Change(NamedTuple):
+    """A rule that changed: since which minor version, and what a scene comes to up to then and since."""
+
+    scene: Callable[[int], Any]
+    since: int
+    before: Any
+    after: Any
+
+
+ONE = "0/1 nodes are available: 1 "
+TABLE = (
+    Change(volume_with_older_label, 29, (), ("n1",)),
+    Change(init_image, 30, 0, 24),
+    Change(attached_volume, 32, ("n1",), ("n2",)),
+    Change(sidecars_of_running_pods, 32, 84, 83),
+    Change(
+        not_named,
+        32,
+        "0/2 nodes are available: 1 node(s) were unschedulable.",
+        "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable.",
+    ),
+    Change(
+        nobody_named,
+        32,
+        "0/1 nodes are available:",
+        f"{ONE}node(s) didn't satisfy plugin(s) [NodeAffinity].",
+    ),
+    Change(
+        volume_elsewhere,
+        33,
+        f"{ONE}node(s) had volume node affinity conflict.",
+        f"{ONE}node(s) didn't match PersistentVolume's node affinity.",
+    ),
+    Change(sidecar_port, 34, ("n1",), ("n2",)),
+    Change(
+        claim_of_another,
+        34,
+        f"{ONE}node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.",
+        f"{ONE}node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by"
+        " another pod.",
+    ),
+    Change(hard_taint, 35, f"{ONE}node(s) had untolerated taint {{db: x}}.", f"{ONE}node(s) had untolerated taint(s)."),
+    Change(volume_image, 36, 0, 48),
+)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("change", TABLE, ids=lambda change: change.scene.__name__)
+def test_each_rule_is_that_of_the_version(change: Change, minor: int) -> None:
+    """As worked out beside each scene."""
+    assert change.scene(minor) == (change.after if minor >= change.since else change.before)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_what_did_not_change(minor: int) -> None:
+    """Weights, how scores are scaled, spreading and affinity: the same in every version.
+
+    n1 has 3 of 4 cores and 12 of 16 GiB left with the pod, 75 % each; of two soft taints on n2 none is tolerated.  By
+    default spreading n2 has no replica, n1 one: log(2 + 2) = 1.39 times 1, and 2 for a skew of 3, rounded 3; n2 has 2.
+    So n2 scores 100 and n1 100 * 2 // 3 = 66, twice.
+    """
+    nodes = [make.node("n1"), make.node("n2", taints=["a:PreferNoSchedule", "b:PreferNoSchedule"])]
+    web = {"services": {("default", "web"): make.selector(app="web")}}
+    there = make.pod("r", node="n1", cpu="500m", memory="2Gi", labels={"app": "web"})
+    pod = make.pod("p", cpu="500m", memory="2Gi", labels={"app": "web"})
+
+    found = ask(minor, nodes, pod, there, **web).scores
+
+    fixed = ("TaintToleration", "NodeResourcesFit", "PodTopologySpread")
+    assert [found("n1")[each] for each in fixed] == [300, 75, 2 * 66]
+    assert [found("n2")[each] for each in fixed] == [0, 87, 2 * 100]
+
+
+def test_plugins_of_other_versions_are_no_strangers() -> None:
+    """Up to 1.30 a profile may name the limits of disks that CSI drivers have taken over."""
+    named = {"plugins": {"filter": {"enabled": [{"name": "EBSLimits"}, {"name": "AzureDiskLimits"}]}}}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [named],
+    }
+    state = State(make.snapshot([make.node("n1")], [], namespaces={}), READ, 30)
+
+    assert Simulator(state, profiles(state, read_configuration(document))).ask(make.pod("p")).nodes == ("n1",)

@@ -1,0 +1,76 @@
+"""Nodes that are kept empty: strategies see no taint there, and the simulated scheduler sees what the real one does."""
+
+from datetime import timedelta
+
+import pytest
+
+from rebalancer.args.holding import HOLD_KEY
+from rebalancer.balancing.steering.foresight import Foresight
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.marking.sign import PRESSURE_KEY
+from rebalancer.scheduling.simulation import Simulation
+from tests import make
+
+UNTIL = make.NOW + timedelta(minutes=15)
+TAINT = f"{HOLD_KEY}:PreferNoSchedule"
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+
+def cluster(more=(), **fields):
+    """An empty n1, and n2 with pods; fields of n1."""
+    pod = make.pod("a", node="n2", cpu="1", owners=(make.owner("a", "StatefulSet"),))
+    nodes = (make.node("n1", **fields), make.node("n2"), *more)
+    snapshot = make.cluster(nodes, [pod, make.pod("b", node="n2", cpu="2")]).snapshot
+    return Cluster(snapshot.with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)), pod
+
+
+def test_the_taint_turns_the_scheduler_away_and_strategies_do_not_see_it():
+    on, pod = cluster(taints=[TAINT, "spot:PreferNoSchedule"], held_until=UNTIL)
+
+    assert on.index(Simulation).ask(pod).nodes == ("n2",)
+    assert [each.key for each in on.node("n1").taints] == ["spot"]
+    assert on.held == {"n1"}
+
+
+@pytest.mark.parametrize("until", [None, make.NOW, make.NOW - timedelta(seconds=1)])
+def test_one_that_has_expired_holds_nothing(until):
+    """Nor does one that no annotation explains: a live run takes it off before it evicts."""
+    on, pod = cluster(taints=[TAINT], held_until=until)
+
+    assert on.index(Simulation).ask(pod).nodes == ("n1",)
+    assert (on.held, on.node("n1").taints, on.node("n1").held_until) == (set(), (), None)
+
+
+def test_a_node_that_has_lost_the_taint_is_not_held():
+    """Somebody wants it to receive pods."""
+    on, _ = cluster(held_until=UNTIL)
+
+    assert on.held == set()
+
+
+def test_a_hard_taint_of_that_key_is_not_ours():
+    on, _ = cluster(taints=[f"{HOLD_KEY}:NoSchedule"], held_until=UNTIL)
+
+    assert len(on.node("n1").taints) == 1
+    assert on.held == set()
+
+
+def test_the_scheduler_sees_a_hold_and_pressure_together():
+    """Of a node that carries both."""
+    on, _ = cluster(taints=[TAINT, f"{PRESSURE_KEY}=cpu:PreferNoSchedule"], held_until=UNTIL)
+
+    assert on.node("n1").taints == ()
+    assert [each.key for each in on.node("n1").as_scheduled.taints] == [HOLD_KEY, PRESSURE_KEY]
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_with_steering_it_counts_as_one_of_the_taints(level):
+    """So a held node and another one of the same level lose as many points."""
+    on, pod = cluster(more=[make.node("n3")], taints=[TAINT], held_until=UNTIL)
+    foresight = Foresight(on, KEYS)
+
+    with foresight.avoiding({"n1": level, "n3": level}):
+        answer = foresight.ask(pod)
+
+    lost = [answer.scores(name)["TaintToleration"] for name in ("n1", "n3", "n2")]
+    assert lost == [0, 0, 300]
