@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import TIMEOUT_SECONDS, finish
+from tests.functional.terminal import Terminal
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 VERSION = "client.authentication.k8s.io/v1"
@@ -97,6 +99,38 @@ def test_a_plugin_that_takes_its_time_is_named(two, rebalancer):
         "it is given up after 60 s (--exec-timeout)\n"
     )
     assert outcome.evicted() == ["default/a"]
+
+
+def test_a_plugin_on_a_terminal_may_ask(two, rebalancer):
+    """It hears what is typed."""
+    asking = "#!/bin/sh\necho password? >&2; read given; echo $given > {folder}/heard; exit 1\n"
+    run = arguments(rebalancer, two, asking, interactiveMode="IfAvailable")
+    with Terminal(rebalancer, *run) as terminal:
+        terminal.read_until("password?")
+        terminal.type("open sesame\n")
+
+        assert terminal.finish().exit_code == 3
+    assert (rebalancer.folder / "heard").read_text() == "open sesame\n"
+
+
+def test_a_plugin_on_a_terminal_is_given_up_as_well(two, rebalancer):
+    """The program ends, and does not wait for it."""
+    run = arguments(rebalancer, two, "#!/bin/sh\nexec sleep 600\n", interactiveMode="IfAvailable")
+    with Terminal(rebalancer, *run, "--exec-timeout", "1s") as terminal:
+        outcome = terminal.finish()
+
+    assert outcome.exit_code == 3
+    assert "it did not answer within 1 s" in outcome.stderr
+
+
+def test_a_plugin_off_a_terminal_hears_nothing(two, rebalancer):
+    """What is piped into the program is not the plugin's."""
+    run = arguments(rebalancer, two, "#!/bin/sh\ncat > {folder}/heard; exit 1\n")
+    process = rebalancer.start(*run, stdin=subprocess.PIPE)
+    process.stdin.write("not for you")
+
+    assert finish(process).exit_code == 3
+    assert (rebalancer.folder / "heard").read_text() == ""
 
 
 def test_ctrl_c_ends_the_plugin_too(two, rebalancer):

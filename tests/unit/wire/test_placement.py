@@ -55,14 +55,14 @@ def test_no_affinity(affinity):
 
 
 def test_ports_of_the_node():
-    """Those of containers and sidecars; a container's own port takes none of the node's."""
+    """Those of containers and of sidecars apart; a container's own port takes none of the node's."""
     ports = [{"containerPort": 80}, {"hostPort": 0}, {"hostPort": 80, "protocol": "UDP", "hostIP": "10.0.0.1"}]
     init = [{"restartPolicy": "Always", "ports": [{"hostPort": 81}]}, {"ports": [{"hostPort": 82}]}]
 
-    assert placement(containers=[{"ports": ports}, {"ports": None}], initContainers=init).host_ports == (
-        HostPort(80, "UDP", "10.0.0.1"),
-        HostPort(81, "TCP", "0.0.0.0"),
-    )
+    found = placement(containers=[{"ports": ports}, {"ports": None}], initContainers=init)
+
+    assert found.host_ports == (HostPort(80, "UDP", "10.0.0.1"),)
+    assert found.sidecar_ports == (HostPort(81, "TCP", "0.0.0.0"),)
 
 
 @pytest.mark.parametrize(("policy", "preempts"), [("Never", False), ("PreemptLowerPriority", True), (None, True)])
