@@ -27,6 +27,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
@@ -117,6 +118,18 @@ class Destinations:
             if harm := self._harm(pod, node, usage):
                 return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
         return nodes
+
+    def landing(self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]) -> Destination:
+        """Return for the report where the replacement may land; to be asked of a pod before it is expected there.
+
+        Args:
+            pod: the pod that would go.
+            expected: the node that the plan counts on.
+            likely: the nodes that may win if all that were expected somewhere are there.
+            goes: returns whether the eviction will be granted, as far as that is known.
+        """
+        wider = self._landings.in_doubt(pod, goes) if self._landings else ()
+        return Destination.among(expected.name, dict.fromkeys((*(node.name for node in likely), *wider)))
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).

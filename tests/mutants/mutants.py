@@ -9,6 +9,11 @@ that the tests survive is printed: it wants a test, or a line in `equivalent.py`
 
 What was measured and what was noticed is kept in `.mutants`, so a run that was broken off goes on where it was; a
 survivor is tried again, and so is every change of a module that has been edited.
+
+With `--near` (the tests of the changed package alone) 200 changes took 35 minutes on a machine of two cores that did
+much else.  Of the first 200 so tried 148 were noticed.  Of the other 52 five change nothing, four were in code that
+nobody used and that is gone, and the rest were given a test, but for those that a test of another package notices.
+After that 63 of 76 others were noticed by the tests of their package.  200 changes and all tests: not yet measured.
 """
 
 import argparse
