@@ -28,7 +28,7 @@ test: $(READY) lint ## check style, types and layers, then run the tests
 attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`, and at random
 	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack tests/properties
 
-mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (hours)
+mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (an hour or more)
 	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)
 
 lint: $(READY) ## check style, types and layers

@@ -11,9 +11,9 @@
 
 It serves any object given to it, as lists (with limit and continue: the pages show the state of the first one)
 and alone; nodes, pods, namespaces, PodDisruptionBudgets, PriorityClasses and PersistentVolumeClaims also when
-there is none.  Label and field selectors are not honoured.  An eviction follows the real server's rules (UID
-precondition, PDBs, two PDBs) and takes the pod away at once.  A JSON patch changes any object.  Access reviews allow
-what `forbid` does not name.
+there is none.  Of selectors only `key in (a,b)` for labels is honoured.  An eviction follows the real server's rules
+(UID precondition, PDBs, two PDBs) and takes the pod away at once.  A JSON patch changes any object.  Access reviews
+allow what `forbid` does not name.
 
 What goes wrong is programmed, `times` times (None: for ever), on a path pattern (`*` matches anything).  What was
 programmed first comes first: two failures once each are for two requests.
@@ -299,7 +299,7 @@ class FakeApiServer:
         limit = int(request.query.get("limit", "0"))
         token = request.query.get("continue", "")
         version, start = json.loads(base64.b64decode(token)) if token else (len(self.requests), 0)
-        found = [each for each in self._objects[path] if namespace in ("", _key(each)[0])]
+        found = [each for each in self._objects[path] if namespace in ("", _key(each)[0]) and _selected(each, request)]
         items = self._lists.setdefault(version, found)
         end = start + limit if limit else len(items)
         more = base64.b64encode(json.dumps([version, end]).encode()).decode() if end < len(items) else ""
@@ -369,6 +369,12 @@ class FakeApiServer:
             text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             return Reply(500, failure(500, text))
         return spend(pdbs[0], pod) if pdbs else None
+
+
+def _selected(each: Object, request: Request) -> bool:
+    """Whether an object has one of the values that a label selector `key in (a,b)` names; all have without one."""
+    key, found, values = request.query.get("labelSelector", "").partition(" in ")
+    return not found or each["metadata"].get("labels", {}).get(key, "") in values.strip("()").split(",")
 
 
 def _key(each: Object) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Leases for `FakeApiServer`: created once, replaced on the version that was read."""
 
 import re
+import threading
 from typing import Any
 
 from tests.fake_http import Reply, Request
@@ -11,9 +12,15 @@ PATH = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/([^/]+)/leases(?:/
 
 
 class FakeLeases:
-    """Leases by namespace and name, with the versions of the real server."""
+    """Leases by namespace and name, with the versions of the real server.
+
+    Attributes:
+        held: the Leases.
+        lock: held while a request is answered, and by a test that changes Leases underneath.
+    """
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self.held: dict[tuple[str, str], Object] = {}
         self._version = 0
 
@@ -24,6 +31,10 @@ class FakeLeases:
 
     def serve(self, request: Request) -> Reply:
         """Answer a request; the path is one of a Lease."""
+        with self.lock:
+            return self._serve(request)
+
+    def _serve(self, request: Request) -> Reply:
         matched = PATH.fullmatch(request.path)
         assert matched
         namespace, name = matched.groups()

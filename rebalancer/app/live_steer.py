@@ -9,10 +9,11 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rebalancer.app.arrivals import Arrivals, owner_uid
 from rebalancer.app.seen_pods import SeenPod, see_pods
+from rebalancer.app.siblings import siblings_of
 from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.errors import ClusterError, CycleStopped
 from rebalancer.eviction.steering import Landing, Move, Wave
@@ -133,19 +134,19 @@ class LiveSteer:
 
     def _pods(self, wave: Wave) -> list[SeenPod]:
         try:
-            return see_pods(self._client, _namespaces(wave), self._halt.deadline)
+            return see_pods(self._client, _looked_at(wave), self._halt.deadline)
         except ClusterError as error:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
         try:
-            arrivals.look(see_pods(self._client, _namespaces(wave), self._halt.deadline), seconds)
+            arrivals.look(see_pods(self._client, _looked_at(wave), self._halt.deadline), seconds)
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 
 
-def _namespaces(wave: Wave) -> set[str]:
-    return {move.pod.namespace for move in wave.moves}
+def _looked_at(wave: Wave) -> Mapping[str, str]:
+    return siblings_of(move.pod for move in wave.moves)
 
 
 def _is_unready(pod: SeenPod) -> bool:

@@ -1,6 +1,6 @@
-"""Pods of a namespace as they are now, to see where replacements are."""
+"""Pods of namespaces as they are now, to see where replacements are."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -95,18 +95,24 @@ class _Pods:
         return decoded.token
 
 
-def see_pods(client: Client, namespaces: Iterable[str], deadline: Deadline) -> list[SeenPod]:
-    """Return all pods of these namespaces.
+def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
+    """Return pods as they are now.
+
+    Args:
+        client: the API server.
+        selectors: by namespace, which of its pods: a label selector, empty for all.
+        deadline: for all lists together.
 
     Raises:
         ClusterError: they cannot be listed.
     """
     try:
-        return [pod for namespace in sorted(set(namespaces)) for pod in _see(client, namespace, deadline)]
+        return [pod for namespace in sorted(selectors) for pod in _see(client, namespace, selectors, deadline)]
     except ValueError as error:
         raise ClusterError(f"the API server does not answer with a list of pods: {error}") from error
 
 
-def _see(client: Client, namespace: str, deadline: Deadline) -> list[SeenPod]:
+def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
     path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
-    return read_list(client, path, _Pods, deadline=deadline).found
+    query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
+    return read_list(client, path, _Pods, query=query, deadline=deadline).found

@@ -27,6 +27,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
@@ -69,7 +70,6 @@ class Destinations:
         self._ceilings = ceilings
         self._floors = floors or {}
         self._emptied = emptied
-        self._held = cluster.held
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
@@ -119,6 +119,18 @@ class Destinations:
                 return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
         return nodes
 
+    def landing(self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]) -> Destination:
+        """Return for the report where the replacement may land; to be asked of a pod before it is expected there.
+
+        Args:
+            pod: the pod that would go.
+            expected: the node that the plan counts on.
+            likely: the nodes that may win if all that were expected somewhere are there.
+            goes: returns whether the eviction will be granted, as far as that is known.
+        """
+        wider = self._landings.in_doubt(pod, goes) if self._landings else ()
+        return Destination.among(expected.name, dict.fromkeys((*(node.name for node in likely), *wider)))
+
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
 
@@ -158,7 +170,7 @@ class Destinations:
     def _first(self, pod: Pod, usage: Resources) -> Node | None:
         for _, name, node in self._order:
             # The usage comes first since it decides most often, and fastest.
-            if name in self._emptied or name in self._held or name == pod.node:
+            if name in self._emptied or name == pod.node:
                 continue
             if self._has_room(name, usage) and self._eligible.fits(pod, node):
                 return node
@@ -175,8 +187,6 @@ class Destinations:
         return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
 
     def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> Cause | None:
-        if destination.node.name in self._held:
-            return cause(Code.HELD_NODE)
         if destination.node.name in self._emptied:
             return cause(Code.IDLE_NODE)
         reason = self._eligible.why_not(pod, destination.node)
@@ -187,7 +197,7 @@ class Destinations:
             return cause(Code.OWN_NODE)
         if node.unschedulable:  # it will be drained, and yet a pod that tolerates everything may land there
             return cause(Code.CORDONED)
-        if node.name in self._held:
+        if node.name in self._cluster.held:
             return cause(Code.HELD_NODE)
         if node.name in self._emptied:
             return cause(Code.IDLE_NODE)

@@ -121,7 +121,7 @@ class Emptying:
             if isinstance(likely, Refused):
                 return pod, likely
             first = likely[0]
-            destination = Destination.among(first.name, (node.name for node in likely))
+            destination = self._destinations.landing(pod, first, likely, goes=lambda: True)
             plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
 

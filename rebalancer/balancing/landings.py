@@ -1,9 +1,11 @@
 """Where replacements land, by the simulated scheduler."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
+from rebalancer.scheduling.after_ties import AfterTies
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 
@@ -14,12 +16,16 @@ class Landings:
     """Asks the simulated scheduler, and warns once of each reason why it has no answer.
 
     Args:
-        simulation: the scheduler.
+        cluster: the cluster.
         evict: whom to warn.
+
+    Raises:
+        ConfigurationError: the scheduler's configuration cannot be read.
     """
 
-    def __init__(self, simulation: Simulation, evict: Evict) -> None:
-        self._simulation = simulation
+    def __init__(self, cluster: Cluster, evict: Evict) -> None:
+        self._simulation = cluster.index(Simulation)
+        self._after_ties = cluster.index(AfterTies)
         self._evict = evict
 
     def of(self, pod: Pod) -> Iterator[Answer]:
@@ -34,3 +40,14 @@ class Landings:
             if answer.unknown and not answer.reason:
                 self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
             yield answer
+
+    def in_doubt(self, pod: Pod, goes: Callable[[], bool]) -> tuple[str, ...]:
+        """Return the nodes where the replacement may land if earlier ones took other nodes that tied for them.
+
+        Those that follow count it on any of these.  Empty for a pod that stays.
+
+        Args:
+            pod: a pod whose eviction will be asked for next.
+            goes: returns whether it will be granted, as far as that is known; called only where the answer takes long.
+        """
+        return () if self._after_ties.tied and not goes() else self._after_ties.may_land(pod)

@@ -28,6 +28,7 @@ class MeasuredUsage:
 
     Attributes:
         pods_known: whether the source knows anything of pods.
+        of_one_moment: whether the figures of nodes and pods tell of one moment, and not of a time window.
     """
 
     def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, requested: bool = False) -> None:
@@ -49,6 +50,7 @@ class MeasuredUsage:
         self._names = tuple(sorted(names))
         self._known = tuple(sorted(next(iter(measured.nodes.values()), ())))
         self.pods_known = measured.pods is not None
+        self.of_one_moment = self.pods_known and not measured.window
         self._youth = max(measured.window, _SHORTEST)
         self._pod_nodes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()

@@ -102,7 +102,9 @@ class Moves:
                 self._evict.refuse(pod, recorded, found)
             return found
         expected = expected or found[0]
-        destination = Destination.among(expected.name, (node.name for node in found))
+        destination = self._destinations.landing(
+            pod, expected, found, goes=lambda: self._evict.first_refusal([pod]) is None
+        )
         return self._carry_out(candidate, source, purpose, expected, destination)
 
     def _carry_out(

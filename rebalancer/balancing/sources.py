@@ -11,7 +11,6 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
-from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.configuration import ConfigurationError
 
 
@@ -48,7 +47,7 @@ def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landin
     if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
         return None
     try:
-        return Landings(cluster.index(Simulation), evict)
+        return Landings(cluster, evict)
     except ConfigurationError as error:
         raise StrategyError(str(error)) from None
 

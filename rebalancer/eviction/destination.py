@@ -12,8 +12,8 @@ class Destination:
     """The nodes on which a replacement is expected.
 
     Attributes:
-        nodes: one, if the replacement will likely run there; several, if each is equally likely: then the plan counts
-            on the first.  At most 16 are named.
+        nodes: one, if the replacement will likely run there; several, if it may run on each: then the plan counts on
+            the first.  At most 16 are named.
     """
 
     nodes: tuple[str, ...]

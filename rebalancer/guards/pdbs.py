@@ -60,8 +60,8 @@ class DisruptionBudgets:
             return refused(Code.PDB, pdbs=sorted(budget.name for budget in covering))
         return next(filter(None, (self._exhausted(budget, pod) for budget in covering)), None)
 
-    def spend(self, pod: Pod, count: int = 1) -> None:
-        """Count a granted pod against its PDB; with -1 take that back."""
+    def spend(self, pod: Pod, count: int) -> None:
+        """Count a granted pod against its PDB, with 1; with -1 take that back."""
         for budget in self._covering(pod):
             if not self._free_of_charge(budget, pod):
                 self._spent[budget.namespace, budget.name] += count

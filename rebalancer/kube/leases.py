@@ -39,10 +39,10 @@ class Lease:
 
     holder: str
     duration: float
-    renewed: datetime | None = None
-    acquired: datetime | None = None
-    transitions: int = 0
-    version: str = ""
+    renewed: datetime | None
+    acquired: datetime | None
+    transitions: int
+    version: str
 
 
 class Leases:
@@ -55,7 +55,7 @@ class Leases:
         seconds: for one request, retries included.
     """
 
-    def __init__(self, client: Client, namespace: str, name: str, seconds: float = 10.0) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
         self.namespace = namespace
         self.name = name
         self._client = client

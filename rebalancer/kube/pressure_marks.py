@@ -11,7 +11,6 @@ configured key and value is ours without it, too; one of the same key and anothe
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from math import isfinite
 
 import msgspec
 
@@ -82,7 +81,7 @@ def mark_of(node: MarkedNode) -> PressureMark | None:
         mark = msgspec.json.decode((node.annotations or {}).get(ANNOTATION, ""), type=PressureMark)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    valid = all(each.since.tzinfo and each.until.tzinfo and isfinite(each.value) for each in mark.rules.values())
+    valid = all(each.since.tzinfo and each.until.tzinfo for each in mark.rules.values())
     return mark if mark.rules and valid else None
 
 

@@ -31,7 +31,7 @@ from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.constraints import DefaultSelectors
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.replacement import Moment
-from rebalancer.scheduling.ties import Newcomer, Ties
+from rebalancer.scheduling.ties import Newcomer, Ties, Together
 
 #: At most so many things that tied pods may do are tried, together.
 _MOST_CASES = 32
@@ -65,7 +65,7 @@ class AnyOrder:
         self._simulation = cluster.index(Simulation)
         self._vacated, self._crowded = self._simulation.phase(), self._simulation.phase()
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=False)
-        self._selectors = DefaultSelectors(self._simulation.companions)
+        self._together = Together(DefaultSelectors(self._simulation.companions))
         self._gone: dict[Pod, Pod] = {}
         self._came: dict[Pod, tuple[str, ...]] = {}
         self._wide: dict[Pod, tuple[str, ...]] = {}
@@ -125,7 +125,10 @@ class AnyOrder:
         emptiest = self._ask(pod, self._vacated, moment)
         if not emptiest.known or emptiest.sampled:
             return emptiest
-        return Answer(nodes=tuple(self._extremes(pod, emptiest, fullest).winners()))
+        coming = self._simulation.replacement(pod).pod or pod
+        peak = self._crowded.peaks(coming)
+        peaks = {name: peak for names in self._came.values() for name in names} if peak else {}
+        return Answer(nodes=tuple(Extremes(emptiest, fullest, self._swings(coming), peaks).winners()))
 
     def _ask(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
         coming = self._simulation.replacement(pod)
@@ -138,8 +141,8 @@ class AnyOrder:
         ending = (gone or self._simulation.ending(pod)) if moment is Moment.AT_ONCE else None
         return phase.ask(coming.pod, pod.node, there if gone else pod, ending)
 
-    def _extremes(self, pod: Pod, emptiest: Answer, fullest: Answer) -> Extremes:
-        coming = self._coming(pod)
+    def _swings(self, coming: Pod) -> dict[str, float]:
+        weight = 100.0 * self._crowded.weight(coming, BALANCE)
         touched = {each.node for each in self._gone} | {name for names in self._came.values() for name in names}
         differing = swings(self._vacated, self._crowded, filter(self._cluster.node, touched))
         bends = {
@@ -167,7 +170,7 @@ class AnyOrder:
             return []
         here, there = self._newcomer(pod), self._newcomer(other)
         by_terms = self._ties.by_terms(here, there)
-        if not by_terms and not self._spread_together(here, there):
+        if not by_terms and not self._together.spread(here, there):
             return []
         places = ("", *self._came.get(other, ()))
         if not by_terms:  # spreading does not count pods that terminate
@@ -179,15 +182,6 @@ class AnyOrder:
             *((other, Old.ENDS, place) for place in ending),
             *((other, Old.GONE, place) for place in places),
         ]
-
-    def _spread_together(self, pod: Newcomer, other: Newcomer) -> bool:
-        if pod.pod.namespace != other.pod.namespace:
-            return False
-        spread = pod.pod.spec.spread
-        selectors = [each.selector for each in spread] if spread else [self._selectors.of(pod.pod)]
-        return any(
-            selector.matches(each.labels) for selector in selectors if selector for each in (other.pod, other.old)
-        )
 
     @contextmanager
     def _supposed(self, case: Sequence[Case]) -> Iterator[None]:

@@ -58,6 +58,10 @@ class Phase:
         """Return how much a plugin counts for a pod."""
         return self._simulator.weight(pod, plugin)
 
+    def peaks(self, pod: Pod) -> dict[str, int]:
+        """Return the most that plugins may give to a node as it fills up, by those for which it may get better."""
+        return self._simulator.peaks(pod)
+
     def shares(self, node: str) -> dict[str, float]:
         """Return which share of each resource that a node offers is requested."""
         index = self._state.index[node]

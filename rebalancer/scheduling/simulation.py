@@ -120,7 +120,7 @@ class Simulation:
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed."""
         known = self._answers.setdefault(pod, [])
-        for number, phase in enumerate(self._phases()):
+        for number, phase in enumerate(self.phases):
             if number == len(known):
                 known.append(self._ask(pod, phase))
             yield known[number]
@@ -133,7 +133,7 @@ class Simulation:
             gone: whether that pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self._at(pod, self._before_others(), moment)
+        return self.at(pod, self._before_others(), moment)
 
     def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
@@ -147,9 +147,10 @@ class Simulation:
         return self._first or self._soon
 
     def _ask(self, pod: Pod, phase: Phase) -> Answer:
-        return reduce(either, [self._at(pod, phase, moment) for moment in self.replacement(pod).moments])
+        return reduce(either, [self.at(pod, phase, moment) for moment in self.replacement(pod).moments])
 
-    def _at(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
+    def at(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
+        """Return where the replacement would go at one of the points in time, made at one of its moments."""
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
@@ -192,7 +193,7 @@ class Simulation:
     def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         self._answers.clear()
         self.taints = taints
-        for phase in self._phases():
+        for phase in self.phases:
             phase.suppose(taints)
 
     def left(self, pod: Pod, sign: int) -> None:
@@ -204,11 +205,11 @@ class Simulation:
         if sign > 0:
             self._ending[pod] = ending
             self._terminating(pod.node, pod, ending)
-            self._phases()[-1].exchange(pod.node, pod, None)
+            self.phases[-1].exchange(pod.node, pod, None)
         else:
             del self._ending[pod]
             self._terminating(pod.node, ending, pod)
-            self._phases()[-1].exchange(pod.node, None, pod)
+            self.phases[-1].exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
@@ -216,9 +217,12 @@ class Simulation:
         self._came += sign
         made = self.replacement(pod)
         coming = made.pod or pod
-        phases = self._phases() if Moment.AT_ONCE in made.moments else self._phases()[-1:]
-        for phase in phases:
+        for phase in self.phases_with(pod):
             phase.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
+
+    def phases_with(self, pod: Pod) -> tuple[Phase, ...]:
+        """Return the points in time at which the replacement of a pod may have come."""
+        return self.phases if Moment.AT_ONCE in self.replacement(pod).moments else self.phases[-1:]
 
     def _terminating(self, node: str, goes: Pod, comes: Pod) -> None:
         """Exchange a running pod and the same one as it terminates, or back, where pods that go still end."""
@@ -230,7 +234,9 @@ class Simulation:
         if self._later is None:
             self._later = self.phase()
 
-    def _phases(self) -> tuple[Phase, ...]:
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The cluster soon, and, where that may differ, later."""
         return (self._soon, self._later) if self._later else (self._soon,)
 
     def ending(self, pod: Pod) -> Pod:

@@ -11,6 +11,7 @@ from enum import IntEnum
 from rebalancer.cluster.placement import HostPort, PodAffinityTerm
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
+from rebalancer.scheduling.simulator.constraints import DefaultSelectors
 from rebalancer.scheduling.simulator.plugins.node_ports import conflict
 from rebalancer.scheduling.simulator.rules import condition_of, terms_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
@@ -120,3 +121,28 @@ def _spread_with(pod: Pod, newcomer: Newcomer) -> bool:
     hard = [each.selector for each in pod.spec.spread if each.when_unsatisfiable == _HARD]
     labels = (newcomer.pod.labels, newcomer.old.labels)
     return any(selector.matches(each) for selector in hard if selector for each in labels)
+
+
+class Together:
+    """Tells which newcomers spreading counts together, its soft rules and the scheduler's defaults among them.
+
+    Args:
+        selectors: those of the default constraints.
+    """
+
+    def __init__(self, selectors: DefaultSelectors) -> None:
+        self._selectors = selectors
+
+    def spread(self, pod: Newcomer, other: Newcomer) -> bool:
+        """Return whether a constraint of the pod counts the other one.
+
+        Raises:
+            UnknownPlacementError: that hangs on a kind of object that was not read.
+        """
+        if pod.pod.namespace != other.pod.namespace:
+            return False
+        spread = pod.pod.spec.spread
+        selectors = [each.selector for each in spread] if spread else [self._selectors.of(pod.pod)]
+        return any(
+            selector.matches(each.labels) for selector in selectors if selector for each in (other.pod, other.old)
+        )

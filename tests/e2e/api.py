@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,8 @@ from urllib.parse import quote, urlencode
 import urllib3
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
+
+from tests.e2e.waiting import wait_for
 
 Object = dict[str, Any]
 Query = Mapping[str, str | int]
@@ -138,15 +141,19 @@ class Api:
         self.request("POST", path_of("Pod", namespace, pod) + "/eviction", {**eviction, "deleteOptions": options})
 
     def token(self, service_account: str, namespace: str, bound_secret: str = "", seconds: int = 600) -> str:
-        """Ask for a token of a ServiceAccount; deleting ``bound_secret`` makes it invalid within about 10 s.
+        """Ask for a token of a ServiceAccount, and wait until the server accepts it.
 
-        That is how a token expires in a test: the server grants none for less than ten minutes.
+        Deleting ``bound_secret`` makes it invalid within about 10 s.  That is how a token expires in a test: the server
+        grants none for less than ten minutes.
         """
         spec: Object = {"expirationSeconds": seconds}
         if bound_secret:
             spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": bound_secret}
         path = path_of("ServiceAccount", namespace, service_account) + "/token"
-        return str(self.request("POST", path, {"spec": spec})["status"]["token"])
+        token = str(self.request("POST", path, {"spec": spec})["status"]["token"])
+        # The server may still go by an account of that name that is gone.
+        wait_for(lambda: self._status_with(token) != HTTPStatus.UNAUTHORIZED, f"a token of {service_account} at work")
+        return token
 
     def watch(self, kind: str, namespace: str = "", seconds: int = 60, **query: str | int) -> Iterator[Object]:
         """Yield the events of a watch ({"type", "object"}) as they come, for ``seconds``."""
@@ -159,6 +166,10 @@ class Api:
                 yield json.loads(line)
         finally:
             response.close()
+
+    def _status_with(self, token: str) -> int:
+        headers = {"authorization": f"Bearer {token}"}
+        return self._pool.request("GET", f"{self._server}/version", headers=headers, timeout=self._timeout).status
 
     def _send(
         self,

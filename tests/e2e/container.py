@@ -137,7 +137,8 @@ class Container:
         if self._allowed.get("readOnlyRootFilesystem"):
             lines.append(f"mount -o remount,ro {root}")
         command = [*self.spec.get("command", ["rebalancer"]), *self.spec.get("args", ())]
-        command.append(f"--bind-address={self.address}")  # all of a pod's addresses would be all of this machine's
+        if "ports" in self.spec:
+            command.append(f"--bind-address={self.address}")  # all of a pod's addresses would be all of this machine's
         return "\n".join([*lines, f"exec chroot {root} setpriv {shlex.join([*self._privileges(), *command])}"])
 
     @property

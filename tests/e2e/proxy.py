@@ -16,7 +16,7 @@ import yaml
 
 from tests.e2e.harness import ControlPlane
 
-TIMEOUT = 120
+TIMEOUT = 300
 # Between one hop and the next; all other headers go through.
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host"})
 

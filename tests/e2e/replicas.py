@@ -55,7 +55,7 @@ class Replica:
     def end(self, number: signal.Signals) -> int:
         """End it by a signal, and return its exit code."""
         self.send(number)
-        return self.processes[-1].wait(120)
+        return self.processes[-1].wait(300)
 
     def close(self) -> None:
         for process in self.processes:

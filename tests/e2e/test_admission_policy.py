@@ -76,10 +76,10 @@ def is_settled(found: Object) -> bool:
     return ready and annotated and "beta.kubernetes.io/os" in metadata["labels"]
 
 
-def probed(api: Api) -> bool:
-    """Whether a label can be changed; also where the role does not work yet."""
+def probed(api: Api, node: str = "probe") -> bool:
+    """Whether a label of a node can be changed; also where the role does not work yet."""
     try:
-        api.patch("Node", "probe", "", {"metadata": {"labels": {"probe": secrets.token_hex(4)}}})
+        api.patch("Node", node, "", {"metadata": {"labels": {"probe": secrets.token_hex(4)}}})
     except ApiError as error:
         return POLICY not in error.message
     return True

@@ -15,7 +15,7 @@ REPLICAS = 60
 #: How often the API server is started again while pods are evicted; 20 unless given.
 RESTARTS = int(os.environ.get("REBALANCER_E2E_RESTARTS", "20"))
 LIMIT = 50
-RECOVERY_DEADLINE = 180  # seconds
+RECOVERY_DEADLINE = 300  # seconds
 #: The API server may be away for longer than the ten seconds after which a single run that cannot renew its Lease ends.
 LONG_LEASE = ("--leader-elect-renew-deadline", "300s", "--leader-elect-lease-duration", "400s")
 

@@ -10,11 +10,12 @@ import yaml
 
 from tests.chart.helm import needed
 from tests.chart.queries import alert_queries, answers, dashboard_queries
-from tests.e2e.acts import cordon, names, set_restarts, uids
+from tests.e2e.acts import cordon, set_restarts, uids
 from tests.e2e.api import Object
 from tests.e2e.at_work import at_work
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.container import IMAGE_USER, Container, Privileges, can_play_kubelet, ended, privileges_of
+from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.release import Release
@@ -82,7 +83,7 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
     set_restarts(namespace, [pod for pod in namespace.wait_ready(15) if is_looping(pod)], restarts=150)
     for pod in namespace.pods():
         namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
-    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes")
+    wait_for(lambda: {"a", "b", "c"} <= figures(metrics.api, "NodeMetrics").keys(), "figures of all nodes")
     return namespace
 
 

@@ -17,7 +17,7 @@ from tests.e2e.watching import ReadyWatch
 
 EVICTIONS = int(os.environ.get("REBALANCER_E2E_EVICTIONS", "5000"))
 #: More runs than this, and something keeps pods from going.
-MOST_RUNS = 60
+MOST_RUNS = 200
 REPLICAS = 40
 FREE = [f"free-{number}" for number in range(10)]
 #: Few, since the server takes half a second for an eviction whenever a PDB's status changes at the same time.

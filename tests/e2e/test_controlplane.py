@@ -6,10 +6,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.e2e.acts import cordon
 from tests.e2e.api import Api
 from tests.e2e.binaries import provide
 from tests.e2e.builders import daemonset, deployment, node, pdb, secret, service_account
 from tests.e2e.conftest import Cluster
+from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace, refusal
 from tests.e2e.waiting import wait_for
@@ -30,7 +32,7 @@ def test_pdb_is_honoured(controlplane: ControlPlane, namespace: Namespace) -> No
     first, second, _ = namespace.wait_ready(3, "web")
     namespace.wait_budget("web", allowed=1)
     # No replacement can start, so the budget stays used up.
-    controlplane.api.patch("Node", "a", "", {"spec": {"unschedulable": True}})
+    cordon(controlplane.api, "a")
 
     assert refusal(controlplane.api, first["metadata"]["name"], namespace.name) is None
     refused = refusal(controlplane.api, second["metadata"]["name"], namespace.name)
@@ -59,15 +61,14 @@ def test_usage_reaches_the_metrics_api(metrics: ControlPlane, namespace: Namespa
     namespace.create(node("a"), daemonset("agent", usage="10m"), deployment("web", usage="900m", memory_usage="1Gi"))
     pod = namespace.wait_ready(1, "web")[0]["metadata"]["name"]
 
-    def figures() -> dict[str, str] | None:
+    def settled() -> dict[str, str] | None:
         """What metrics-server says of the pod, once it has seen it for a while."""
-        found = metrics.api.list("PodMetrics", namespace.name)
-        seen = {item["metadata"]["name"]: item["containers"][0]["usage"] for item in found}
-        nodes = {item["metadata"]["name"] for item in metrics.api.list("NodeMetrics")}
-        known = pod in seen and "a" in nodes and 850 <= millicores(seen[pod]["cpu"]) <= 950
-        return seen[pod] if known else None
+        found = figures(metrics.api, "PodMetrics", namespace.name)
+        seen: dict[str, dict[str, str]] = {name: item["containers"][0]["usage"] for name, item in found.items()}
+        known = pod in seen and "a" in figures(metrics.api, "NodeMetrics")
+        return seen[pod] if known and 850 <= millicores(seen[pod]["cpu"]) <= 950 else None
 
-    usage = wait_for(figures, "figures of the pod and its node")
+    usage = wait_for(settled, "figures of the pod and its node")
     assert usage["memory"] in {"1Gi", "1048576Ki"}
 
 

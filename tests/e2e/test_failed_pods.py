@@ -7,6 +7,7 @@ from tests.e2e.api import Object
 from tests.e2e.builders import replicaset
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
+from tests.e2e.waiting import wait_for
 
 
 @pytest.mark.parametrize(
@@ -33,4 +34,4 @@ def test_failed_pod(namespace: Namespace, program: Program, args: Object, goes: 
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.evicted_uids() == ([failed[0]["metadata"]["uid"]] if goes else [])
     assert len(namespace.pods("web", phase="Failed")) == (0 if goes else 1)
-    assert len(namespace.ready("web")) == 1
+    wait_for(lambda: len(namespace.ready("web")) == 1, "its replacement")

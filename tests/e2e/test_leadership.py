@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.access import Permission, allowed
 from tests.e2e.builders import deployment, node, service_account
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
@@ -21,7 +22,7 @@ from tests.e2e.waiting import wait_for
 HANDOVERS = int(os.environ.get("REBALANCER_E2E_HANDOVERS", "50"))
 PODS = 12
 #: Generous: spent only when a test fails, and the machine may be busy.
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 
 
 @dataclass
@@ -74,6 +75,7 @@ def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> I
     namespace.create(*(service_account(each) for each in names))
     for each in names:
         namespace.create(admin(each, namespace.name))
+        wait_for(lambda each=each: may_evict(controlplane, namespace, each), f"{each}'s permissions in force")  # type: ignore[misc]  # bound early
     namespace.wait_ready(PODS, "web")
     policy = write_policy(tmp_path, everything_in(namespace.name, maxNoOfPodsToEvictTotal=4))
     made = []
@@ -85,6 +87,10 @@ def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> I
     yield Stage(controlplane, namespace, made, controlplane.audit_offset())
     for each in made:
         each.close()
+
+
+def may_evict(controlplane: ControlPlane, namespace: Namespace, account: str) -> bool:
+    return allowed(controlplane.api, f"{namespace.name}:{account}", Permission("create", "", "pods/eviction"))
 
 
 def admin(account: str, namespace: str) -> dict[str, object]:

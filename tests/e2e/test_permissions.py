@@ -9,11 +9,12 @@ import yaml
 
 from tests.chart.helm import needed, one, template
 from tests.e2e.access import Permission, allowed, permissions
-from tests.e2e.acts import names, set_restarts, uids
+from tests.e2e.acts import set_restarts, uids
 from tests.e2e.api import Api, Object
 from tests.e2e.audit import Request
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, deployment, node
+from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
@@ -143,7 +144,7 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
 def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, granted: Granted, name: str) -> None:
     """Nothing is forbidden and every permission is used, also to settle an eviction whose answers are lost."""
     kubeconfig = granted(name)
-    wait_for(lambda: {"a", "b"} <= names(metrics.api.list("NodeMetrics")), "figures of both nodes")
+    wait_for(lambda: {"a", "b"} <= figures(metrics.api, "NodeMetrics").keys(), "figures of both nodes")
     start = metrics.audit_offset()
 
     with Proxy(metrics, Lose("POST", "/eviction")) as proxy:

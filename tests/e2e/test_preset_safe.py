@@ -1,5 +1,6 @@
 """The preset that the chart installs unless told otherwise, on a cluster that has nothing wrong but a busy node."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ from rebalancer.cluster.quantity import parse_milli_quantity
 from tests.e2e.acts import by_node, cordon, names, uids
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node
+from tests.e2e.figures import figures, wait_round
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program
-from tests.e2e.waiting import wait_for
 
 SAFE: Object = yaml.safe_load(Path("policies/presets/safe.yaml").read_text())
 LONG_AGO = "2020-01-01T00:00:00Z"
@@ -34,15 +35,12 @@ def lopsided(metrics: ControlPlane, namespace: Namespace) -> Namespace:
 def wait_measured(metrics: ControlPlane, namespace: Namespace, **millicores: int) -> None:
     """Wait until metrics-server has figures of all pods, and about these of the nodes."""
 
-    def measured() -> bool:
-        found = {each["metadata"]["name"]: each["usage"]["cpu"] for each in metrics.api.list("NodeMetrics")}
-        close = [
-            name in found and abs(parse_milli_quantity(found[name]) - wanted) < 100
-            for name, wanted in millicores.items()
-        ]
-        return all(close) and names(namespace.pods()) <= names(metrics.api.list("PodMetrics", namespace.name))
+    def measured(found: Mapping[str, Object]) -> bool:
+        used = {name: parse_milli_quantity(found[name]["usage"]["cpu"]) for name in millicores}
+        close = all(abs(used[name] - wanted) < 100 for name, wanted in millicores.items())
+        return close and names(namespace.pods()) <= figures(metrics.api, "PodMetrics", namespace.name).keys()
 
-    wait_for(measured, f"figures of all pods, and nodes that use {millicores}")
+    wait_round(metrics.api, *millicores, good=measured)
 
 
 def test_it_relieves_a_busy_node(metrics: ControlPlane, lopsided: Namespace, program: Program) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.acts import cordon, names, set_failed, set_restarts, set_taints, uids
+from tests.e2e.acts import cordon, set_failed, set_restarts, set_taints, uids
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node, taint
+from tests.e2e.figures import figures, wait_round
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
@@ -46,7 +47,7 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
     namespace.create(*(node(name, cpu="10", zone=f"zone-{name}") for name in ("a", "b", "c")))
     namespace.create(daemonset("agent", tolerations=[{"operator": "Exists"}]))
     cordon(controlplane.api, "b", "c")
-    namespace.create(deployment("crowded", replicas=8, cpu="1", usage="900m"))
+    namespace.create(deployment("crowded", replicas=8, cpu="1", usage="870m"))
     namespace.wait_ready(8, "crowded")
     cordon(controlplane.api, "a")
     cordon(controlplane.api, "c", on=False)
@@ -58,6 +59,7 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
     namespace.wait_ready(2, "broken")
     set_restarts(namespace, namespace.wait_ready(3, "looping"), restarts=150)
     set_failed(namespace, namespace.pods("broken")[:1], reason="Shutdown")
+    wait_for(lambda: len(namespace.ready("broken")) == 2, "the replacement of the one that failed")
     for pod in namespace.pods():  # so that no pod is too young
         namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
     return namespace
@@ -131,8 +133,8 @@ def as_planned(
 ) -> Counter[tuple[str, str]]:
     """Dry run and live run, once all is measured, come to the same; returns how many each strategy took off a node."""
     measured = {pod["metadata"]["name"] for pod in namespace.pods(phase="Running")}
-    wait_for(lambda: measured <= names(metrics.api.list("PodMetrics", namespace.name)), "figures of all pods")
-    wait_for(lambda: {"a", "b", "c"} <= names(metrics.api.list("NodeMetrics")), "figures of all nodes")
+    wait_for(lambda: measured <= figures(metrics.api, "PodMetrics", namespace.name).keys(), "figures of all pods")
+    wait_round(metrics.api, "a", "b", "c")
     before = uids(namespace.pods())
 
     plan = program.dry_run(shipped, "--strict")

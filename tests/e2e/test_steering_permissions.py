@@ -8,12 +8,13 @@ import pytest
 
 from rebalancer.kube.marks import ANNOTATION
 from tests.chart.helm import ADMISSION, needed, one, template
+from tests.e2e.api import Api
 from tests.e2e.binaries import found
 from tests.e2e.builders import deployment, node
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program
-from tests.e2e.test_admission_policy import ADMISSIONS, PLURALS
+from tests.e2e.test_admission_policy import ADMISSIONS, PLURALS, probed
 from tests.e2e.test_permissions import Permission, in_force, narrowed
 from tests.e2e.test_steering_faults import PROBE, QUICK, Stage
 from tests.e2e.waiting import wait_for
@@ -41,8 +42,12 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
             api.create(one(RENDERED, kind), HOME)
         for kind, plural in PLURALS.items():
             api.request("POST", f"{ADMISSIONS}/{plural}", one(RENDERED, kind))
-        wait_for(lambda: in_force(api, role, without), f"the roles without {without} in force")
-        return Program(controlplane.kubeconfig_for(NAME, api.token(NAME, HOME)))
+        roles = [role, one(RENDERED, "Role")]
+        wait_for(lambda: all(in_force(api, each, without) for each in roles), f"the roles without {without} in force")
+        account = controlplane.kubeconfig_for(NAME, api.token(NAME, HOME))
+        if without is None:  # who may not write never meets the policy
+            wait_for(lambda: not probed(Api(account), "a"), "the admission policy in force")
+        return Program(account)
 
     yield grant
     for kind in ("ServiceAccount", "Role", "RoleBinding"):

@@ -27,6 +27,12 @@ def owner(namespace: Namespace, pod: str) -> tuple[str, str]:
     return reference["kind"], reference["uid"]
 
 
+def all_at_rest(controlplane: ControlPlane, *owners: tuple[str, str]) -> bool:
+    """Whether the templates of these owners are known, and do not change."""
+    found = read(controlplane).companions.templates or {}
+    return all(each in found and not found[each].changing for each in owners)
+
+
 def test_every_kind_is_listed_where_the_program_looks() -> None:
     """By the paths of the API."""
     assert {kind: "/".join(RESOURCES[kind][:2]) for kind in PATHS} == dict(PATHS)
@@ -50,12 +56,8 @@ def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> 
     )
     wait_for(lambda: len(namespace.pods()) == 3, "all pods")
 
-    def settled() -> bool:
-        found = read(controlplane).companions.templates or {}
-        keys = [owner(namespace, name) for name in ("web", "db", "once")]
-        return all(key in found and not found[key].changing for key in keys)
-
-    wait_for(settled, "templates that do not change")
+    owners = [owner(namespace, name) for name in ("web", "db", "once")]
+    wait_for(lambda: all_at_rest(controlplane, *owners), "templates that do not change")
     snapshot = read(controlplane)
     companions = snapshot.companions
     templates = companions.templates or {}
@@ -73,7 +75,7 @@ def test_a_rollout_that_does_not_end_leaves_its_pods_in_doubt(controlplane: Cont
     namespace.create(node("a"), deployment("web", cpu="100m"), deployment("still", cpu="100m"))
     namespace.wait_ready(2)
     old, still = owner(namespace, "web"), owner(namespace, "still")
-    wait_for(lambda: old in (read(controlplane).companions.templates or {}), "a template")
+    wait_for(lambda: all_at_rest(controlplane, old, still), "templates that do not change")
 
     change = {"spec": {"template": {"spec": {"nodeSelector": {"nowhere": "yes"}}}}}
     controlplane.api.patch("Deployment", "web", namespace.name, change)
@@ -89,10 +91,8 @@ def test_an_empty_replica_set_needs_no_template(controlplane: ControlPlane, name
     namespace.wait_ready(1)
     kind, uid = owner(namespace, "web")
 
-    def settled() -> bool:
-        return (kind, uid) in (read(controlplane).companions.templates or {})
-
-    wait_for(settled, "the template of the ReplicaSet with pods")
+    wait_for(lambda: len(controlplane.api.list("ReplicaSet", namespace.name)) == 2, "both ReplicaSets")
+    wait_for(lambda: all_at_rest(controlplane, (kind, uid)), "the template of the ReplicaSet with pods")
     companions = read(controlplane).companions
     sets = {each["metadata"]["uid"] for each in controlplane.api.list("ReplicaSet", namespace.name)}
     assert {uid for _, uid in companions.templates or {}} & sets == {uid}

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL = 0.05
 #: Seconds until a wait is given up: spent only when a test fails, and the machine may be busy.
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 
 
 class DeadlineError(AssertionError):

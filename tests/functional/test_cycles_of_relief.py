@@ -17,12 +17,16 @@ MINUTES = 60.0
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
-    """No node over target, three fifths of the descheduler's evictions or hardly more, and no move in the end."""
+    """No node over target, three fifths of the descheduler's evictions or hardly more, and no move in the end.
+
+    Equal nodes tie all the time; nine in ten replacements land on a node that was named for them.
+    """
     played = play(SCENARIOS["half"], seed, 5 * MINUTES)
 
     assert played.outside["over"] == 0
     assert sum(played.evictions) <= SHARE * max(REFERENCE_HALF)
     assert (played.evictions[-2:], played.twice) == ([0, 0], 0)
+    assert played.foreseen >= 0.9
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

@@ -1,8 +1,10 @@
 """A credentials plugin that hangs is named after five seconds, and given up after --exec-timeout."""
 
+import base64
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import TIMEOUT_SECONDS, finish
+from tests.functional.terminal import Terminal
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 VERSION = "client.authentication.k8s.io/v1"
@@ -22,6 +25,10 @@ echo $! > {folder}/helper
 wait
 """
 #: Answers when somebody writes into the pipe.
+ANSWERING = f"""#!/bin/sh
+echo '{{{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": %s}}}}'
+"""
+HALF = "it gave a client certificate without its key, or a key without its certificate"
 WAITING = """#!/bin/sh
 cat {folder}/answer
 """
@@ -94,6 +101,38 @@ def test_a_plugin_that_takes_its_time_is_named(two, rebalancer):
     assert outcome.evicted() == ["default/a"]
 
 
+def test_a_plugin_on_a_terminal_may_ask(two, rebalancer):
+    """It hears what is typed."""
+    asking = "#!/bin/sh\necho password? >&2; read given; echo $given > {folder}/heard; exit 1\n"
+    run = arguments(rebalancer, two, asking, interactiveMode="IfAvailable")
+    with Terminal(rebalancer, *run) as terminal:
+        terminal.read_until("password?")
+        terminal.type("open sesame\n")
+
+        assert terminal.finish().exit_code == 3
+    assert (rebalancer.folder / "heard").read_text() == "open sesame\n"
+
+
+def test_a_plugin_on_a_terminal_is_given_up_as_well(two, rebalancer):
+    """The program ends, and does not wait for it."""
+    run = arguments(rebalancer, two, "#!/bin/sh\nexec sleep 600\n", interactiveMode="IfAvailable")
+    with Terminal(rebalancer, *run, "--exec-timeout", "1s") as terminal:
+        outcome = terminal.finish()
+
+    assert outcome.exit_code == 3
+    assert "it did not answer within 1 s" in outcome.stderr
+
+
+def test_a_plugin_off_a_terminal_hears_nothing(two, rebalancer):
+    """What is piped into the program is not the plugin's."""
+    run = arguments(rebalancer, two, "#!/bin/sh\ncat > {folder}/heard; exit 1\n")
+    process = rebalancer.start(*run, stdin=subprocess.PIPE)
+    process.stdin.write("not for you")
+
+    assert finish(process).exit_code == 3
+    assert (rebalancer.folder / "heard").read_text() == ""
+
+
 def test_ctrl_c_ends_the_plugin_too(two, rebalancer):
     """130 at once, and nothing is left behind."""
     process = rebalancer.start(*arguments(rebalancer, two, HANGING))
@@ -135,6 +174,13 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     run = arguments(
         rebalancer, two, telling, provideClusterInfo=True, env=[{"name": "STAGE", "value": "dev"}], args=["get-token"]
     )
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"]["extensions"] += [
+        {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}},
+        {"name": "other", "extension": {}},
+    ]
+    kubeconfig.write_text(json.dumps(document))
 
     rebalancer(*run)
 
@@ -142,9 +188,28 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     assert json.loads(told) == {
         "apiVersion": VERSION,
         "kind": "ExecCredential",
-        "spec": {"interactive": False, "cluster": {"server": two.url}},
+        "spec": {"interactive": False, "cluster": {"server": two.url, "config": {"audience": "a"}}},
     }
     assert (stage, argument) == ("dev", "get-token")
+
+
+def test_a_certificate_authority_in_the_kubeconfig_itself_goes_before_a_file(two, rebalancer):
+    """As for the connection: the file need not be there."""
+    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" > {folder}/told\nexit 1\n'
+    run = arguments(rebalancer, two, telling, provideClusterInfo=True)
+    authority = base64.b64encode(CERTIFICATE.read_bytes()).decode()
+    kubeconfig = rebalancer.folder / "kubeconfig"
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"] |= {
+        "certificate-authority": "/absent",
+        "certificate-authority-data": authority,
+    }
+    kubeconfig.write_text(json.dumps(document))
+
+    rebalancer(*run)
+
+    told = json.loads((rebalancer.folder / "told").read_text())
+    assert told["spec"]["cluster"]["certificate-authority-data"] == authority
 
 
 def test_a_plugin_that_is_not_installed(two, rebalancer):
@@ -168,6 +233,8 @@ def test_a_plugin_that_is_not_installed(two, rebalancer):
         ("no script", "it cannot be started: Exec format error"),
         ("#!/bin/sh\necho s3cret", "what it printed is not an ExecCredential"),
         ("#!/bin/sh\necho '{}'".replace("{}", "{{}}"), f"what it printed is not an ExecCredential of {VERSION}"),
+        (ANSWERING % '{{"token": "t", "clientKeyData": "k"}}', HALF),
+        (ANSWERING % '{{"clientCertificateData": "c"}}', HALF),
     ],
 )
 def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):

@@ -29,10 +29,18 @@ def in_turn(rebalancer, server, *options):
 def hold(server, holder="cronjob-1", renewed_ago=0.0):
     """Let another run hold the Lease, last renewed so many seconds ago."""
     renewed = datetime.now(UTC) - timedelta(seconds=renewed_ago)
-    server.leases.held["kube-system", "rebalancer"] = {
+    lease = {
         "metadata": {"name": "rebalancer", "namespace": "kube-system", "resourceVersion": "100"},
         "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600, "renewTime": f"{renewed:%FT%T.%fZ}"},
     }
+    with server.leases.lock:
+        server.leases.held["kube-system", "rebalancer"] = lease
+
+
+def give_back(server):
+    """Let whoever holds it end."""
+    with server.leases.lock:
+        server.leases.held.clear()
 
 
 def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalancer):
@@ -72,7 +80,7 @@ def test_a_run_waits_for_the_one_before_it(three, rebalancer):
     process = rebalancer.start(*in_turn(rebalancer, three))
     wait_for(asked, process)
     assert three.evicted == []
-    three.leases.held.clear()
+    give_back(three)
     outcome = finish(process)
 
     assert outcome.exit_code == 0
@@ -159,7 +167,7 @@ def test_loops_and_single_runs_share_one_lease(three, rebalancer):
 
     loop.wait_metric('rebalancer_cycles_total{dry_run="false",result="skipped"}', 2)
     assert three.evicted == []
-    three.leases.held.clear()
+    give_back(three)
     loop.wait_metric(SUCCEEDED, 1)
 
     assert loop.end().exit_code == 0

@@ -2,8 +2,33 @@
 
 from collections.abc import Mapping
 
+_PROXY = (
+    'rebalancer/kube/client.py: self._connection.access().configuration.proxy or "" -> '
+    "(self._connection.access().configuration.proxy) on: "
+    'raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error'
+)
+_CERTIFICATE = "status.client_certificate_data and status.client_key_data"
+
 EQUIVALENT: Mapping[str, str] = {
     "rebalancer/kube/client.py: 1 -> (2) on: _CHUNK = 1 << 18": "how much is read at once is a matter of speed",
+    _PROXY: "it is read for a ProxyError alone, which comes only where there is a proxy",
+    "rebalancer/kube/credentials.py: datetime.now(UTC) >= self.expires -> (datetime.now(UTC) > self.expires) on: "
+    "return self.expires is not None and datetime.now(UTC) >= self.expires": "one microsecond decides nothing",
+    **{
+        f"rebalancer/kube/exec_answer.py: {_CERTIFICATE} -> ({changed}) on: if {_CERTIFICATE}:": (
+            "`read_answer` refuses one without the other"
+        )
+        for changed in (
+            "status.client_certificate_data",
+            "status.client_key_data",
+            "status.client_certificate_data or status.client_key_data",
+        )
+    },
     "rebalancer/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
     "wire = decode(raw, _DiskWire) or _DiskWire()": "a disk that is null does not come so far",
+    "rebalancer/wire/workloads.py: False -> (True) on: changing: bool = False": (
+        "it is read of Deployments alone, of which it is always given"
+    ),
+    'rebalancer/wire/specs.py: spec.preemption_policy or "" -> (spec.preemption_policy) on: '
+    'preemption=spec.preemption_policy or "",': "it is only compared with `Never`",
 }

@@ -9,6 +9,11 @@ that the tests survive is printed: it wants a test, or a line in `equivalent.py`
 
 What was measured and what was noticed is kept in `.mutants`, so a run that was broken off goes on where it was; a
 survivor is tried again, and so is every change of a module that has been edited.
+
+With `--near` (the tests of the changed package alone) 200 changes took 35 minutes on a machine of two cores that did
+much else.  Of the first 200 so tried 148 were noticed.  Of the other 52 five change nothing, four were in code that
+nobody used and that is gone, and the rest were given a test, but for those that a test of another package notices.
+After that 63 of 76 others were noticed by the tests of their package.  200 changes and all tests: not yet measured.
 """
 
 import argparse
@@ -18,9 +23,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
-from random import Random
 from typing import TypeVar
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +52,7 @@ Job = TypeVar("Job")
 def main() -> None:
     wanted = _arguments()
     candidates = [each for path in _modules(wanted.places) for each in changes(path, (ROOT / path).read_bytes())]
-    chosen = Random(wanted.seed).sample(candidates, min(wanted.number, len(candidates)))
+    chosen = sorted(candidates, key=lambda change: lot(change, wanted.seed))[: wanted.number]
     tried = [change for change in chosen if change.name not in EQUIVALENT]
     _say(f"{len(chosen)} of {len(candidates)} changes, seed {wanted.seed}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as base:
@@ -61,6 +66,11 @@ def main() -> None:
     for change in sorted(survivors, key=str):
         _say(f"  {change}")
     sys.exit(bool(survivors))
+
+
+def lot(change: Change, seed: int) -> bytes:
+    """Return what a change draws; it draws the same however much of the program is edited elsewhere."""
+    return sha256(f"{seed} {change.name}".encode()).digest()
 
 
 def _say(line: str) -> None:

@@ -30,9 +30,9 @@ def read_policy(path: Path) -> Object:
 
 
 def bounds_of(policy: Object) -> Bounds:
-    """Return what the policy's strategy aims at; where nodes are emptied, no node is too full but one above 100 %."""
+    """Return what the policy's strategy aims at; where nodes are emptied, what pods may fill, or else 100 %."""
     args = _args(policy)
-    high = args.get("targetThresholds") or dict.fromkeys(args["thresholds"], 100)
+    high = args.get("targetThresholds") or args.get("destinationThresholds") or dict.fromkeys(args["thresholds"], 100)
     return Bounds(args["thresholds"], high, args.get("useDeviationThresholds", False))
 
 

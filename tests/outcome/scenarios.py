@@ -21,6 +21,8 @@ class Scenario:
         varies: By which share what pods use varies from cycle to cycle.
         zones: Whether there are zones, and pods that wish something of them; see `zones`.
         load_aware: Whether a second scheduler, which knows load, places the pods.
+        scattered: Whether they begin on nodes drawn at random, which no scheduler has chosen; see `scattered`.
+        scheduler: A KubeSchedulerConfiguration of the scheduler; None for its defaults.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Scenario:
     varies: float = 0.0
     zones: bool = False
     load_aware: bool = False
+    scattered: bool = False
+    scheduler: Path | None = None
 
 
 SCENARIOS = {
@@ -90,6 +94,25 @@ SCENARIOS = {
             pods=300,
             half=False,
             cycles=3,
+        ),
+        Scenario(
+            "pack-usage",
+            "300 pods on any of 30 nodes: half of these are emptied, by real usage",
+            POLICIES / "pack-usage.yaml",
+            pods=300,
+            half=False,
+            cycles=3,
+            scattered=True,
+        ),
+        Scenario(
+            "pack-most",
+            "the same, by requests, with a scheduler that packs (MostAllocated)",
+            POLICIES / "pack-most.yaml",
+            pods=300,
+            half=False,
+            cycles=3,
+            scattered=True,
+            scheduler=POLICIES / "most-allocated.json",
         ),
     )
 }

@@ -263,6 +263,7 @@ class Played:
     steers: Sequence[PlayedSteer] = ()
     yardstick: Greedy | None = None
     spread_worse: Collection[str] = ()
+    unsteered: Sequence[bool] = ()
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares in the end, in points."""
@@ -271,8 +272,8 @@ class Played:
     @property
     def foreseen(self) -> float:
         """The share of replacements that landed as foreseen."""
-        landings = [each for steer in self.steers for each in steer.landings]
-        return sum(each.foreseen for each in landings) / len(landings) if landings else 1.0
+        found = [*self.unsteered, *(each.foreseen for steer in self.steers for each in steer.landings)]
+        return sum(found) / len(found) if found else 1.0
 
     @property
     def evictions(self) -> list[int]:
@@ -323,6 +324,7 @@ def play(
             simulation.create(workload, NAMES[1::2] if scenario.half else NAMES)
     simulation.clock = OLD
     start, moves, steers, spread = simulation.shares(), [], [], simulation.skews()
+    unsteered: list[bool] = []
     yardstick = None if min_gain is None else greedy(start, simulation.points(), bounds_of(policy))
     for number in range(cycles or scenario.cycles):
         if scenario.varies:
@@ -334,12 +336,13 @@ def play(
         assert not ledger.stopped
         assert not any(run.error for run in ledger.runs), ledger.runs
         evicted = [entry.pod.name for entry in ledger.evictions]
-        for name in evicted if steer is None else ():
-            simulation.ending.add(name)
-            simulation.create(simulation.pods[name].workload, NAMES)
+        for entry in ledger.evictions if steer is None else ():
+            simulation.ending.add(entry.pod.name)
+            came = simulation.create(simulation.pods[entry.pod.name].workload, NAMES)
+            unsteered.append(entry.destination is not None and came.node in entry.destination.nodes)
         simulation.end()
         moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
         steers += [] if steer is None else [steer]
         simulation.clock += interval
     spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
-    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse)
+    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse, unsteered)

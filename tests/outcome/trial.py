@@ -18,6 +18,7 @@ from tests.outcome.load import make_load, points, varied
 from tests.outcome.moves import Moved
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
+from tests.outcome.scattered import scattered
 from tests.outcome.scenarios import Scenario
 from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
@@ -93,14 +94,22 @@ def play(
     policy = read_policy(scenario.policy)
     load = make_load(seed, scenario.pods, scenario.spread)
     with ExitStack() as stack:
-        plane = stack.enter_context(ControlPlane(binaries))
+        scheduler_options: list[str] = []
+        plane = ControlPlane(binaries, scheduler_options)
+        options: Sequence[str] = ()
+        if scenario.scheduler:
+            scheduler_options += ["--config", str(_scheduler_configuration(plane, scenario.scheduler))]
+            options = ("--scheduler-config", str(scenario.scheduler))
+        stack.enter_context(plane)
         plane.start_metrics_server()
         second = None
         if scenario.load_aware:
             second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
-            policy = second.policy(policy)
+            policy, options = second.policy(policy), second.options
         wishes = make_wishes(load, seed) if scenario.zones else None
         stage = Stage(plane.api, second.name if second else "", wishes)
+        if scenario.scattered and placement is None:
+            placement = scattered(load, seed, stage.names)
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
         told(f"{scenario.pods} pods run")
@@ -118,10 +127,19 @@ def play(
                 state = stage.state()
             if second:
                 second.settle(stage.changed_at)
-            done.append(_cycle(plane, stage, program, written, state, second.options if second else ()))
+            done.append(_cycle(plane, stage, program, written, state, options))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
     return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick, scenario.zones)
+
+
+def _scheduler_configuration(plane: ControlPlane, given: Path) -> Path:
+    """Write a configuration for the scheduler of a control plane that has not started yet."""
+    connection = {"kubeconfig": str(plane.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
+    settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
+    path = plane.directory / "scheduler.json"
+    path.write_text(json.dumps({**json.loads(given.read_text()), **settings}))
+    return path
 
 
 def _wait_until(due: float) -> None:

@@ -43,6 +43,8 @@ def verdicts(scenario: str, ours: Results, other: Results = (), *, steered: bool
         "trimaran": _trimaran,
         "balanced": _balanced,
         "pack": _pack,
+        "pack-usage": _pack,
+        "pack-most": _pack,
     }
     beside = steered_verdicts(scenario, ours) if steered else []
     return [*judged[scenario](ours), *beside, *_always(ours), *_compared(ours, other)]

@@ -10,6 +10,8 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import DryHolder, Held
 from rebalancer.eviction.steering import DrySteer
+from rebalancer.report.words import text
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import cluster as measured
@@ -60,12 +62,35 @@ def test_low_node_utilization_does_not_fill_a_held_node(strategy):
     assert make.evicted(both) == []
 
 
-def test_a_held_node_does_not_count_in_the_mean():
+@pytest.mark.parametrize("strategy", [thresholds, low], ids=["by requests", "relief"])
+def test_a_held_node_does_not_count_in_the_mean(strategy):
     """n1 is at 80 %: with n2 and n3 the mean is 26.7 %, without n3 it is 40 %."""
-    strategy = thresholds(10, 10, useDeviationThresholds=True)
-    free, one = (make.decide(held(full_and_idle(), *names), strategy) for names in ((), ("n3",)))
+    by_mean = strategy(10, 10, useDeviationThresholds=True)
+    free, one = (make.decide(held(full_and_idle(), *names), by_mean) for names in ((), ("n3",)))
 
     assert [round(each.runs[0].observed.targets["cpu"]) for each in (free, one)] == [37, 50]
+
+
+def test_a_pod_that_the_scheduler_may_put_on_a_held_node_stays():
+    """It tolerates the taint; nobody else is kept from going."""
+    pods = [pod("stays", tolerations=["*"], age=9_000), pod("goes", age=8_000), pod("rest", prefer_no_eviction=True)]
+    on = measured([node("n1"), node("n2"), node("n3")], pods, {"stays": 10, "goes": 10, "rest": 45})
+    ledger = make.decide(held(on, "n2"), low(40, 50))
+
+    assert make.evicted(ledger) == ["goes"]
+    (kept,) = (each for each in ledger.refusals if each.pod.name == "stays")
+    assert text(kept.verdict.cause) == "no destination: the scheduler would likely choose n2, which is held empty"
+
+
+def test_high_node_utilization_does_not_empty_nodes_onto_a_held_one():
+    """By the descheduler's rule too: pods have come to it, and still it is about to go."""
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 15}}))
+    free, one = (
+        make.decide(held(scene({"a": ("n1", 10), "d": ("n3", 30)}), *names), strategy) for names in ((), ("n3",))
+    )
+
+    assert [counts(each)["receivers"] for each in (free, one)] == [1, 0]
+    assert (make.evicted(free), make.evicted(one)) == (["a"], [])
 
 
 def test_steering_avoids_a_held_node():
@@ -100,14 +125,22 @@ def test_compaction_takes_another_destination(steer):
     assert [counts(each)["receivers"] for each in (free, one)] == [3, 2]
 
 
-def test_what_a_held_node_has_free_is_no_room_to_keep():
-    """Without n1 the others have 140 of 200 points free.  n3 is about to go, and n2 alone has 70 of 100."""
-    strategy = compaction(thresholds=15, keepFree={"cpu": 70})
-    full = {**PLACES, "c": ("n2", 6)}
-    free, one = (make.decide(held(scene(full), *names), strategy) for names in ((), ("n3",)))
+def test_compaction_leaves_it_out_also_where_nobody_knows_the_scheduler():
+    """Then the fullest node that has room is enough, and that is n3."""
+    strategy = compaction(thresholds=15, metricsUtilization={"source": "KubernetesMetrics", "scheduler": "unknown"})
+    free, one = (make.decide(held(scene(PLACES), *names), strategy) for names in ((), ("n3",)))
 
-    assert make.evicted(free) == []
-    assert Code.KEEP_FREE.value in make.refused(one).values()
+    assert (lands(free), lands(one)) == ({"a": "n3"}, {"a": "n2"})
+
+
+def test_what_a_held_node_has_free_is_no_room_to_keep():
+    """Without n1 70 % of the others are free; n3 is about to go, and of n2 alone 60 % are."""
+    places = {"a": ("n1", 10), "b": ("n2", 30), "d": ("n3", 20)}
+    strategy = compaction(thresholds=15, keepFree={"cpu": 65})
+    free, one = (make.decide(held(scene(places), *names), strategy) for names in ((), ("n3",)))
+
+    assert make.evicted(free) == ["a"]
+    assert make.refused(one) == {"a": Code.KEEP_FREE.value}
 
 
 def test_a_held_node_does_not_count_among_those_that_its_group_keeps():

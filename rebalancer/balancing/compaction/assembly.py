@@ -65,7 +65,7 @@ def compact(
         steer, ways = _unsteered()
         if evict.steer is not None and landings is not None:
             steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
-            order, replicas = _receiving_order(cluster, receivers, candidates), Replicas(cluster)
+            order, replicas = _receiving_order(receivers, candidates), Replicas(cluster)
             ways = Steering(cluster.nodes, order, destinations, ceilings, foresight, replicas)
         parts = (usage, selection, destinations, in_use, ways, args.thresholds)
         Compaction(cluster, evict, steer, *parts).run(candidates)
@@ -85,14 +85,12 @@ def _in_order(cluster: Cluster, nodes: Iterable[NodeUtilization]) -> list[NodeUt
     return sorted(nodes, key=lambda each: (len(occupants(cluster, each.node)), _fullness(each), each.node.name))
 
 
-def _receiving_order(
-    cluster: Cluster, receivers: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]
-) -> list[Node]:
+def _receiving_order(receivers: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
     """Return the nodes that are not to be emptied, the fullest first, and then those that would be emptied last."""
     emptied = {each.node.name for each in candidates}
     others = [each for each in receivers if each.node.name not in emptied]
     fullest = sorted(others, key=lambda each: (-_fullness(each), each.node.name))
-    open_candidates = [each for each in reversed(candidates) if cluster.receives(each.node)]
+    open_candidates = [each for each in reversed(candidates) if not each.node.unschedulable]
     return [each.node for each in (*fullest, *open_candidates)]
 
 

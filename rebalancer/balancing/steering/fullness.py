@@ -14,8 +14,9 @@ from rebalancer.cluster.resources import Resources
 class Fullness:
     """The nodes of known usage, twice: as sources, and with their peaks as destinations.
 
-    It follows the cluster in the present scope.  A pod that goes is taken off the source and not off the peak, to be on
-    the safe side; one that comes is charged to both.
+    It follows the cluster in the present scope.  A pod that comes is charged to both.  One that goes is taken off the
+    source, and off the peak if the figures are of one moment.  Over a time window it may not have been this pod that
+    made the peak; so there the peak stays, to be on the safe side.
 
     Args:
         cluster: the cluster.
@@ -66,9 +67,12 @@ class Fullness:
         together: Resources = {each: round(spare * amount) for each, amount in amounts.items()}
         return self.peaks[name].passed(together, ceilings) is None
 
-    def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface; the sources themselves follow, too
-        """Note that a pod has gone, or is back."""
+    def left(self, pod: Pod, sign: int) -> None:
+        """Note that a pod has gone, or is back; the sources themselves follow, too."""
         self._fills.pop(pod.node, None)
+        if self._usage.of_one_moment and pod.active and pod.node in self.peaks:
+            self.peaks[pod.node].charge(self._usage.of_pod(pod), -sign)
+            self._peak_fills.pop(pod.node, None)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Charge a pod that is expected on a node, or take it off."""

@@ -12,15 +12,12 @@ from functools import partial
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
+from rebalancer.scheduling.simulator.arithmetic import WHOLE
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import (
-    Course,
-    Filter,
-    PodUnschedulableError,
-    Refusals,
-    UnknownPlacementError,
-)
+from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, Score, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
+from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
 from rebalancer.scheduling.simulator.state import State
@@ -65,10 +62,11 @@ class Simulator:
         profile = self._profiles.get(pod.spec.placement.scheduler)
         return sum(weight for each, weight in profile.scores if each.name == plugin) if profile else 0
 
-    def courses(self, pod: Pod) -> Mapping[str, Course]:
-        """Return the plugins of the pod's profile whose scores do not go one way as a node fills up."""
+    def peaks(self, pod: Pod) -> dict[str, int]:
+        """Return the most that plugins may give to a node of which some is taken, by those that may rise with that."""
         profile = self._profiles.get(pod.spec.placement.scheduler)
-        return profile.courses if profile else {}
+        rising = [(each, weight) for each, weight in (profile.scores if profile else ()) if _rises(each)]
+        return {each.name: WHOLE * weight for each, weight in rising}
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
@@ -165,6 +163,10 @@ class Simulator:
         by_node = {index: reasons for each in reversed(refused) for index, reasons in each.items()}
         told = _tallied(reason for each in by_node.values() for reason in each)
         return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
+
+
+def _rises(plugin: Score) -> bool:
+    return isinstance(plugin, TargetLoadPacking) or (isinstance(plugin, NodeResourcesFit) and not plugin.spreads)
 
 
 def _tallied(reasons: Iterable[str]) -> str:

@@ -52,7 +52,7 @@ def join(server, tmp_path, clocks):
     made = []
 
     def make(identity, timing=SLOW, clocks=clocks, **settings):
-        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer")
+        leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer", 10.0)
         part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
         made.append(part)
         return part
@@ -181,7 +181,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
     one.take()
 
     key = ("kube-system", "rebalancer")
-    with server._lock:  # not in the middle of a renewal
+    with server.leases.lock:  # not in the middle of a renewal
         server.leases.held[key] = {
             **server.leases.held[key],
             "metadata": {"resourceVersion": "other"},

@@ -51,13 +51,14 @@ def steer(server, time, halt, tmp_path):
     connection.close()
 
 
-def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0):
+def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0, labels=None):
     """A pod as the server has it; `leaving` is its grace period."""
     metadata = {
         "namespace": "default",
         "name": name,
         "uid": uid or f"uid-of-{name}",
         "creationTimestamp": (BORN + timedelta(seconds=age)).isoformat(),
+        "labels": labels or {},
         "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "uid": f"uid-of-{owner}", "controller": True}],
     }
     if leaving is not None:
@@ -71,9 +72,9 @@ def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None
     }
 
 
-def move(name, owner="web", expected="n2", likely=("n2", "n3")):
+def move(name, owner="web", expected="n2", likely=("n2", "n3"), labels=None):
     owners = (Owner("ReplicaSet", owner, f"uid-of-{owner}", controller=True),)
-    pod = make.pod(name, node="n1", namespace="default", uid=f"uid-of-{name}", owners=owners)
+    pod = make.pod(name, node="n1", namespace="default", uid=f"uid-of-{name}", owners=owners, labels=labels or {})
     return Move(pod, expected, likely, as_cause("it should"))
 
 
@@ -126,6 +127,22 @@ def test_landings_tell_where_replacements_are(steer, server, time):
     assert (first.node, first.replacement, first.ready_seconds, first.foreseen) == ("n2", "a2", 0.0, True)
     assert (second.node, second.replacement, second.foreseen) == ("n3", "b2", False)
     assert second.ready_seconds >= 5
+
+
+def test_only_pods_that_may_be_replacements_are_asked_for(steer, server):
+    """Those with the hashes of the ReplicaSets that lose a pod: others of the namespace never come over the wire."""
+    labels = {"pod-template-hash": "5d9"}
+    server.add(as_object("a", node="n1", labels=labels))
+    server.add(as_object("sibling", node="n3", ready=True, labels=labels))
+    going = move("a", labels=labels)
+    steer.begin(wave(going))
+    replace(server, "a", as_object("a2", node="n2", ready=True, age=1, labels=labels))
+
+    (landing,) = steer.settle(wave(going), [(going, GRANTED)])
+
+    assert landing.replacement == "a2"
+    asked = {each.query.get("labelSelector") for each in server.sent("GET", "*/namespaces/default/pods")}
+    assert asked == {"pod-template-hash in (5d9)"}
 
 
 def test_pods_that_were_there_before_are_no_replacements(steer, server):

@@ -69,6 +69,14 @@ def test_owners_are_spared_on_demand_only():
     assert refused(trial(pods)[1]) == {}
 
 
+def test_a_pdb_takes_the_place_of_the_share():
+    """Its author has said how many may be missing; only a PDB that selects the pods counts."""
+    pods = [pod(name, labels={"app": "web"}) for name in "ab"]
+
+    assert refused(trial(pods, sparing=True, budgets=(pdb("web", 2),))[1]) == {}
+    assert refused(trial(pods, sparing=True, budgets=(pdb("other", 2),))[1]) == {"b": "OwnerShare"}
+
+
 @pytest.mark.parametrize(("had", "may_lose"), [(1, 1), (3, 1), (7, 1), (8, 2), (11, 2), (12, 3)])
 def test_a_quarter_and_at_least_one(had, may_lose):
     """Rounded down; pods that are terminating or have ended, of other owners and other namespaces are none of its."""

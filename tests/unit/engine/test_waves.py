@@ -5,6 +5,7 @@ from dataclasses import replace
 from rebalancer.args.arguments import Args
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import HOT, DrySteer, Landing, Move, Wave
+from rebalancer.guards.limits import Limits
 from rebalancer.strategy import Balance
 from tests import make
 
@@ -35,9 +36,17 @@ class Stuck(DrySteer):
         return tuple(replace(each, node=None, replacement="new") for each in super().settle(wave, moved))
 
 
-def run(steer):
-    cluster = make.cluster([make.node("n1"), make.node("n2")], [make.pod("a"), make.pod("b")])
-    return make.decide(cluster, OneWave(), OneWave(), steer=steer)
+class Unseen(DrySteer):
+    """No replacement is seen Ready."""
+
+    def settle(self, wave, moved):
+        return tuple(replace(each, ready_seconds=None) for each in super().settle(wave, moved))
+
+
+def run(steer, *, total=None, **fields):
+    pods = [make.pod(name, labels={"app": "web"}) for name in ("a", "b")]
+    cluster = make.cluster([make.node("n1"), make.node("n2")], pods, **fields)
+    return make.decide(cluster, OneWave(), OneWave(), steer=steer, limits=Limits(total=total))
 
 
 def test_a_dry_run_foresees_every_landing():
@@ -63,6 +72,21 @@ def test_pending_replacements_end_the_cycle_and_are_named():
     assert ledger.stopped == "replacements stay pending, so nothing more is evicted: default/new, default/new"
     assert [run.evicted for run in ledger.runs] == [2, 0]
     assert [landing.node for landing in ledger.runs[0].waves[0].landings] == [None, None]
+
+
+def test_a_pdb_spares_another_pod_once_a_replacement_is_ready():
+    """And not before: pods of the second wave wait for those of the first."""
+    one = {"budgets": (make.pdb("web", 1),)}
+
+    assert [each.evicted for each in run(DrySteer(2.0, KEYS), **one).runs] == [1, 1]
+    assert [each.evicted for each in run(Unseen(2.0, KEYS), **one).runs] == [1, 0]
+
+
+def test_limits_stay_spent_when_a_replacement_is_ready():
+    """They are about how many pods move, not about how many are missing."""
+    ledger = run(DrySteer(2.0, KEYS), total=1)
+
+    assert [each.evicted for each in ledger.runs] == [1, 0]
 
 
 def test_a_landing_elsewhere_is_not_as_foreseen():

@@ -112,3 +112,14 @@ def test_closed_namespaces_without_a_grant_end_the_run_whatever_the_causes():
         told(closures, *[Failed(f"{namespace * 3} is broken")] * 20, namespace=namespace)
 
     assert closures.ended
+
+
+def test_what_was_closed_is_named_in_the_report():
+    """One namespace or more, what is missing, and what the server said last."""
+    closures = told(Closures(), *[Failed("no")] * 20)
+    assert closures.notices() == ("evictions were given up in namespace a, after 20 failures in a row: no",)
+
+    told(closures, NOT_ALLOWED, namespace="c")
+    told(closures, NOT_ALLOWED, namespace="b")
+
+    assert closures.notices()[0].startswith("no permission to create pods/eviction in namespaces b, c: give the ")

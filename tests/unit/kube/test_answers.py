@@ -27,6 +27,7 @@ def test_a_text_of_the_server_is_one_line_and_short():
     assert cut("a\n  b\tc") == "a b c"
     assert cut("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
     assert cut("x" * 10_000) == "x" * (TEXT_LIMIT - 1) + "…"
+    assert len(cut("x" * 10_000)) == 256
 
 
 @pytest.mark.parametrize(

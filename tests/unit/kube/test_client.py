@@ -249,6 +249,19 @@ def test_a_slow_answer_does_not_outlast_the_deadline(client, server, time, pod):
     assert caught.value.maybe_done
 
 
+@pytest.mark.parametrize(("seconds", "is_read"), [(299.9, True), (300.1, False)])
+def test_an_answer_without_a_deadline_has_five_minutes(client, server, time, pod, seconds, is_read):
+    """A server that drips holds up nobody for longer, whoever asks."""
+    server.add(pod("a"))
+    server.on("GET", PODS, lambda _: time.sleep(seconds))
+
+    if is_read:
+        assert b"PodList" in client.get(PODS)
+    else:
+        with pytest.raises(Transient, match="did not finish its answer in time"):
+            client.get(PODS)
+
+
 def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
     """Nobody listens: four tries, not half a minute."""
     path = server.kubeconfig(tmp_path)
@@ -275,6 +288,19 @@ def test_a_connection_is_given_up_before_its_request(client, connection):
     client.get(PODS)
 
     assert seen == [(54.0, 60.0)]
+
+
+def test_no_body_is_sent_once_the_time_is_up(client, server, time):
+    """Establishing the connection took too long: without its body the request does nothing, and that is certain."""
+    seconds = iter([0, 61])
+
+    def gate():
+        time.sleep(next(seconds))
+
+    with pytest.raises(Transient, match="the time was up before the request was sent") as caught:
+        client.post("/x", b"{}", gate=gate)
+    assert not caught.value.maybe_done
+    assert server.requests == []
 
 
 def test_refused_credentials_are_loaded_again_once(client, server):

@@ -212,6 +212,16 @@ def test_acting_as_somebody_else_is_kept(server, client_as):
         client_as({"token": "the-token", "as-groups": ["few"]})
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("as", "d\u00e9puty"), ("as", "deputy\n"), ("as-uid", "\u00e9"), ("as-groups", ["few", "f\u00e9w"])],
+)
+def test_a_name_that_cannot_be_sent_is_an_error(client_as, field, value):
+    """A header is of ASCII characters; what the library made of it might be another name."""
+    with pytest.raises(NoCredentials, match="cannot be sent: names to act as are of ASCII characters"):
+        client_as({"token": "the-token", "as": "deputy", field: value})
+
+
 @pytest.mark.parametrize("token", ["the\nsecret", "the\x00secret", "thé-secret"])
 def test_a_token_that_cannot_be_sent_is_not_shown(client_as, tmp_path, token):
     """The HTTP library would print it."""

@@ -86,6 +86,29 @@ def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
     assert verdict.by == "Gone"
 
 
+def test_not_every_conflict_about_a_uid_tells_that_the_pod_is_gone(evict, server):
+    """Only the sentence about the precondition does."""
+    server.fail("POST", EVICTION, status=409, message="the uid in the request is odd")
+
+    assert not isinstance(evict(), Refused)
+
+
+def test_only_a_429_names_an_exhausted_pdb_by_its_cause(evict, server):
+    """Anything else that says so is an error."""
+    body = {"kind": "Status", "message": "no", "details": {"causes": [{"reason": "DisruptionBudget"}]}}
+    server.fail("POST", EVICTION, status=400, body=body)
+
+    assert isinstance(evict(), Failed)
+
+
+def test_only_a_403_tells_that_the_namespace_goes(evict, server):
+    """The pod counts as gone by the API server's own word alone."""
+    body = {"kind": "Status", "message": "no", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}
+    server.fail("POST", EVICTION, status=400, body=body)
+
+    assert isinstance(evict(), Failed)
+
+
 def test_an_exhausted_pdb_refuses(evict, server, pdb):
     """The refusal has the server's numbers, and is not asked for again."""
     server.add(pdb("web", allowed=0, app="web"))

@@ -168,3 +168,13 @@ def test_two_levels_take_two_keys():
     assert KEYS.at(0) == ()
     assert KEYS.at(1) == ("kube-rebalancer/avoid",)
     assert KEYS.at(2) == ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+
+def test_a_node_is_marked_by_either_sign():
+    """A taint that lost its annotation, or the other way round: both are to be cleared up."""
+    ours = {"key": KEYS.at(1)[0], "value": "run-1", "effect": "PreferNoSchedule"}
+
+    assert MarkedNode("n1", "u", [ours], None).is_marked(KEYS)
+    assert MarkedNode("n1", "u", None, {ANNOTATION: "{}"}).is_marked(KEYS)
+    assert not MarkedNode("n1", "u", [{**ours, "effect": "NoSchedule"}], {"a": "x"}).is_marked(KEYS)
+    assert not MarkedNode("n1", "u", None, None).is_marked(KEYS)

@@ -1,5 +1,6 @@
 """What a mark of pressure changes on a node, and what it does not."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -41,6 +42,7 @@ NAMED = st.sampled_from(("", "status=presure", "example.com/hot=yes", "kubernete
 NOTES = st.sampled_from(("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}')) | st.builds(
     lambda label, taint: PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, label, taint).text(), NAMED, NAMED
 )
+PRESSURE = (Pressure("cpu", NOW, UNTIL, 85.0),)
 PRESSURES = st.sampled_from(
     ((Pressure("cpu", NOW, UNTIL, 85.0),), (Pressure("memory", NOW, UNTIL, 0.5), Pressure("cpu", NOW, UNTIL, 1.0)))
 )
@@ -135,7 +137,7 @@ def labels_tested(node, operations):
     MarkedNode("n1", "uid", [{"key": OURS.key, "value": "presure", "effect": "NoSchedule"}], None, None),
     MarkedNode("n1", "uid", [{"key": OURS.key, "value": "presure", "effect": "NoSchedule"}], None, {OURS.key: ""}),
     Signs(taint=OURS),
-    (Pressure("cpu", NOW, UNTIL, 85.0),),
+    PRESSURE,
 )
 def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures):
     """A label of the key, a taint, or the annotation: another has written since, so the node is read again."""
@@ -156,3 +158,31 @@ def test_a_place_that_others_have_is_named(taken):
     """With what is there."""
     with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
         pressed(taken, SIGNS[3], "run-1", (Pressure("cpu", NOW, UNTIL, 1.0),))
+
+
+def test_a_taint_that_is_already_as_wanted_keeps_its_place():
+    """Also with a taint of others behind it, so that nothing is written."""
+    foreign = {"key": "spot", "value": "", "effect": "NoSchedule"}
+    before = as_object(MarkedNode("n1", "uid", None, None))
+    one = patched(before, patch(as_read(before), pressed(as_read(before), SIGNS[3], "run-1", PRESSURE)))
+    one["spec"]["taints"].append(foreign)
+
+    assert patch(as_read(one), pressed(as_read(one), SIGNS[3], "run-2", PRESSURE)) == []
+
+
+def test_an_old_label_is_taken_off_by_what_the_annotation_names():
+    """After the rules were changed to taints alone."""
+    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+    node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
+
+    assert pressed(node, Signs(taint=OURS), "run-2", PRESSURE).labels == {"status": None}
+
+
+@pytest.mark.parametrize("field", ["since", "until"])
+def test_a_time_without_a_zone_is_no_mark_of_ours(field):
+    """Nobody can tell when it ends."""
+    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z"}
+    note = json.dumps({"run": "r", "rules": {"cpu": times | {field: "2026-01-15T12:00:00"}}})
+
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: json.dumps({"run": "r", "rules": {"cpu": times}})}))
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})) is None

@@ -146,6 +146,19 @@ def test_a_request_that_acts_after_it_was_given_up_leaves_nothing(of_run, server
 
 
 @pytest.mark.usefixtures("nodes")
+def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
+    """The node in doubt is cleared in a second round; what failed in the first one has failed."""
+    server.fail("PATCH", "/api/v1/nodes/n1", status=503)
+    marks = of_run()
+    assert list(marks.adjust({"n1": 1, "n2": 1})) == ["n1"]
+    server._rules.clear()
+    server.fail("PATCH", "/api/v1/nodes/n2", status=400)
+
+    assert list(marks.take_off()) == ["n2"]
+    assert keys_on(server, "n1") == []
+
+
+@pytest.mark.usefixtures("nodes")
 def test_the_mark_of_a_run_at_work_is_neither_replaced_nor_taken_off(of_run, server):
     """A leader that has lost its Lease takes off only its own."""
     of_run("run-2").adjust({"n1": 1})

@@ -14,7 +14,9 @@ def test_bounds_are_the_policies_own():
     assert bounds_of(read_policy(POLICIES / "deviation.yaml")).deviation
 
 
-BY_USAGE = [scenario for scenario in SCENARIOS.values() if scenario.name != "pack" and not scenario.load_aware]
+BY_USAGE = [
+    scenario for scenario in SCENARIOS.values() if not scenario.name.startswith("pack") and not scenario.load_aware
+]
 
 
 @pytest.mark.parametrize("scenario", BY_USAGE, ids=lambda scenario: scenario.name)
@@ -28,6 +30,16 @@ def test_the_reference_gets_the_same_policy_without_our_keys(scenario):
     assert ours["metricsUtilization"] == {"source": "KubernetesMetrics", "selection": "relief", "rest": "2m"}
     assert theirs == {**ours, "metricsUtilization": {"source": "KubernetesMetrics"}}
     assert plain["metricsProviders"] == policy["metricsProviders"]
+
+
+def test_to_empty_nodes_by_usage_the_reference_gets_its_source_too():
+    """And no more."""
+    plain = in_reference_words(read_policy(SCENARIOS["pack-usage"].policy))
+
+    assert plain["profiles"][0]["pluginConfig"][1]["args"] == {
+        "thresholds": {"cpu": 21, "memory": 21},
+        "metricsUtilization": {"source": "KubernetesMetrics"},
+    }
 
 
 def test_to_empty_nodes_the_reference_gets_thresholds_alone():

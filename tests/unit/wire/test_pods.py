@@ -28,11 +28,17 @@ def test_identity_owner_and_state_of_a_pod() -> None:
         deletionTimestamp="2026-01-02T00:00:00Z",
         ownerReferences=[{"kind": "ReplicaSet", "name": "web", "uid": "r1", "controller": True}],
         spec={"nodeName": "n1", "priority": 7},
-        status={"phase": "Running", "reason": "Shutdown", "startTime": "2026-01-01T00:00:05Z"},
+        status={
+            "phase": "Running",
+            "reason": "Shutdown",
+            "startTime": "2026-01-01T00:00:05Z",
+            "nominatedNodeName": "n2",
+        },
     )
 
     assert (str(pod), pod.uid, pod.node, pod.labels) == ("shop/web-1", "u1", "n1", {"app": "web"})
     assert (pod.phase, pod.reason, pod.terminating, pod.spec.priority) == ("Running", "Shutdown", True, 7)
+    assert pod.nominated_node == "n2"
     assert pod.created == datetime(2026, 1, 1, tzinfo=UTC)
     assert pod.started == datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
     assert pod.owners == (Owner("ReplicaSet", "web", "r1", controller=True),)
@@ -67,6 +73,21 @@ def test_container_states_and_conditions() -> None:
     assert pod.ephemeral_containers == (ContainerStatus(waiting="ErrImagePull"),)
     assert pod.conditions == (Condition("Ready", "True", "ok", datetime(2026, 1, 1, tzinfo=UTC)),)
     assert pod.ready
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        ([{"type": "PodScheduled", "status": "False"}, {"type": "Ready", "status": "True"}], True),
+        ([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}], False),
+        ([{"type": "PodScheduled", "status": "True"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_a_pod_is_ready_by_its_condition_of_that_name(conditions: Any, ready: bool) -> None:
+    """Whatever the others say."""
+    assert read_pod(status={"conditions": conditions}).ready is ready
 
 
 FLAGS = ("evict_annotation", "prefer_no_eviction", "mirror", "static", "marked_critical")
@@ -125,6 +146,12 @@ def test_the_annotation_evict_may_say_no(value: str | None) -> None:
     assert snapshot.warnings == ()
 
 
+@pytest.mark.parametrize("value", ["true", "True"])
+def test_a_plain_yes_needs_no_warning(value: str) -> None:
+    """Whatever the case of its letters."""
+    assert read("Pod", pod_document("a", annotations={EVICT: value})).warnings == ()
+
+
 @pytest.mark.parametrize("value", ["yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
 def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(value: str) -> None:
     """It names the pod, and what would mean yes; a long value is cut."""
@@ -135,7 +162,7 @@ def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(v
     assert warning.startswith(f"Pod default/a: its annotation {EVICT} is ")
     assert warning.endswith("which counts as no: only 'true' means yes")
     assert "\n" not in warning
-    assert len(warning) < 200
+    assert repr(value[:40]) in warning
 
 
 @pytest.mark.parametrize(
@@ -179,6 +206,13 @@ def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
     pod = read_pod(spec={"volumes": volumes})
 
     assert (pod.spec.local_storage, pod.claims) == (local, claims)
+
+
+def test_claims_that_are_made_for_a_pod_are_named_after_it() -> None:
+    """One for each generic ephemeral volume, and for no other."""
+    volumes = [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]
+
+    assert read_pod(name="a", spec={"volumes": volumes}).own_claims == ("a-scratch",)
 
 
 def container(**resources: Any) -> dict[str, Any]:
@@ -302,6 +336,7 @@ def test_null_is_absent_wherever_a_server_may_write_it() -> None:
 
     assert not pod.problem
     assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
+    assert (pod.phase, pod.reason, pod.nominated_node) == ("", "", "")
 
 
 @pytest.mark.parametrize(

@@ -132,12 +132,23 @@ def test_a_pod_that_spreads_its_owner_less_evenly_on_some_receiver_stays():
     assert moved(drafted(two_of_one_owner(labels=labels))) == []
 
 
-def test_a_wave_is_cut_short_where_many_owners_are_held_back():
-    """65 hot nodes give a pod each, each of an owner of its own, and one eviction is allowed in all."""
-    full, empty = [f"hot-{number}" for number in range(65)], [f"n{number}" for number in range(12)]
+def many_hot(hot, empty):
+    """Each hot node gives a pod of an owner of its own."""
+    full = [f"hot-{number}" for number in range(hot)]
     pods = [*(pod(f"a-{name}", name) for name in full), *(stays(f"b-{name}", name) for name in full)]
     usage = {f"a-{name}": 15 for name in full} | {f"b-{name}": 45 for name in full}
-    on = cluster([node(name) for name in (*full, *empty)], pods, usage)
+    return cluster([node(name) for name in (*full, *(f"n{number}" for number in range(empty)))], pods, usage)
+
+
+@pytest.mark.parametrize(("receivers", "most"), [(188, 47), (192, 48), (200, 48)])
+def test_a_wave_has_48_moves_at_most(receivers, most):
+    """One for four receivers would be 50 with 200 of them."""
+    assert len(moved(drafted(many_hot(50, receivers)))) == most
+
+
+def test_a_wave_is_cut_short_where_many_owners_are_held_back():
+    """65 hot nodes give a pod each, and one eviction is allowed in all."""
+    on = many_hot(65, 12)
 
     assert len(moved(drafted(on, limits=Limits(total=1)))) == 1
     assert len(moved(drafted(on))) == 3

@@ -1,0 +1,61 @@
+"""Nodes that are kept empty: whatever the cluster, nothing fills them, and what is emptied is held."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.args.holding import HOLD_KEY
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.eviction.holding import DryHolder
+from rebalancer.eviction.steering import DrySteer
+from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests import make
+from tests.properties.measured_clusters import READ, scenes, sparse_scenes
+from tests.properties.test_compaction import KEYS, PACKS
+from tests.strategies.test_held_nodes import MINUTE, UNTIL
+
+TAINT = make.taint(f"{HOLD_KEY}:PreferNoSchedule")
+
+
+def cluster(scene, names, **more):
+    """The scene with some nodes held, as a cycle sees it."""
+    nodes = [
+        msgspec.structs.replace(each, taints=(*each.taints, TAINT), held_until=UNTIL) if each.name in names else each
+        for each in scene.nodes
+    ]
+    snapshot = make.snapshot(nodes, scene.pods, companions=READ, **more).with_holds(HOLD_KEY)
+    return Cluster(snapshot, measure=lambda *_: scene.measured)
+
+
+def some(data, scene):
+    return data.draw(st.sets(st.sampled_from([each.name for each in scene.nodes])))
+
+
+STEERS = st.sampled_from((None, DrySteer(1.5, KEYS)))
+
+
+@given(scenes(), STEERS, st.data())
+def test_relief_expects_no_pod_on_a_held_node(scene, steer, data):
+    """With steering and without."""
+    names = some(data, scene)
+    strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(scene.args))
+    ledger = make.decide(cluster(scene, names), strategy, steer=steer)
+
+    assert not names & {name for each in ledger.evictions if each.destination for name in each.destination.nodes}
+
+
+@given(sparse_scenes(), STEERS, st.data())
+def test_compaction_expects_none_there_and_holds_what_it_empties(scene, steer, data):
+    """Those nodes that have lost all pods that had to go, and no others."""
+    names, more = some(data, scene), {} if steer else {"scheduler_configuration": PACKS}
+    on, strategy = (
+        cluster(scene, names, **more),
+        HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args)),
+    )
+    ledger = make.decide(on, strategy, steer=steer, holder=DryHolder(make.NOW, MINUTE))
+
+    emptied = {each.pod.node for each in ledger.evictions}
+    assert not (names | emptied) & {each.destination.nodes[0] for each in ledger.evictions}
+    assert {each.node for each in ledger.held} == emptied
+    assert on.held == names | emptied

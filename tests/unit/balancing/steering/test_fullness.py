@@ -1,0 +1,24 @@
+"""How full nodes are while a plan goes on."""
+
+from datetime import timedelta
+
+import pytest
+
+from rebalancer.balancing.steering.trial import made
+from tests.measured import cluster, node, pod
+from tests.planner import planner
+
+WINDOW = timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(("window", "left"), [(timedelta(0), 20), (WINDOW, 50)])
+def test_a_pod_that_goes_makes_room_only_where_the_figures_are_of_one_moment(window, left):
+    """Over a window the peak of 50 points may have been made without the pod of 30."""
+    a = pod("a", "n1")
+    on = cluster([node("n1"), node("n2")], [a, pod("b", "n1")], {"a": 30, "b": 20}, measured={"window": window})
+    fullness = planner(on, {"cpu": 20}, {"cpu": 50}).fullness
+
+    with made(on, [(a, "n2")]):
+        assert (fullness.peak("n1"), fullness.fill("n1")) == ((left,), (20,))
+        assert (fullness.peak("n2"), fullness.fill("n2")) == ((30,), (30,))
+    assert (fullness.peak("n1"), fullness.peak("n2")) == ((50,), (0,))
