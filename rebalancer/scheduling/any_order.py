@@ -24,8 +24,8 @@ from itertools import product
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.phase import Phase, either, swings
-from rebalancer.scheduling.ranges import BALANCE, Extremes
+from rebalancer.scheduling.phase import Phase, either
+from rebalancer.scheduling.ranges import BALANCE, FIT, Extremes
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.constraints import DefaultSelectors
@@ -128,7 +128,8 @@ class AnyOrder:
         coming = self._simulation.replacement(pod).pod or pod
         peak = self._crowded.peaks(coming)
         peaks = {name: peak for names in self._came.values() for name in names} if peak else {}
-        return Answer(nodes=tuple(Extremes(emptiest, fullest, self._swings(coming), peaks).winners()))
+        wavering = self._crowded.weight(coming, FIT) if self._crowded.wavers(coming) else 0
+        return Answer(nodes=tuple(Extremes(emptiest, fullest, self._swings(coming), peaks, wavering).winners()))
 
     def _ask(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
         coming = self._simulation.replacement(pod)
@@ -144,11 +145,12 @@ class AnyOrder:
     def _swings(self, coming: Pod) -> dict[str, float]:
         weight = 100.0 * self._crowded.weight(coming, BALANCE)
         touched = {each.node for each in self._gone} | {name for names in self._came.values() for name in names}
-        differing = swings(self._vacated, self._crowded, filter(self._cluster.node, touched))
-        bends = {
-            name: (course, self._crowded.weight(coming, name)) for name, course in self._crowded.courses(coming).items()
-        }
-        return Extremes(emptiest, fullest, differing, self._crowded.weight(coming, BALANCE), bends)
+        found = {}
+        for name in touched:
+            if self._cluster.node(name):
+                less, more = self._vacated.shares(name), self._crowded.shares(name)
+                found[name] = weight * max((abs(more.get(each, 0.0) - less.get(each, 0.0)) for each in more), default=0)
+        return found
 
     def _cases(self, pod: Pod) -> list[tuple[Case, ...]] | None:
         """Return what pods that are tied to this one may do, together; None if that is too much to try.

@@ -1,13 +1,11 @@
 """The cluster as the scheduler sees it at one point in time, and where it would put a pod then."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.plugin import Course
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 
@@ -68,13 +66,9 @@ class Phase:
         rooms = {name: self._state.room(name) for name in self._state.taken}
         return {name: taken[index] / offered[index] for name, (offered, taken) in rooms.items() if offered[index]}
 
-    def residents(self, node: str) -> AbstractSet[Pod]:
-        """Return the pods that take room on a node."""
-        return self._state.residents[self._state.index[node]]
-
-    def courses(self, pod: Pod) -> Mapping[str, Course]:
-        """Return the plugins whose scores do not go one way as a node fills up, for a pod."""
-        return self._simulator.courses(pod)
+    def wavers(self, pod: Pod) -> bool:
+        """Return whether the score of NodeResourcesFit may go up and down as a node fills up, for a pod."""
+        return self._simulator.wavers(pod)
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""
@@ -96,14 +90,3 @@ def either(one: Answer, other: Answer) -> Answer:
         favourites=lambda: tuple(sorted({*one.likely, *other.likely})),
         scores=one.scores,
     )
-
-
-def swings(one: Phase, other: Phase, nodes: Iterable[str]) -> dict[str, float]:
-    """Return, of nodes whose pods are not the same in both, by how many points the share of a resource differs."""
-    found = {}
-    for name in nodes:
-        if one.residents(name) != other.residents(name):
-            less, more = one.shares(name), other.shares(name)
-            differences = (abs(more.get(each, 0.0) - less.get(each, 0.0)) for each in more)
-            found[name] = 100.0 * max(differences, default=0)
-    return found

@@ -4,9 +4,7 @@ A pod is asked about twice: in the emptiest state that may be, and in the fulles
 by plugin:
 
 1. NodeResourcesFit goes one way as a node fills up, so the two scores are the bounds.  With a shape that it reads
-   scores off (RequestedToCapacityRatio) it may go up and down: on a node where pods come or go it may be anything from
-   0 to 100.  TargetLoadPacking goes up to its target and down from there: it may be up to 100, and the lower of the two
-   is the least.
+   scores off (RequestedToCapacityRatio) it may go up and down: where pods come or go it may be anything.
 2. NodeResourcesBalancedAllocation does not.  But a share of a resource that grows by a point moves the score by a point
    at most, so the bounds are that much wider.
 3. TargetLoadPacking rises to a target and then falls, so where something may come to a node its peak is a bound.
@@ -22,7 +20,6 @@ from dataclasses import dataclass, field
 
 from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.plugin import Course
 
 BALANCE, FIT = "NodeResourcesBalancedAllocation", "NodeResourcesFit"
 #: Rounding down in each of the steps of its score.
@@ -41,12 +38,14 @@ class Extremes:
         swings: by node, by how much the share of a resource differs between the two, in points, times the weight of
             NodeResourcesBalancedAllocation; nodes where none differs may be left out.
         peaks: by node to which something may come, see `Phase.peaks`.
+        wavering: the weight of NodeResourcesFit if its score may go up and down as a node fills up, else 0.
     """
 
     emptiest: Answer
     fullest: Answer
     swings: Mapping[str, float]
     peaks: Mapping[str, Scores] = field(default_factory=dict)
+    wavering: int = 0
 
     def winners(self) -> frozenset[str]:
         """Return all nodes that may win in a state between the two."""
@@ -63,15 +62,13 @@ class Extremes:
         known = [high] if low is None else [high, low]
         if sign > 0:
             known.append(peaks_of(self.peaks.get(name, {}), fills_up=low is None))
+        if self.wavering and name in self.swings:
+            known.append({**known[-1], FIT: WHOLE * self.wavering if sign > 0 else 0})
         total = 0.0
         for plugin in high.keys() | (low or {}).keys():
             found = [each.get(plugin, 0) for each in known]
             total += max(found) if sign > 0 else min(found)
         return total + sign * self._wobble(name, high)
-
-    def _bent(self, course: Course, weight: int) -> list[int]:
-        """Return what a score may come to between the two states, beside the scores in these."""
-        return [0, WHOLE * weight] if course is Course.ANY else [WHOLE * weight]
 
     def _wobble(self, name: str, scores: Scores) -> float:
         swing = self.swings.get(name, 0.0)

@@ -1,20 +1,10 @@
 """The interface of the simulated scheduler plugins."""
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.nodes import Nodes
-
-
-class Course(Enum):
-    """How a plugin's score of a node goes as the node fills up."""
-
-    ONE_WAY = "up or down, or it stays the same"
-    PEAKED = "up, and down from some point on"
-    ANY = "up and down"
-
 
 #: By index of the node, the reasons for which the plugin refuses it, in the scheduler's words.
 Refusals = Mapping[int, tuple[str, ...]]

@@ -11,7 +11,6 @@ from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.configuration import ConfigurationError
 from rebalancer.scheduling.simulator.conversion import Args, converted
-from rebalancer.scheduling.simulator.plugin import Course
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.scorers import (
     Scorer,
@@ -65,17 +64,15 @@ def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
     return _scorer(strategy), weights, ignored
 
 
-def fit_course(args: Args) -> Course:
-    """Return how the score of NodeResourcesFit goes as a node fills up.
+def fit_wavers(args: Args) -> bool:
+    """Return whether the score of NodeResourcesFit may go up and down as a node fills up.
 
-    That of a shape may go up and down even if the shape does not: a resource that scores 0 is left out of the mean.
+    That of a shape may even if the shape does not: a resource that scores 0 is left out of the mean.
     """
     strategy = converted("NodeResourcesFit", args, _Fit).scoring_strategy
-    if strategy.type != "RequestedToCapacityRatio":
-        return Course.ONE_WAY
     scores = [each.score for each in strategy.requested_to_capacity_ratio.shape]
-    one_way = scores in (sorted(scores), sorted(scores, reverse=True))
-    return Course.ONE_WAY if one_way and all(scores) else Course.ANY
+    one_way = scores in (sorted(scores), sorted(scores, reverse=True)) and all(scores)
+    return strategy.type == "RequestedToCapacityRatio" and not one_way
 
 
 def _scorer(strategy: _Strategy) -> Scorer:

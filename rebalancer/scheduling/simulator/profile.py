@@ -1,7 +1,7 @@
 """A profile of the scheduler at work: which plugins refuse nodes, and which score them with which weights."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rebalancer.scheduling.simulator import plugin_arguments as arguments
 from rebalancer.scheduling.simulator.configuration import (
@@ -11,7 +11,7 @@ from rebalancer.scheduling.simulator.configuration import (
     enabled,
     unknown_plugins,
 )
-from rebalancer.scheduling.simulator.plugin import Course, Filter, Score
+from rebalancer.scheduling.simulator.plugin import Filter, Score
 from rebalancer.scheduling.simulator.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from rebalancer.scheduling.simulator.plugins.image_locality import ImageLocality
 from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
@@ -43,8 +43,7 @@ class Profile:
         scores: plugins that score, with their weights.
         percentage: the share of nodes to score; 0 lets the scheduler choose by the number of nodes.
         unknown: why its decisions are not known; empty as a rule.
-        courses: by plugin, how its scores go as a node fills up, if not one way.  What depends on other nodes is left
-            out, and so is NodeResourcesBalancedAllocation.
+        wavers: whether the score of NodeResourcesFit may go up and down as a node fills up.
     """
 
     still: Sequence[Filter]
@@ -52,7 +51,7 @@ class Profile:
     scores: Sequence[tuple[Score, int]]
     percentage: int = 0
     unknown: str = ""
-    courses: Mapping[str, Course] = field(default_factory=dict)
+    wavers: bool = False
 
 
 def profiles(
@@ -90,15 +89,8 @@ def _profile(state: State, config: ProfileConfig, trimaran: Trimaran, percentage
         scores=[(each, weights[name]) for name, each in made.items() if name in weights and isinstance(each, Score)],
         percentage=percentage if config.percentage_of_nodes_to_score is None else config.percentage_of_nodes_to_score,
         unknown=f"nothing is known of the scheduler's plugin {strange[0]}" if strange else unknown,
-        courses={name: course for name, course in _courses(config).items() if course is not Course.ONE_WAY},
+        wavers=arguments.fit_wavers(config.args("NodeResourcesFit")),
     )
-
-
-def _courses(config: ProfileConfig) -> Mapping[str, Course]:
-    return {
-        "NodeResourcesFit": arguments.fit_course(config.args("NodeResourcesFit")),
-        "TargetLoadPacking": Course.PEAKED,
-    }
 
 
 def _makers(state: State, config: ProfileConfig) -> Mapping[str, Callable[[], Filter | Score]]:

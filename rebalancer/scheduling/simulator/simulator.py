@@ -68,6 +68,11 @@ class Simulator:
         rising = [(each, weight) for each, weight in (profile.scores if profile else ()) if _rises(each)]
         return {each.name: WHOLE * weight for each, weight in rising}
 
+    def wavers(self, pod: Pod) -> bool:
+        """Return whether the score of NodeResourcesFit may go up and down as a node fills up, in the pod's profile."""
+        profile = self._profiles.get(pod.spec.placement.scheduler)
+        return bool(profile and profile.wavers)
+
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
         if pod.problem or pod.spec.problem:

@@ -11,7 +11,6 @@ from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.ranges import Extremes
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.plugin import Course
 from tests import make
 
 HOST = "kubernetes.io/hostname"
@@ -201,21 +200,15 @@ def test_a_node_wins_if_its_best_is_at_least_the_worst_of_all_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("course", "end", "found"),
-    [
-        pytest.param(Course.ONE_WAY, 70, {"a"}, id="one way"),
-        pytest.param(Course.PEAKED, 70, {"a", "b"}, id="b may come to 100"),
-        pytest.param(Course.PEAKED, 90, {"a"}, id="a never comes to less than at its ends"),
-        pytest.param(Course.ANY, 90, {"a", "b"}, id="a may come to nothing, b not"),
-    ],
+    ("weight", "touched", "found"),
+    [(0, "a", {"a"}), (1, "a", {"a", "b"}), (1, "b", {"a", "b"}), (1, "c", {"a", "c"})],
 )
-def test_scores_that_rise_and_fall_may_come_to_more_in_between(course: Course, end: int, found: set[str]) -> None:
-    """On nodes where pods come or go: with a peak up to 100, otherwise anything."""
+def test_scores_that_rise_and_fall_may_come_to_anything_in_between(weight: int, touched: str, found: set[str]) -> None:
+    """On nodes where pods come or go: then a may come to nothing, and b or c to 100."""
     one = answer(a={FIT: 100}, b={FIT: 60}, c={FIT: 20})
-    other = answer(a={FIT: end}, b={FIT: 50}, c={FIT: 20})
-    swings = {"b": 0.0} if course is Course.PEAKED and end == 70 else {"a": 0.0}
+    other = answer(a={FIT: 90}, b={FIT: 50}, c={FIT: 20})
 
-    assert set(Extremes(one, other, swings, bends={FIT: (course, 1)}).winners()) == found
+    assert set(Extremes(one, other, {touched: 0.0}, wavering=weight).winners()) == found
 
 
 @pytest.mark.parametrize(("swing", "found"), [(0.0, {"a"}), (2.0, {"a", "b"})])
