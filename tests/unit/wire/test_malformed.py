@@ -75,8 +75,12 @@ def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
     (node,) = snapshot.nodes
     assert (node.name, node.ready, node.unschedulable) == ("x", False, True)
     assert "'lots' is not a valid quantity" in node.problem
-    assert snapshot.warnings[0].startswith("Node x is malformed and left alone, and so are its pods: cpu: 'lots'")
-    assert snapshot.warnings[1].startswith("Node without a name is malformed and ignored: ")
+    assert [warning.partition(": ")[0] for warning in snapshot.warnings] == [
+        "Node 5 is malformed and ignored",
+        "Node without a name is malformed and ignored",
+        "Node x is malformed and left alone, and so are its pods",
+    ]
+    assert "cpu: 'lots'" in snapshot.warnings[2]
 
 
 @pytest.mark.parametrize(
