@@ -157,9 +157,9 @@ class Container:
         return options
 
     def _mounts(self) -> Mapping[str, Path]:
-        volumes = {each["name"]: each for each in self.pod["spec"]["volumes"]}
+        volumes = {each["name"]: each for each in self.pod["spec"].get("volumes", ())}
         found = {_SERVICE_ACCOUNT: self._token()}
-        for mount in self.spec["volumeMounts"]:
+        for mount in self.spec.get("volumeMounts", ()):
             volume = volumes[mount["name"]]
             if "configMap" in volume:
                 found[mount["mountPath"]] = self._config_map(volume["configMap"]["name"])
