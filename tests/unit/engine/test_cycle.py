@@ -10,10 +10,11 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
+from rebalancer.eviction.verdict import Unknown
 from rebalancer.guards.limits import Limits
 from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused
-from tests.unit.engine.stand_ins import Greedy, Scripted, ScriptedBalance
+from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
 
 ON = [node("n1"), node("n2")]
 
@@ -175,3 +176,22 @@ def test_every_entry_is_observed_as_it_is_recorded() -> None:
     run_cycle(on, [plan], Limits(), DrySink(), timer=lambda: 0.0, observe=lambda entry: seen.append(entry.pod.name))
 
     assert seen == ["a", "b"]
+
+
+def test_each_run_counts_what_its_own_strategy_did() -> None:
+    """Evictions, those in doubt, and what it has looked at; nothing of the strategies before it."""
+
+    def script(number: int) -> Any:
+        def run(on: Any, evict: Any) -> None:
+            evict.count({"nodes looked at": number})
+            for _ in range(number):
+                evict(on.pods()[0], "test")
+
+        return run
+
+    lost = {name: Unknown("no answer") for name in "acd"}
+    on = cluster(ON, [pod(name) for name in "abcdef"])
+    ledger = decide(on, *(Scripted(script(number)) for number in (2, 3, 1)), sink=AnsweringSink(lost))
+
+    assert [(run.evicted, run.unknown) for run in ledger.runs] == [(1, 1), (1, 2), (1, 0)]
+    assert [run.observed.counts for run in ledger.runs] == [{"nodes looked at": number} for number in (2, 3, 1)]

@@ -108,8 +108,13 @@ def test_owners_keep_their_least_number_of_pods(candidate: Any, others: list[Any
 
 @pytest.mark.parametrize("minimum", [0, 1])
 def test_a_minimum_of_one_means_nothing(minimum: int) -> None:
-    """As in the descheduler."""
-    assert not first_cause(pod("a"), {"minReplicas": minimum})
+    """As in the descheduler; also for a strategy that asks about a pod once the owner's last one has gone."""
+    on = make_cluster([node("n1"), node("n2")], [last := pod("a")])
+    evictor = Evictor(on, DefaultEvictorArgs(min_replicas=minimum))
+
+    assert not evictor.refusal(last)
+    on.remove(last)
+    assert not evictor.too_few_replicas(last)
 
 
 @pytest.mark.parametrize("strategy", [Greedy(), Polite()], ids=["a strategy that does not ask", "one that does"])

@@ -1,10 +1,12 @@
 """What an owner may lose in one cycle, and which of its pods rest."""
 
+from datetime import timedelta
+
 import pytest
 
 from rebalancer.args.usage import REST
-from rebalancer.guards.owner_shares import most_lost
-from tests.make import cluster, decide, node, pod
+from rebalancer.guards.owner_shares import OwnerShares, most_lost
+from tests.make import NOW, cluster, decide, node, pod
 from tests.unit.engine.stand_ins import Scripted
 
 
@@ -41,3 +43,31 @@ def test_what_came_within_fifteen_seconds_of_the_first_came_with_it(seconds, res
     decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
 
     assert [refusal is not None for refusal in answers] == [False] * 4 + [rests]
+
+
+def test_an_owner_that_has_lost_its_share_keeps_the_rest():
+    """Others' pods do not count against it, and pods without an owner have nobody to lose them."""
+    owned = [*(pod(f"p{number}") for number in range(8)), pod("other", owners="other")]
+    bare = [pod("bare", owners=None), pod("second", owners=None)]
+    shares = OwnerShares([*owned, *bare])
+    for each in (owned[0], owned[-1], bare[0]):
+        shares.spend(each)
+
+    assert [bool(shares.refusal(each)) for each in (owned[1], owned[-1], bare[1])] == [False, True, False]
+    shares.spend(owned[1])
+    assert shares.refusal(owned[2]).by == "OwnerShare"
+
+
+@pytest.mark.parametrize(("started", "seconds"), [(None, 60), (NOW - timedelta(seconds=30), 30)])
+def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(started, seconds):
+    """As long as the kubelet has not seen it, nothing else is known."""
+    pods = [*(pod(f"p{number}", age=600) for number in range(4)), pod("last", age=60, started=started)]
+    answers = []
+
+    def script(on, evict):
+        answers.extend(evict.resting(pods[-1], timedelta(seconds=rest)) for rest in (seconds + 1, seconds))
+
+    ledger = decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
+
+    assert ledger.runs[0].error is None
+    assert [refusal is not None for refusal in answers] == [True, False]

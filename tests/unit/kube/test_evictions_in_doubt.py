@@ -176,7 +176,16 @@ def test_a_404_of_a_proxys_settles_nothing(evict, server):
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 301, 302])
-@pytest.mark.parametrize("body", ["<html>Log in</html>", {}, {"kind": "Status", "status": "Failure"}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Log in</html>",
+        {},
+        {"kind": "Status", "status": "Failure"},
+        {"status": "Success"},
+        {"kind": "Login", "status": "Success"},
+    ],
+)
 def test_an_answer_that_is_not_about_the_eviction_is_a_doubt(evict, server, status, body):
     """It is not asked for again: whoever answers so will go on answering so."""
     server.fail("POST", EVICTION, status=status, body="" if status == 204 else body)
@@ -229,3 +238,11 @@ def test_the_last_look_is_tried_more_than_once(evict, server, time):
     server.on("GET", POD, lambda _: server.remove_pod("default", "a"), when=lambda _: time.now >= 1025)
 
     assert evict() == GRANTED
+
+
+@pytest.mark.parametrize("message", ["quota denied request", "ValidatingAdmissionPolicy 'p' is slow", "denied request"])
+def test_not_every_text_about_a_policy_is_a_refusal(evict, server, message):
+    """Only the API server's own sentence is."""
+    server.fail("POST", EVICTION, status=403, message=message)
+
+    assert isinstance(evict(), Failed)

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from rebalancer.errors import Unreachable
+from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 
@@ -100,3 +102,21 @@ def test_a_list_that_is_not_served_is_not_found(client, server):
     """Without metrics-server there is no such path."""
     with pytest.raises(NotFound, match=r"404 to GET /apis/metrics\.k8s\.io/v1beta1/nodes"):
         read_list(client, "/apis/metrics.k8s.io/v1beta1/nodes", Names)
+
+
+class Noting(Client):
+    """Notes how large each answer may be."""
+
+    def get(self, path, query=None, *, deadline=None, largest=0):
+        self.allowed = [*getattr(self, "allowed", []), largest]
+        return super().get(path, query, deadline=deadline, largest=largest)
+
+
+def test_only_a_list_in_one_piece_may_be_as_large_as_a_file(connection, server, three, time):
+    """A page is of a few hundred objects, and a server that sends more than a page can hold is not listened to."""
+    client = Noting(connection, retry_policy=time.retry_policy())
+
+    read_list(client, PODS, Names, page_size=2)
+    read_list(client, PODS, Names, page_size=0)
+
+    assert client.allowed == [LARGEST_PAGE, LARGEST_PAGE, LARGEST_FILE]
