@@ -58,7 +58,18 @@ def test_replicas_with_one_bad_template_are_all_left_alone() -> None:
     assert len(snapshot.warnings) == 2
 
 
-@pytest.mark.parametrize("item", [None, 5, [], {"metadata": None}, {"metadata": {"name": None, "labels": 1}}])
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        5,
+        [],
+        {},
+        {"metadata": None},
+        {"metadata": {"labels": {"app": "web"}}},
+        {"metadata": {"name": None, "labels": 1}},
+    ],
+)
 def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
     """Nothing can be done with it, and the page is read all the same."""
     snapshot = read("Pod", pod_document("good"), item)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from rebalancer.cluster.loads import LoadFigure
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.wire.collect import Collection, add_document
 from rebalancer.wire.load_watcher import LoadWatcherAnswer
@@ -80,4 +81,15 @@ def test_an_empty_answer_of_load_watcher(text):
     """It knows no host, and its window ended long ago."""
     answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
 
-    assert (answer.percents, answer.window.end) == ({}, 0)
+    assert (answer.percents, answer.figures, answer.window.end) == ({}, {}, 0)
+
+
+def test_a_host_of_load_watcher_without_figures_stands_there_without_any():
+    """It knows the host, and nothing of it."""
+    text = (
+        '{"data": {"NodeMetricsMap": {"n1": {}, "n2": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 5}]}}}}'
+    )
+    answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
+
+    assert answer.percents == {"n1": {}, "n2": {"cpu": 5}}
+    assert answer.figures == {"n1": [], "n2": [LoadFigure("CPU", "AVG", 5)]}
