@@ -165,6 +165,16 @@ def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
         client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
 
 
+@pytest.mark.parametrize("part", [{"args": "get-token"}, {"args": {"get": "token"}}, {"env": {"name": "STAGE"}}])
+def test_a_plugin_whose_settings_are_no_lists_is_not_run(client_as, tmp_path, plugin, part):
+    """Of a text, each letter would be an argument."""
+    (tmp_path / "token").write_text("the-token")
+
+    with pytest.raises(NoCredentials, match="the exec plugin of context 'fake' is malformed"):
+        client_as({"exec": plugin["exec"] | part})
+    assert not (tmp_path / "calls").exists()
+
+
 @pytest.mark.parametrize("name", ["azure", None])
 def test_an_auth_provider_that_nobody_knows_is_named(client_as, name):
     """It would only show as a refused request."""

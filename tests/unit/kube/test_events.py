@@ -3,6 +3,7 @@ import threading
 import pytest
 
 from rebalancer.kube.events import Event, Events, body_of, note_of, reporting_instance
+from rebalancer.kube.retry_policy import RetryPolicy
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/*/events"
 WHAT = {"type_": "Normal", "reason": "PodLifeTime", "note": "it went"}
@@ -194,3 +195,17 @@ def test_an_event_is_tried_again_for_five_seconds_at_most(client, server):
 
     assert events.close(120) == 1
     assert len(server.requests) == 1
+
+
+def test_closing_ends_the_wait_for_another_try(client, server):
+    """A server that asks for an hour keeps no thread alive for that long."""
+    asked = threading.Event()
+    server.on("POST", EVENTS, lambda _: asked.set())
+    server.fail("POST", EVENTS, status=503, headers={"Retry-After": "3600"})
+    events = Events(client, "host", retry_policy=RetryPolicy(seconds=7200))
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    assert asked.wait(120)
+
+    assert events.close(0) == 1
+    events._worker.join(120)
+    assert not events._worker.is_alive()

@@ -125,6 +125,8 @@ def test_no_current_context_asks_for_one(tmp_path):
         ("", "is empty"),
         ("a: [secret", "is not YAML: look in line"),
         ("- secret", "its top level is not a mapping"),
+        ("secret: " + "9" * 5000, "cannot be used: it has a value that cannot be read"),
+        ("[" * 65 + "secret", "cannot be used: it is nested deeper than 64 levels"),
         ("contexts: secret", "contexts is not a list of `name` and `context` pairs"),
         ("users: [{name: a, user: secret}]", "users is not a list of `name` and `user` pairs"),
         ("clusters: [{cluster: {}}]", "clusters is not a list"),

@@ -178,3 +178,11 @@ def test_a_node_is_marked_by_either_sign():
     assert MarkedNode("n1", "u", None, {ANNOTATION: "{}"}).is_marked(KEYS)
     assert not MarkedNode("n1", "u", [{**ours, "effect": "NoSchedule"}], {"a": "x"}).is_marked(KEYS)
     assert not MarkedNode("n1", "u", None, None).is_marked(KEYS)
+
+
+def test_a_node_with_an_empty_list_of_taints_can_be_marked():
+    """The API server knows no such list: where it is empty, there is none."""
+    node = MarkedNode("n1", "uid-of-n1", [], None)
+    wanted = marked(node, Mark("run-1", KEYS.at(1), NOW), KEYS)
+
+    assert as_read(patched(as_object(node), patch(node, wanted))).taints == wanted.taints

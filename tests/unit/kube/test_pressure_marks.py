@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from rebalancer.kube.marks import MarkedNode
 from rebalancer.kube.node_patch import patch
-from rebalancer.kube.pressure_marks import ANNOTATION, Occupied, PressureMark, Shown, cleared, mark_of, pressed
+from rebalancer.kube.pressure_marks import (
+    ANNOTATION,
+    Occupied,
+    PressureMark,
+    Shown,
+    cleared,
+    is_pressed,
+    mark_of,
+    pressed,
+)
 from rebalancer.marking.pressure import Pressure
 from rebalancer.marking.rules import Signs
 from rebalancer.marking.sign import Sign
@@ -99,6 +108,14 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
     assert after.annotations == ({k: v for k, v in (node.annotations or {}).items() if k != ANNOTATION} or None)
 
 
+@given(nodes(), st.sampled_from(SIGNS))
+@example(MarkedNode("n1", "uid", None, {ANNOTATION: "{}"}), SIGNS[0])
+@example(MarkedNode("n1", "uid", [{"key": OURS.key, "effect": "PreferNoSchedule"}], None), SIGNS[1])
+def test_a_node_that_carries_nothing_of_ours_needs_no_clearing(node, signs):
+    """And one that does, does."""
+    assert is_pressed(node, signs) == bool(patch(node, cleared(node, signs)))
+
+
 @given(nodes(), st.sampled_from(SIGNS), PRESSURES)
 def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures):
     """Once; or nothing is changed, since others have the place."""
@@ -176,6 +193,37 @@ def test_an_old_label_is_taken_off_by_what_the_annotation_names():
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
 
     assert pressed(node, Signs(taint=OURS), "run-2", PRESSURE).labels == {"status": None}
+
+
+def test_an_old_taint_is_taken_off_by_what_the_annotation_names():
+    """After the rules were changed to labels alone; from then on it names none."""
+    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+    node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)
+
+    wanted = pressed(node, Signs(label=OURS), "run-2", PRESSURE)
+    assert wanted.taints == []
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).taint == ""
+    assert cleared(node, Signs(label=OURS)).taints == []
+
+
+def test_a_hard_taint_like_ours_is_of_others_and_not_instead_of_ours():
+    """Of the same key and value; the effect makes it another."""
+    hard = {"key": "example.com/hot", "value": "yes", "effect": "NoSchedule"}
+    node = MarkedNode("n1", "u", [hard], None)
+
+    soft = {**hard, "effect": "PreferNoSchedule"}
+    assert pressed(node, SIGNS[3], "run-1", PRESSURE).taints == [hard, soft]
+    assert cleared(MarkedNode("n1", "u", [hard, soft], None), SIGNS[3]).taints == [hard]
+
+
+@pytest.mark.parametrize("value", [{}, {"value": None}, {"value": ""}])
+def test_a_taint_without_a_value_has_none_of_ours(value):
+    """Whatever word we have chosen for ours."""
+    bare = {"key": "example.com/hot", "effect": "PreferNoSchedule"} | value
+
+    for word in ("None", "yes"):
+        signs = Signs(taint=Sign("example.com/hot", word))
+        assert cleared(MarkedNode("n1", "u", [bare], None), signs).taints == [bare]
 
 
 @pytest.mark.parametrize("field", ["since", "until"])

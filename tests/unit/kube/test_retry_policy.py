@@ -45,6 +45,29 @@ def test_chance_decides_nothing(time, said):
     assert len(counts) == 1
 
 
+@pytest.mark.parametrize("chosen", [min, max], ids=["the shortest waits", "the longest waits"])
+def test_no_try_begins_at_the_very_end(time, chosen):
+    """Waits of 0.5, 1 and 2 s could take all of the 3.5 s: the third is not begun, even if there is time left."""
+    once, calls = fail()
+
+    with pytest.raises(Unreachable):
+        time.retry_policy(seconds=3.5, jitter=chosen).tries()(once)
+    assert len(calls) == 3
+
+
+def test_the_time_that_tries_take_counts(time):
+    """Two of them and a wait have taken two seconds of three, and the next wait would take the last."""
+    once, calls = fail()
+
+    def slowly():
+        time.now += 0.75
+        once()
+
+    with pytest.raises(Unreachable):
+        time.retry_policy(seconds=3).tries()(slowly)
+    assert (len(calls), time.waits) == (2, [0.5])
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
