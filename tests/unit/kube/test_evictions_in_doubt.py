@@ -157,7 +157,15 @@ def test_without_permission_to_look_the_doubt_stands(evict, server):
 
 @pytest.mark.parametrize(
     "body",
-    ["<html>", "{}", {"kind": "Pod", "metadata": {}}, {"kind": "Pod", "metadata": {"uid": ""}}, {"kind": "Status"}],
+    [
+        "<html>",
+        "{}",
+        {"kind": "Pod", "metadata": {}},
+        {"kind": "Pod", "metadata": {"uid": ""}},
+        {"kind": "Status"},
+        {"kind": "Lease", "metadata": {"uid": "another"}},
+        {"metadata": {"uid": "another"}},
+    ],
 )
 def test_a_look_at_something_else_settles_nothing(evict, server, body):
     """A page of a proxy's is not the pod."""
