@@ -1,6 +1,6 @@
 """Whatever nodes the scheduler takes where several tie, a later replacement lands where it was foreseen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -91,8 +91,12 @@ def outcomes(build: Build, worlds: list[dict[Pod, str]], pod: Pod) -> tuple[set[
     return seen, after
 
 
-def check(build: Build, crowd: Sequence[Pod], data: st.DataObject) -> None:
-    """Let pods go one after the other, expected on one of the nodes that win; all worlds are followed beside that."""
+def wrong_answers(build: Build, crowd: Sequence[Pod], data: st.DataObject) -> Iterator[str]:
+    """Let pods go one after the other, expected on one of the nodes that win, and tell which answers are wrong.
+
+    All worlds are followed beside that: an answer names each node of each world, and no other node than the simulation
+    as long as nothing tied.
+    """
     cluster, worlds = build(), [{}]
     simulation, after_ties = cluster.index(Simulation), cluster.index(AfterTies)
     for pod in crowd:
@@ -101,9 +105,8 @@ def check(build: Build, crowd: Sequence[Pod], data: st.DataObject) -> None:
             return
         seen, worlds = outcomes(build, worlds, pod)
         event(f"{len(seen)} of {len(wide)} nodes")
-        assert seen <= set(wide), (pod, seen, narrow, wide)
-        if len(worlds) == 1:
-            assert wide == narrow, "nothing tied so far"
+        if not seen <= set(wide) or (len(worlds) == 1 and wide != narrow):
+            yield f"{pod.name}: {wide}, where {narrow} was foreseen in turn and may be {sorted(seen)}"
         if len(worlds) > MOST_WORLDS:
             return
         put(cluster, {pod: data.draw(st.sampled_from(narrow))})
@@ -124,7 +127,7 @@ def test_where_room_decides(profile: str, data: Any) -> None:
     crowd = [packing(data, f"p{number}", "source") for number in range(data.draw(st.integers(2, 5)))]
     percents = data.draw(st.lists(st.sampled_from((1, 20, 34)), min_size=len(places), max_size=len(places)))
 
-    check(builder([*places, full], crowd, profile, [*percents, 90]), crowd, data)
+    assert list(wrong_answers(builder([*places, full], crowd, profile, [*percents, 90]), crowd, data)) == []
 
 
 @settings(max_examples=25)
@@ -135,7 +138,7 @@ def test_with_every_rule(data: Any) -> None:
     names = st.sampled_from([each.name for each in places])
     crowd = [wild(data, f"p{number}", data.draw(names)) for number in range(data.draw(st.integers(2, 4)))]
 
-    check(builder(places, crowd, "default", [20] * len(places)), crowd, data)
+    assert list(wrong_answers(builder(places, crowd, "default", [20] * len(places)), crowd, data)) == []
 
 
 @settings(max_examples=25)

@@ -116,7 +116,7 @@ PLACES = {"a": ("n1", 10), "b": ("n2", 15), "c": ("n2", 5), "d": ("n3", 30)}
 
 @pytest.mark.parametrize("steer", [None, DrySteer(1.5, KEYS)], ids=["unsteered", "steered"])
 def test_compaction_takes_another_destination(steer):
-    """A pod has come to n3 while that was held: it is no destination, and does not count as one."""
+    """A pod has come to n3 while that was held: it is not a destination, and does not count as one."""
     free, one = (
         make.decide(held(scene(PLACES), *names), compaction(thresholds=15), steer=steer) for names in ((), ("n3",))
     )

@@ -44,7 +44,7 @@ def test_unhealthy_pods_are_guarded_unless_the_budget_says_otherwise(given: dict
 
 @pytest.mark.parametrize("status", [None, {}, {"disruptedPods": None}])
 def test_what_a_status_does_not_say_is_zero(status: Any) -> None:
-    """A new budget has no status: it allows nothing, no pod of it counts as healthy, and it is not up to date."""
+    """A new budget has no status: it allows nothing, none of its pods counts as healthy, and it is not up to date."""
     (found,) = read("PodDisruptionBudget", pdb(status=status)).budgets or ()
 
     assert (found.disruptions_allowed, found.current_healthy, found.desired_healthy) == (0, 0, 0)

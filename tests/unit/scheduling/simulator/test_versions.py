@@ -60,7 +60,7 @@ def init_image(minor: int) -> int:
 
 
 def volume_image(minor: int) -> int:
-    """Since then (500 - 23) / (1000 - 23): the volume is no container, so the divisor is that of one."""
+    """Since then (500 - 23) / (1000 - 23): the volume is not a container, so the divisor is that of one."""
     return image_score(minor, Placement(images=("other:1",), volume_images=("big:1",)))
 
 
