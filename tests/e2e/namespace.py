@@ -1,10 +1,14 @@
 """One test's namespace: what the test creates, what runs in it, and clearing it all away."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from tests.e2e.api import Api, ApiError, Object, path_of
 from tests.e2e.canary import wait_taken
+from tests.e2e.reminders import wait_for_controllers
 from tests.e2e.waiting import TIMEOUT, wait_for
+
+T = TypeVar("T")
 
 
 class Namespace:
@@ -47,7 +51,7 @@ class Namespace:
             pods = self.pods(app)
             return pods if len(pods) == count and all(map(is_ready, pods)) else None
 
-        return wait_for(settled, f"{count} pods {app} Ready in {self.name}", deadline) if count else []
+        return self._wait_for(settled, f"{count} pods {app} Ready", deadline) if count else []
 
     def wait_budget(self, pdb: str, allowed: int) -> None:
         """Wait until a PDB's status is up to date and allows exactly so many disruptions."""
@@ -58,7 +62,7 @@ class Namespace:
             current = status.get("observedGeneration") == seen["metadata"]["generation"]
             return bool(current and status["disruptionsAllowed"] == allowed)
 
-        wait_for(settled, f"PDB {pdb} allowing {allowed}")
+        self._wait_for(settled, f"PDB {pdb} allowing {allowed}")
 
     def set_pod_status(self, pod: str, status: Object) -> None:
         """Merge a change into a pod's status; kwok, which made the pod run, leaves it at that."""
@@ -87,6 +91,18 @@ class Namespace:
         for item in reversed(self._outside):
             self.api.delete(item["kind"], item["metadata"]["name"])
 
+    def wait_counted(self, count: int, deployment: str, deadline: float = TIMEOUT) -> None:
+        """Wait until the controllers have told a Deployment that so many of its pods are Ready."""
+
+        def counted() -> bool:
+            status = self.api.read("Deployment", deployment, self.name)["status"]
+            return status.get("readyReplicas") == count
+
+        self._wait_for(counted, f"{count} pods of {deployment} counted", deadline)
+
+    def _wait_for(self, condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT) -> T:
+        return wait_for_controllers(self.api, self.name, condition, f"{what} in {self.name}", deadline)
+
     def _cleared(self) -> bool:
         """Whether no pod is left.
 
@@ -107,7 +123,7 @@ class Namespace:
     def _wait_schedulable(self, nodes: Sequence[Object]) -> None:
         names = {each["metadata"]["name"] for each in nodes}
         if names:
-            wait_for(lambda: names <= self._schedulable(), f"nodes {', '.join(sorted(names))} Ready")
+            self._wait_for(lambda: names <= self._schedulable(), f"nodes {', '.join(sorted(names))} Ready")
             wait_taken(self.api, [each for each in nodes if not each["spec"].get("unschedulable")])
 
     def _schedulable(self) -> set[str]:

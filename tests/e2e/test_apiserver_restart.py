@@ -74,12 +74,7 @@ def wait_for_components(namespace: Namespace) -> None:
     """Wait until scheduler and controllers, who look for the API server at ever longer intervals, are back at work."""
     namespace.create(node("c"))
     namespace.wait_ready(REPLICAS, "web", RECOVERY_DEADLINE)
-
-    def counted() -> bool:
-        status = namespace.api.read("Deployment", "web", namespace.name)["status"]
-        return status.get("readyReplicas") == REPLICAS
-
-    wait_for(counted, "the controllers to count the pods", RECOVERY_DEADLINE)
+    namespace.wait_counted(REPLICAS, "web", RECOVERY_DEADLINE)
 
 
 @contextmanager

@@ -15,6 +15,10 @@ class DeadlineError(AssertionError):
     """What was awaited did not come about in time."""
 
 
+class ClusterDeadlineError(DeadlineError):
+    """Kubernetes' own components did not get there in time; this says nothing of the program."""
+
+
 def wait_for(
     condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT, interval: float = POLL_INTERVAL
 ) -> T:
