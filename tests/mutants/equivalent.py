@@ -24,6 +24,10 @@ EQUIVALENT: Mapping[str, str] = {
             "status.client_certificate_data or status.client_key_data",
         )
     },
+    "rebalancer/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
+    "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
+        "an object does not differ from itself; not comparing it is a matter of speed"
+    ),
     "rebalancer/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
     "wire = decode(raw, _DiskWire) or _DiskWire()": "a disk that is null does not come so far",
     "rebalancer/wire/workloads.py: False -> (True) on: changing: bool = False": (

@@ -71,3 +71,12 @@ def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(star
 
     assert ledger.runs[0].error is None
     assert [refusal is not None for refusal in answers] == [True, False]
+
+
+def test_pods_that_terminate_are_not_an_owners_any_more():
+    """Of seven that stay it may lose one; of eight it might lose two."""
+    owned = [pod(f"p{number}", terminating=number == 7) for number in range(8)]
+    shares = OwnerShares(owned)
+    shares.spend(owned[0])
+
+    assert shares.refusal(owned[1])

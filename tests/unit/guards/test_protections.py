@@ -61,6 +61,7 @@ CASES = [
         {"owners": None, "phase": "Failed"}, disabled("FailedBarePods"), "", id="a failed bare pod that may go"
     ),
     pytest.param({"owners": None}, disabled("FailedBarePods"), "BarePods", id="a running bare pod stays all the same"),
+    pytest.param({}, disabled("FailedBarePods"), "", id="a pod with an owner is not bare"),
     pytest.param({"local_storage": True}, {}, "PodsWithLocalStorage", id="local storage"),
     pytest.param({"local_storage": True}, disabled("PodsWithLocalStorage"), "", id="local storage that may go"),
     pytest.param({"owners": [owner("d", "DaemonSet")]}, {}, "DaemonSetPods", id="a DaemonSet's pod"),

@@ -339,3 +339,14 @@ def test_a_post_without_an_answer_may_have_been_done(client, server, processed):
 def test_names_in_a_path_are_encoded():
     """A name cannot become a part of the path that it is not."""
     assert path_of("api", "v1", "a/b?c", "ü") == "/api/v1/a%2Fb%3Fc/%C3%BC"
+
+
+def test_whoever_watches_is_told_of_each_request(connection, server, time):
+    """With 0 for one that had no answer, and without what it was asked for."""
+    seen = []
+    server.reset("GET", PODS)
+    client = Client(connection, retry_policy=time.retry_policy(), observe=lambda *request: seen.append(request))
+
+    client.get(PODS, {"limit": "5"})
+
+    assert seen == [("GET", PODS, 0), ("GET", PODS, 200)]

@@ -1,4 +1,5 @@
 import base64
+import io
 import json
 import logging
 import subprocess
@@ -218,8 +219,15 @@ def test_acting_as_somebody_else_is_kept(server, client_as):
     client_as({"token": "the-token", "as": "deputy"}).get(PODS)
 
     assert server.requests[0].headers["impersonate-user"] == "deputy"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("as-groups", ["few"]), ("as-uid", "7"), ("as-user-extra", {"scopes": ["view"]})]
+)
+def test_nobody_to_act_as_is_an_error(client_as, field, value):
+    """A part of an identity does not say whose rights to act with."""
     with pytest.raises(NoCredentials, match="nobody to act as"):
-        client_as({"token": "the-token", "as-groups": ["few"]})
+        client_as({"token": "the-token", field: value})
 
 
 @pytest.mark.parametrize(
@@ -259,3 +267,16 @@ def test_the_kubernetes_package_is_imported_only_to_connect():
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, timeout=300)
 
     assert done.stdout.strip() == "False"
+
+
+def test_a_plugin_that_may_ask_runs_without_a_standard_input(server, client_as, tmp_path, plugin, monkeypatch):
+    """Some launchers close it; there is nobody to ask then."""
+    (tmp_path / "token").write_text("the-token")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stdin", closed)
+    plugin["exec"] |= {"interactiveMode": "IfAvailable"}
+
+    client_as(plugin).get(PODS)
+
+    assert authorizations(server) == ["Bearer the-token"]

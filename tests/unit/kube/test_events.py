@@ -209,3 +209,26 @@ def test_closing_ends_the_wait_for_another_try(client, server):
     assert events.close(0) == 1
     events._worker.join(120)
     assert not events._worker.is_alive()
+
+
+def test_what_could_not_be_delivered_is_said_before_closing_too(events, server):
+    """Closing lasts for seconds only; an Event may fail long before."""
+    asked = threading.Semaphore(0)
+    server.on("POST", EVENTS, lambda _: asked.release())
+    server.fail("POST", EVENTS, status=403)
+    for name in ("a", "b"):
+        events.publish("shop", name, "uid", **WHAT)
+    for _ in range(2):  # the second is asked for when the first has failed
+        assert asked.acquire(timeout=120)
+
+    assert events.problem == "no permission to create events.events.k8s.io: it is broken"
+
+
+def test_how_an_event_is_tried_again_may_be_told(client, server, time):
+    """As long as the policy says, not for five seconds."""
+    server.fail("POST", EVENTS, status=503, headers={"Retry-After": "20"}, times=1)
+    events = Events(client, "host", retry_policy=time.retry_policy(seconds=60))
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+
+    assert events.close(120) == 0
+    assert time.waits == [21]

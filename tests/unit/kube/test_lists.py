@@ -5,7 +5,7 @@ import pytest
 
 from rebalancer.errors import Unreachable
 from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import Expired, NotFound
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
@@ -77,6 +77,14 @@ def test_a_token_that_expires_each_time_leads_to_one_large_page(client, server, 
         "2",
         None,
     ]
+
+
+def test_a_list_that_expires_even_in_one_piece_is_an_error(client, server):
+    """There is no list to go by, not even an empty one."""
+    server.fail("GET", PODS, status=410)
+
+    with pytest.raises(Expired):
+        read_list(client, PODS, Names, page_size=2)
 
 
 def test_a_page_is_tried_again_by_itself(client, server, three):

@@ -55,7 +55,9 @@ def test_userinfo_in_the_address_is_a_credential(connection):
     assert "s3cret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("extensions", [None, [], "x", [{"name": "other", "extension": {"allowTokenOverHTTP": True}}]])
+@pytest.mark.parametrize(
+    "extensions", [None, [], "x", ["x"], [{"name": "other", "extension": {"allowTokenOverHTTP": True}}]]
+)
 def test_only_the_very_words_allow_it(connection, extensions):
     """`true` in our own extension, and nothing else."""
     with pytest.raises(NoCredentials, match="plain http"):

@@ -28,3 +28,10 @@ def test_the_last_looks_take_five_seconds_together(look, server, pod, wait, look
 
     assert not look(seconds=3600, first_wait=wait).is_gone_at_last()
     assert len(server.requests) == looks
+
+
+def test_the_last_looks_go_on_where_the_server_has_trouble(look, server):
+    """An API server that restarts says 503 at first."""
+    server.fail("GET", POD, status=503, times=1)
+
+    assert look(first_wait=1.0).is_gone_at_last()

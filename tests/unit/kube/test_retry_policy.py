@@ -107,3 +107,16 @@ def test_an_endless_wait_is_not_begun(time, text):
     with pytest.raises(Unreachable):
         time.retry_policy().tries()(once)
     assert (len(calls), time.waits) == (1, [])
+
+
+@pytest.mark.parametrize(("asked", "longest"), [(4, 4.4), (40, 41)])
+def test_a_wait_that_the_server_asks_for_is_spread_over_a_second_at_most(time, asked, longest):
+    """Clients that were told the same come back one after another, and none of them much later."""
+    failing = iter([True, False])
+
+    def once():
+        if next(failing):
+            raise Transient("no", retry_after=asked)
+
+    time.retry_policy(seconds=100).tries()(once)
+    assert time.waits == [longest]

@@ -1,5 +1,6 @@
 """The marks of a run: set while writes may begin, taken off whatever happens."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,8 @@ from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.leftover_marks import SteeringMarks, clear
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
-from rebalancer.kube.run_marks import RunMarks, Taken
+from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.run_marks import CONFLICTS, RunMarks, Taken
 from tests.fake_http import Reply
 
 KEYS = Keys.of("kube-rebalancer/avoid")
@@ -225,3 +227,38 @@ def test_a_server_that_is_gone_is_said_for_every_node(of_run, server, nodes, tim
     assert set(problems) == {"n1", "n2"}
     assert all(isinstance(each, Unreachable) for each in problems.values())
     server._thread.join()
+
+
+def test_a_change_that_conflicts_is_made_again_almost_at_once(client, server, time, halt):
+    """Somebody else has written the node meanwhile: nobody is in need of a pause."""
+    server.add(node("n1"))
+    server.fail("PATCH", "*", status=409, times=1)
+    policy = replace(CONFLICTS, clock=time.clock, sleep=time.sleep, jitter=lambda _, high: high)
+    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, policy)
+
+    assert marks.adjust({"n1": 1}) == {}
+    assert time.waits == [0.05]
+
+
+def test_marks_are_set_within_a_minute(client, server, time, halt):
+    """A node that stays in the way is given up then."""
+    server.add(node("n1"))
+    server.fail("PATCH", "*", status=409)
+    policy = time.retry_policy(seconds=3600, first_wait=20.2, longest_wait=20.2)
+    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, policy)
+
+    assert [*marks.adjust({"n1": 1})] == ["n1"]
+    assert sum(time.waits) < 60
+
+
+def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(client, server, halt, monkeypatch):
+    """Nobody has to say how to wait."""
+    server.add(node("n1"))
+    waited = []
+    monkeypatch.setattr("rebalancer.kube.run_marks.time.sleep", waited.append)
+    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, RetryPolicy(seconds=0))
+    server.reset("PATCH", "*", processed=True)
+    marks.adjust({"n1": 1})
+
+    assert marks.take_off() == {}
+    assert [0 < seconds <= 5 for seconds in waited] == [True]

@@ -374,6 +374,11 @@ def test_replicas_share_their_spec_labels_and_owners() -> None:
     assert one.owners is other.owners
 
 
+def test_labels_that_are_null_are_none() -> None:
+    """As the API server reads them; selectors then have something to look into."""
+    assert read_pod(labels=None).labels == {}
+
+
 def test_times_without_a_zone_are_utc() -> None:
     """They can be compared with all others."""
     assert read_pod(creationTimestamp="2026-01-01T00:00:00").created == datetime(2026, 1, 1, tzinfo=UTC)

@@ -163,6 +163,7 @@ def test_a_job_may_wait_for_the_end_of_a_pod(spec: Any, only_failed: bool) -> No
         pytest.param({"backoffLimit": 6, "status": {"failed": 5}}, "known", id="one failure is left"),
         pytest.param({"backoffLimit": 6, "status": {"failed": 6}}, "nothing", id="none is left"),
         pytest.param({"backoffLimit": 0, "podFailurePolicy": {"rules": []}}, "known", id="rules may forgive"),
+        pytest.param({"backoffLimit": 0, "backoffLimitPerIndex": 1}, "known", id="each index has failures of its own"),
     ],
 )
 def test_a_job_that_makes_no_more_pods_has_no_template(fields: Any, expected: str) -> None:
