@@ -6,6 +6,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.after_ties import AfterTies
+from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 
@@ -26,6 +27,7 @@ class Landings:
     def __init__(self, cluster: Cluster, evict: Evict) -> None:
         self._simulation = cluster.index(Simulation)
         self._after_ties = cluster.index(AfterTies)
+        self._other_orders = cluster.index(OtherOrders)
         self._evict = evict
 
     def of(self, pod: Pod) -> Iterator[Answer]:
@@ -44,10 +46,16 @@ class Landings:
     def in_doubt(self, pod: Pod, goes: Callable[[], bool]) -> tuple[str, ...]:
         """Return the nodes where the replacement may land if earlier ones took other nodes that tied for them.
 
-        Those that follow count it on any of these.  Empty for a pod that stays.
+        Those that follow count it on any of these.  Empty for a pod that stays.  At the end of the cycle the other
+        orders are played with it (see `OtherOrders`), unless the scheduler scores only a part of the nodes for it.
 
         Args:
             pod: a pod whose eviction will be asked for next.
             goes: returns whether it will be granted, as far as that is known; called only where the answer takes long.
         """
-        return () if self._after_ties.tied and not goes() else self._after_ties.may_land(pod)
+        if self._after_ties.tied and not goes():
+            return ()
+        found = self._after_ties.may_land(pod)
+        if found and not self._simulation.ask(pod).sampled:
+            self._other_orders.note(pod, found)
+        return found

@@ -11,12 +11,14 @@ from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.wider_destinations import widen_destinations
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.guards.evictor import Evictor
 from rebalancer.guards.limits import Limits
+from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.strategy import Strategy
 
 _LOG = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ def run_cycle(
         with around(profile.name, strategy.name):
             error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
+    widen_destinations(ledger, cluster.index(OtherOrders))
     return ledger
 
 

@@ -14,9 +14,11 @@ class Destination:
     Attributes:
         nodes: one, if the replacement will likely run there; several, if it may run on each: then the plan counts on
             the first.  At most 16 are named.
+        more: on how many others it may run as well.
     """
 
     nodes: tuple[str, ...]
+    more: int = 0
 
     @property
     def is_one(self) -> bool:
@@ -26,5 +28,5 @@ class Destination:
     @classmethod
     def among(cls, expected: str, likely: Iterable[str]) -> "Destination":
         """Return a destination of the likely nodes; the expected one, on which the plan counts, comes first."""
-        others = (name for name in likely if name != expected)
-        return cls((expected, *others)[:_MOST_NODES])
+        names = tuple(dict.fromkeys((expected, *likely)))
+        return cls(names[:_MOST_NODES], len(names[_MOST_NODES:]))

@@ -9,6 +9,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
 from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Held
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.overview import overview
@@ -145,9 +146,13 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "strategy": entry.strategy,
         "reason": text(entry.because),
         "cause": cause_document(entry.because),
-        "destination": {"nodes": list(entry.destination.nodes)} if entry.destination else None,
+        "destination": _destination(entry.destination) if entry.destination else None,
         "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
     }
+
+
+def _destination(destination: Destination) -> dict[str, Any]:
+    return {"nodes": list(destination.nodes), "more": destination.more}
 
 
 def _doubt(entry: Entry, verdict: Unknown) -> dict[str, Any]:

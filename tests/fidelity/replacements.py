@@ -6,14 +6,16 @@ seconds.  Only pods are evicted of which it is foreseen that they land somewhere
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.after_ties import AfterTies
 from rebalancer.scheduling.any_order import AnyOrder
+from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from tests.e2e.api import Api, ApiError, Object
@@ -37,10 +39,12 @@ class Foreseen:
     Attributes:
         in_turn: if it came after those that were chosen before it.
         any_order: with all that go at once, in any order.
+        named: what a report names: in turn, after ties, and in a few other orders.
     """
 
     in_turn: Answer
     any_order: Answer
+    named: Collection[str]
 
 
 @dataclass
@@ -50,12 +54,14 @@ class Landings:
     Attributes:
         counts: by what came of it, and by group.
         sizes: how often the answer for any order had so many nodes.
+        named: how often a report would name so many nodes.
         open: replacements that found a node though none was foreseen for certain, with the reason.
         disagreements: replacements that landed outside the nodes that were foreseen, or did not come.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
+    named: Counter[int] = field(default_factory=Counter)
     open: Counter[str] = field(default_factory=Counter)
     disagreements: list[str] = field(default_factory=list)
 
@@ -69,9 +75,11 @@ class Landings:
         for group in (kind, company):
             self.counts["replaced", group] += 1
             self.counts["in turn", group] += landed in foreseen.in_turn.nodes
+            self.counts["named", group] += landed in foreseen.named
             self.counts["in any order", group] += landed in foreseen.any_order.nodes
             self.counts["left open", group] += not foreseen.any_order.nodes
         self.sizes[len(foreseen.any_order.nodes)] += 1
+        self.named[len(foreseen.named)] += 1
         self._judge(f"{kind}, {company}: of {pod} landed {landed}", foreseen.any_order, landed)
 
     def _judge(self, what: str, answer: Answer, landed: str) -> None:
@@ -83,13 +91,14 @@ class Landings:
     def table(self) -> str:
         """Return the figures in words."""
         groups = sorted({group for what, group in self.counts if what == "replaced"})
-        columns = ("replaced", "in turn", "in any order", "left open")
+        columns = ("replaced", "in turn", "named", "in any order", "left open")
         lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
         lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
         lines += ["", *(f"not evicted, {what:45} {count:6,}" for what, count in left)]
         lines += [f"left open, {why:45} {count:6,}" for why, count in sorted(self.open.items())]
-        return "\n".join([*lines, "", f"sizes of the sets: {dict(sorted(self.sizes.items()))}"])
+        lines += ["", f"sizes of the sets in any order: {dict(sorted(self.sizes.items()))}"]
+        return "\n".join([*lines, f"nodes that a report names: {dict(sorted(self.named.items()))}"])
 
 
 def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings, end: float) -> None:
@@ -185,8 +194,9 @@ class Stage:
         self._random.shuffle(pods)
         with cluster.scope():
             in_turn = self._in_turn(cluster, count, pods)
+        named = named_by_a_report(cluster, {pod: answer.nodes[0] for pod, answer in in_turn.items()})
         any_order = in_any_order(cluster, {pod: answer.nodes for pod, answer in in_turn.items()})
-        return {pod: Foreseen(answer, any_order[pod]) for pod, answer in in_turn.items()}
+        return {pod: Foreseen(answer, any_order[pod], named[pod]) for pod, answer in in_turn.items()}
 
     def _in_turn(self, cluster: Cluster, count: int, pods: Iterable[Pod]) -> dict[Pod, Answer]:
         """Return so many of the pods, and where they would land one after the other, as in a plan."""
@@ -201,6 +211,7 @@ class Stage:
             answer = simulation.ask(pod)
             if answer.nodes:
                 found[pod] = answer
+                cluster.index(OtherOrders).note(pod, cluster.index(AfterTies).may_land(pod))
                 expect(cluster, pod, answer.nodes[0])
             else:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
@@ -233,6 +244,14 @@ def expect(cluster: Cluster, pod: Pod, node: str) -> None:
     assert place
     cluster.place(pod, place)
     cluster.remove(pod)
+
+
+def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[Pod, Collection[str]]:
+    """Return the nodes that a report names for pods that were noted and go in this order."""
+    with cluster.scope():
+        for pod in expected:
+            cluster.remove(pod)
+        return cluster.index(OtherOrders).landings(expected)
 
 
 def in_any_order(cluster: Cluster, lands: dict[Pod, tuple[str, ...]]) -> dict[Pod, Answer]:

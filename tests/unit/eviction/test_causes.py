@@ -67,7 +67,7 @@ def test_relief_tells_what_it_measured_and_where_the_pod_will_likely_run() -> No
 
     (eviction,) = report(on, low())["evictions"]
 
-    assert eviction["destination"] == {"nodes": ["n2"]}
+    assert eviction["destination"] == {"nodes": ["n2"], "more": 0}
     figures = eviction["cause"]
     assert (figures["code"], figures["node"]) == ("OverTarget", "n1")
     assert figures["measured"] == [{"resource": "cpu", "before": 75.0, "after": 45.0, "target": 50}]
@@ -92,13 +92,14 @@ def test_without_a_forecast_there_is_no_destination() -> None:
 
 @pytest.mark.parametrize(("count", "one"), [(1, True), (2, False), (16, False), (40, False)])
 def test_a_destination_names_sixteen_nodes_at_most_and_the_expected_one_first(count: int, one: bool) -> None:
-    """Whether it is one or one of several shows in their number."""
+    """Whether it is one or one of several shows in their number; how many are not named is told."""
     likely = [f"n{number}" for number in range(count)]
 
     found = Destination.among(likely[-1], likely)
 
     assert (found.nodes[0], found.is_one) == (likely[-1], one)
     assert len(found.nodes) == len(set(found.nodes)) == min(count, 16)
+    assert found.more == count - len(found.nodes)
 
 
 def test_an_entry_knows_the_very_pod() -> None:
