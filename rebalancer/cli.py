@@ -111,10 +111,7 @@ def run(
     client: "ClientOptions",
     **options: Any,
 ) -> None:
-    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move.
-
-    With --dry-run, or on a file (--snapshot), nothing is changed. Outside a pod a live run shows its plan and asks.
-    """
+    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     set_up(verbosity, as_json=log_format == "json")
     tell_of_accepted(click.get_current_context())
     warn_of_insecurity(client)
