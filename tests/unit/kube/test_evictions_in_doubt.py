@@ -1,8 +1,14 @@
 """An eviction whose answer says nothing certain: what settles the doubt, and what does not."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
+from rebalancer.errors import NoCredentials
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import Connection
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
@@ -10,6 +16,7 @@ from tests.make import says_no
 
 EVICTION, POD = "*/eviction", "*/pods/a"
 WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
 
 #: What a retry may say, and what of it would be believed without an earlier doubt.
@@ -254,3 +261,28 @@ def test_not_every_text_about_a_policy_is_a_refusal(evict, server, message):
     server.fail("POST", EVICTION, status=403, message=message)
 
     assert isinstance(evict(), Failed)
+
+
+def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection, server, pod, time):
+    """Without new ones nothing can be looked at: the pod may have gone, so it is not said to have stayed."""
+    good = connection.access()
+    loads = iter([good, replace(good, expires=LONG_AGO)])
+
+    def load():
+        if access := next(loads, None):
+            return access
+        raise NoCredentials("log in again")
+
+    def lose(_):
+        ends.reload(ends.access())
+        return Reply(0, None, lost=True)
+
+    ends = Connection(load, context="fake", in_cluster=False)
+    server.add(pod("a"))
+    server.on("POST", EVICTION, lose)
+
+    verdict = Evictions(Client(ends, retry_policy=time.retry_policy()), retry_policy=time.retry_policy()).evict(
+        "default", "a", "uid-of-a", **WHO
+    )
+
+    assert isinstance(verdict, Unknown)
