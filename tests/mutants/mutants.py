@@ -41,7 +41,7 @@ from tests.mutants.reach import Reach  # noqa: E402
 
 PLACES = ("engine", "guards", "kube", "wire")
 TESTS = ("tests/unit", "tests/properties", "tests/strategies", "tests/functional", "tests/conformance")
-_PARTS = ("rebalancer", "strategies", "policies", "examples", "tests", "docs", "pyproject.toml", "README.md")
+_PARTS = ("rebalancer", "strategies", "policies", "chart", "examples", "tests", "docs", "pyproject.toml", "README.md")
 _KEPT = ROOT / ".mutants"
 #: Of the unchanged program; only broken tests come near it.
 _MEASURING = Limits(test=600.0, work=900.0)

@@ -19,6 +19,9 @@ WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
 
+#: Nested deeper than anybody reads.
+DEEP = b'{"kind": "Status", "status": "Success", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+
 #: What a retry may say, and what of it would be believed without an earlier doubt.
 DEFINITE = {
     "400": {"status": 400},
@@ -172,6 +175,8 @@ def test_without_permission_to_look_the_doubt_stands(evict, server):
         {"kind": "Status"},
         {"kind": "Lease", "metadata": {"uid": "another"}},
         {"metadata": {"uid": "another"}},
+        b'{"kind": "Pod", "metadata": {"uid": "\xff"}}',
+        DEEP,
     ],
 )
 def test_a_look_at_something_else_settles_nothing(evict, server, body):
@@ -199,6 +204,8 @@ def test_a_404_of_a_proxys_settles_nothing(evict, server):
         {"kind": "Status", "status": "Failure"},
         {"status": "Success"},
         {"kind": "Login", "status": "Success"},
+        b'{"kind": "Status", "status": "\xff"}',
+        DEEP,
     ],
 )
 def test_an_answer_that_is_not_about_the_eviction_is_a_doubt(evict, server, status, body):
