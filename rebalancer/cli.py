@@ -45,13 +45,15 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 def main() -> None:
     """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
 
+    `rebalancer presets` lists policies to begin with; `rebalancer run --policy PRESET --dry-run` changes nothing.
+
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
     evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 130 and 143 SIGINT or
     SIGTERM came (in a pod: before anything was evicted).
     """
 
 
-@main.command()
+@main.command(short_help="Run one cycle, or a loop of cycles.")
 @policy_option
 @kubeconfig_option
 @context_option
@@ -143,7 +145,7 @@ def run(
         sys.exit(delivered(run(asked, person, interruption, progress=progress)))
 
 
-@main.command()
+@main.command(short_help="Check a policy without a cluster.")
 @policy_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
 @scheduler_config_option
@@ -202,7 +204,7 @@ def strategies(name: str | None) -> None:
         click.echo(line)
 
 
-@main.command()
+@main.command(short_help="List the presets (policies that are ready to use), or print one.")
 @click.argument("name", required=False)
 @exit_on_error
 def presets(name: str | None) -> None:

@@ -101,30 +101,42 @@ _LEASE = (
         "lease_duration",
         "--leader-elect-lease-duration",
         Seconds(),
-        "When others may take it; default 137s.",
+        "When others may take it; default 15s, with --leader-elect 137s.",
         "DURATION",
     ),
     _Flag(
         "renew_deadline",
         "--leader-elect-renew-deadline",
         Seconds(),
-        "When its holder gives up; default 107s.",
+        "When its holder gives up; default 10s, with --leader-elect 107s.",
         "DURATION",
     ),
-    _Flag("retry_period", "--leader-elect-retry-period", Seconds(), "Between two tries; default 26s.", "DURATION"),
+    _Flag(
+        "retry_period",
+        "--leader-elect-retry-period",
+        Seconds(),
+        "Between two tries; default 2s, with --leader-elect 26s.",
+        "DURATION",
+    ),
     _Flag(
         "resource_lock",
         "--leader-elect-resource-lock",
         click.Choice(["leases"]),
-        "Only leases there are.",
+        "There is only leases.",
         "KIND",
         hidden=True,
     ),
-    _Flag("resource_name", "--leader-elect-resource-name", str, "The Lease; default: rebalancer.", "NAME"),
+    _Flag(
+        "resource_name",
+        "--leader-elect-resource-name",
+        str,
+        "The Lease; default: rebalancer, of `rebalancer mark` rebalancer-mark.",
+        "NAME",
+    ),
     _Flag(
         "resource_namespace", "--leader-elect-resource-namespace", str, "Its namespace; default: kube-system.", "NAME"
     ),
-    _Flag("no_lease", "--no-lease", bool, "Evict without holding a Lease; others may evict at the same time."),
+    _Flag("no_lease", "--no-lease", bool, "Work without holding a Lease; another run may be at work at the same time."),
     _Flag("lease_wait", "--lease-wait", Seconds(), "How long to wait for another run to end; default 30s.", "DURATION"),
 )
 _EXPORT = (

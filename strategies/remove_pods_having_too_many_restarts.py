@@ -16,7 +16,9 @@ STATES = frozenset({"Running", "CrashLoopBackOff"})
 class RemovePodsHavingTooManyRestartsArgs(PodArgs):
     """How many restarts are too many."""
 
-    pod_restart_threshold: Int = Field(0, validate_default=True, description="Pods with so many restarts go.")
+    pod_restart_threshold: Int = Field(
+        0, validate_default=True, description="Pods with so many restarts go; must be given, at least 1."
+    )
     including_init_containers: bool = Field(False, description="Count init containers too.")
     states: Names = Field((), description="Running or CrashLoopBackOff; one of them must apply.")
 

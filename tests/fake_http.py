@@ -141,8 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(reply)
 
     def _send(self, reply: Reply) -> None:
-        is_text = isinstance(reply.body, str)
-        body = reply.body.encode() if is_text else json.dumps(reply.body).encode()
+        is_text = isinstance(reply.body, str | bytes)
+        text = reply.body if is_text else json.dumps(reply.body)
+        body = text.encode() if isinstance(text, str) else text
         zipped = len(body) > SHORT and "gzip" in self.headers.get("Accept-Encoding", "")
         body = gzip.compress(body, compresslevel=1) if zipped else body
         self.send_response_only(reply.status)

@@ -32,7 +32,7 @@ def help_(context: click.Context, command: str | None) -> None:
     click.echo(found.get_help(click.Context(found, info_name=command, parent=parent)))
 
 
-@click.command()
+@click.command(short_help="Print what makes a shell complete commands and options.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

@@ -14,7 +14,7 @@ from rebalancer.logs import set_up
 from rebalancer.service_flags import Seconds, service_flags
 
 
-@click.command()
+@click.command(short_help="Mark nodes under pressure with a label or soft taint.")
 @policy_option
 @click.option("-r", "--rules", required=True, metavar="FILE|-", help="When a node is marked, and how (MarkingRules).")
 @kubeconfig_option

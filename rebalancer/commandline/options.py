@@ -13,11 +13,25 @@ class _Verbosity(click.IntRange):
         return super().convert(number, param, ctx)
 
 
+class _Policy(click.ParamType[str]):
+    """A policy: the name of a file or of a preset."""
+
+    name = "policy"
+
+    def get_missing_message(
+        self,
+        param: click.Parameter,  # noqa: ARG002  click gives both by name
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str:
+        return "Give a file, or the name of a preset: `rebalancer presets` lists them."
+
+
 policy_option = click.option(
     "--policy-config-file",
     "--policy",
     "policy",
     required=True,
+    type=_Policy(),
     metavar="FILE|PRESET",
     help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
 )

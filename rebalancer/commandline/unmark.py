@@ -12,11 +12,13 @@ from rebalancer.foreign.printable import printable
 from rebalancer.logs import set_up
 
 
-@click.command()
+@click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("--all", "everything", is_flag=True, help="Also marks that a run may still rely on.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
 @click.option(
     "--key",
@@ -45,7 +47,7 @@ def unmark(
     everything: bool,
     dry_run: bool,
 ) -> None:
-    """Take off nodes what steered runs and `rebalancer mark` have left there: soft taints, labels, annotations.
+    """Remove from nodes what steered runs, --hold and `rebalancer mark` have left: soft taints, labels, annotations.
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """

@@ -1,8 +1,9 @@
 """Sends requests to the API server, turns failures into errors, and repeats reads that may succeed later."""
 
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ from urllib.parse import quote, urlencode
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from rebalancer.errors import NoCredentials
+from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.no_answer import no_answer
+from rebalancer.kube.proxies import unauthorised
+from rebalancer.kube.request import Request
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.within import GivenUp, within
 
@@ -40,44 +43,6 @@ _CONNECT_SHARE = 0.9
 
 #: The shortest time-out, in seconds: urllib3 does not accept zero.
 _BLINK = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One request, which may be sent twice: a second time with fresh credentials.
-
-    Attributes:
-        until: when it is given up, headers and body together.
-        gate: called before a body is sent; raises to stop it.
-        largest: bytes of the largest answer that is accepted.
-        content_type: of the body.
-    """
-
-    method: str
-    target: str
-    until: Deadline
-    body: bytes | None = None
-    gate: Callable[[], None] = lambda: None
-    largest: int = LARGEST_PAGE
-    content_type: str = "application/json"
-
-    def headers(self) -> dict[str, str]:
-        if self.body is None:
-            return {}
-        return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
-
-    def guarded(self) -> Iterator[bytes] | None:
-        """Return the body as an iterator, which urllib3 reads once the connection is established.
-
-        Without its body a request does nothing, so this is the last moment at which the gate can stop it.
-        """
-        return None if self.body is None else self._pieces(self.body)
-
-    def _pieces(self, body: bytes) -> Iterator[bytes]:
-        self.gate()
-        if not self.until.left():
-            raise Transient("the time was up before the request was sent", connected=False)
-        yield body
 
 
 class Client:
@@ -129,7 +94,7 @@ class Client:
         return self._retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
 
     def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
-        answer = self._send(_Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
+        answer = self._send(Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
         if answer.is_success:
             return answer.body
         raise error_of(answer, "GET", path)
@@ -142,7 +107,7 @@ class Client:
             Unreachable, NoCredentials: as for `post`.
         """
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
-        return self._send(_Request("GET", path, until))
+        return self._send(Request("GET", path, until))
 
     def post(
         self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
@@ -183,15 +148,15 @@ class Client:
     ) -> Answer:
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
-        return self._send(_Request(method, path, until, body, gate, content_type=content_type))
+        return self._send(Request(method, path, until, body, gate, content_type=content_type))
 
-    def _send(self, request: "_Request") -> Answer:
+    def _send(self, request: Request) -> Answer:
         access = self._connection.access()
         answer = self._send_as(access, request)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
         fresh = self._connection.reload(access)
-        answer = self._send_as(fresh, request)
+        answer = self._send_as(fresh, replace(request, sent=threading.Event()))
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise NoCredentials(
                 f"{self._server()} does not accept the credentials, also after loading them again: "
@@ -199,7 +164,7 @@ class Client:
             )
         return answer
 
-    def _send_as(self, access: "Access", request: "_Request") -> Answer:
+    def _send_as(self, access: "Access", request: Request) -> Answer:
         headers = access.headers() | request.headers()
         left = request.until.left()
         if left <= 0:
@@ -213,16 +178,18 @@ class Client:
             message = f"no answer from {self._server()}: timed out"
             raise Transient(message, maybe_done=True) from None
         except HTTPError as error:
-            raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error
+            raise no_answer(error, self._server(), access.proxy, sent=request.sent.is_set()) from error
         except Unreadable as error:
             unread = f"the answer of {self._server()} to {request.method} {request.target} is not read: {error}"
             # At this point it is unknown whether a change was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
         finally:
             self._observe(request.method, request.target.partition("?")[0], status)
+        if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and access.proxy:
+            raise Unreachable(unauthorised(access.proxy))
         return answer
 
-    def _exchange(self, access: "Access", request: "_Request", headers: Mapping[str, str]) -> Answer:
+    def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> Answer:
         wait = min(self._request_timeout, request.until.left()) or _BLINK
         response = access.pool.request(
             request.method,

@@ -22,7 +22,7 @@ from rebalancer.kube.endpoint import Endpoint, endpoint_of
 from rebalancer.kube.exec_plugin import answered
 from rebalancer.kube.impersonation import Headers, impersonation
 from rebalancer.kube.overrides import Overrides
-from rebalancer.kube.proxies import trouble_with
+from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.kube.server import addressed
 
 #: What the `kubernetes` package understands.
@@ -48,6 +48,12 @@ class Access:
     endpoint: Endpoint
     acting_as: Headers = ()
     expires: datetime | None = None
+
+    @property
+    def proxy(self) -> str:
+        """The address of the proxy on the way, with its password; empty if none is used."""
+        is_used = getattr(self.pool, "proxy", None) is not None
+        return str(self.configuration.proxy) if is_used else ""
 
     def has_expired(self) -> bool:
         """Return whether the credentials have expired."""
@@ -144,6 +150,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
     urllib3.disable_warnings(urllib3.exceptions.DependencyWarning)  # without PySocks there is an error that says it
     with _as_no_credentials("the connection cannot be set up"):
         try:
+            configuration.proxy_headers = credentials_for(str(configuration.proxy or ""))
             pool = ApiClient(configuration).rest_client.pool_manager
         except (ImportError, ValueError) as error:  # a proxy that NO_PROXY makes superfluous may be a bad one
             if proxy := configuration.proxy:

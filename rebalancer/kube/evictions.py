@@ -46,6 +46,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Verdict, refused
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.eviction_request import EvictionRequest, Unclear
@@ -167,8 +168,8 @@ def _is_unauthorised(answer: Answer) -> bool:
 
 def _is_agreed(answer: Answer) -> bool:
     try:
-        said = msgspec.json.decode(answer.body, type=_Said)
-    except msgspec.DecodeError:
+        said = decode_json(answer.body, _Said)
+    except Unreadable:
         return False
     return said.kind == "Status" and said.status == "Success"
 

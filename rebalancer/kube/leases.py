@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
+from typing import Annotated
 
 import msgspec
 
 from rebalancer.errors import ClusterError
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound, Rejected, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _API_VERSION = "coordination.k8s.io/v1"
 
 
@@ -124,15 +127,17 @@ class Leases:
 
     def _decoded(self, body: bytes) -> Lease:
         try:
-            document = msgspec.json.decode(body, type=_Document)
-        except msgspec.MsgspecError as error:
-            raise _not_a_lease(self._path, error) from error
+            document = decode_json(body, _Document)
+        except Unreadable as error:
+            raise _not_a_lease(self._path, str(error)) from error
+        if document.kind != "Lease" or not document.metadata.resource_version:
+            raise _not_a_lease(self._path, f"it has the kind {document.kind!r}, or no resourceVersion")
         spec = document.spec
         return Lease(
             holder=spec.holder_identity or "",
             duration=spec.lease_duration_seconds or 0,
-            renewed=spec.renew_time,
-            acquired=spec.acquire_time,
+            renewed=_aware(spec.renew_time),
+            acquired=_aware(spec.acquire_time),
             transitions=spec.lease_transitions or 0,
             version=document.metadata.resource_version,
         )
@@ -144,19 +149,24 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 class _Spec(msgspec.Struct, rename="camel"):
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: _Int32 | None = None
     renew_time: datetime | None = None
     acquire_time: datetime | None = None
-    lease_transitions: int | None = None
+    lease_transitions: _Int32 | None = None
 
 
 class _Document(msgspec.Struct):
+    kind: str = ""
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _not_a_lease(path: str, error: Exception) -> ClusterError:
+def _not_a_lease(path: str, error: str) -> ClusterError:
     return Rejected(f"the API server does not answer {path} with a Lease: {error}")
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _micro_time(time: datetime | None) -> str | None:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError
+from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
@@ -78,8 +79,8 @@ def is_not_found(answer: Answer) -> bool:
 
 def _is_leaving(body: bytes, uid: str) -> bool:
     try:
-        pod = msgspec.json.decode(body, type=_Pod)
-    except msgspec.DecodeError as error:
+        pod = decode_json(body, _Pod)
+    except Unreadable as error:
         raise Rejected(f"the answer is not a pod: {error}") from error
     if pod.kind != "Pod" or not pod.metadata.uid:
         raise Rejected("the answer is not a pod")

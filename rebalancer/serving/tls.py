@@ -4,7 +4,7 @@ import logging
 import os
 import ssl
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ _VERSIONS = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
+_SUITES_OF_TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 class Identity:
@@ -95,18 +96,49 @@ def _context(settings: TlsSettings) -> ssl.SSLContext:
             raise UsageError(f"--tls-min-version {settings.min_version!r}: there are {', '.join(_VERSIONS)}")
         context.minimum_version = _VERSIONS[settings.min_version]
     if settings.cipher_suites:
-        try:
-            context.set_ciphers(":".join(_openssl_names(settings.cipher_suites)))
-        except ssl.SSLError:
-            raise UsageError(f"--tls-cipher-suites {','.join(settings.cipher_suites)}: none of them is known") from None
+        context.set_ciphers(":".join(_offered(settings.cipher_suites)))
     return context
 
 
-def _openssl_names(suites: Iterable[str]) -> Iterator[str]:
-    """Yield OpenSSL's names for IANA's: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256."""
-    for suite in suites:
-        name = suite.removeprefix("TLS_").replace("_WITH_", "_").replace("AES_", "AES").replace("_", "-")
-        yield name.removesuffix("-SHA256") if "CHACHA20" in name else name
+def _offered(suites: Sequence[str]) -> list[str]:
+    """Return OpenSSL's names of the suites of TLS 1.2 that it offers, with a warning about the others.
+
+    Raises:
+        UsageError: it offers none of them.
+    """
+    # TLS 1.3 has suites of its own, which cannot be chosen: the descheduler accepts their names and goes on.
+    chosen = [suite for suite in suites if suite not in _SUITES_OF_TLS_1_3]
+    unknown = [suite for suite in chosen if not _is_offered(_openssl_name(suite))]
+    if len(unknown) == len(chosen):
+        raise UsageError(
+            f"--tls-cipher-suites {','.join(suites)}: OpenSSL offers none of them for TLS 1.2; "
+            "for TLS 1.3 alone give --tls-min-version VersionTLS13 instead"
+        )
+    if unknown:
+        _LOG.warning("--tls-cipher-suites: OpenSSL does not offer %s here; the others are served", ", ".join(unknown))
+    return [_openssl_name(suite) for suite in chosen if suite not in unknown]
+
+
+def _is_offered(name: str) -> bool:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(name)
+    except ssl.SSLError:
+        return False
+    return True
+
+
+def _openssl_name(suite: str) -> str:
+    """Return OpenSSL's name for IANA's; an OpenSSL name is returned as it is.
+
+    TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256; TLS_RSA_WITH_AES_128_CBC_SHA is AES128-SHA.
+    """
+    exchange, divided, cipher = suite.removeprefix("TLS_").partition("_WITH_")
+    if not divided:
+        return suite
+    if "CHACHA20" in cipher:
+        cipher = cipher.removesuffix("_SHA256")
+    name = cipher if exchange == "RSA" else f"{exchange}_{cipher}"
+    return name.replace("AES_", "AES").replace("_CBC_", "_").replace("_", "-")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from rebalancer.foreign.documents import decode_json, in_words
+from rebalancer.foreign.documents import Unreadable, decode_json, in_words
 from rebalancer.wire.pages import Page, items_of
 
 W = TypeVar("W")
@@ -84,7 +84,11 @@ class ListCollector(Generic[W, T]):
         return decoded.token
 
     def add(self, raw: bytes) -> None:
-        """Add one object."""
+        """Add one object.
+
+        Raises:
+            Unreadable: it is nested too deep.
+        """
         try:
             self.items.append(self._kind.convert(self._item.decode(raw)))
         except _MALFORMED as error:
@@ -124,6 +128,8 @@ class ListCollector(Generic[W, T]):
             return False
         try:
             self.items.append(self._kind.stand_in(raw, problem))
+        except RecursionError as error:  # not even its name can be read, and without it nothing would be protected
+            raise Unreadable(in_words(error)) from error
         except _MALFORMED:
             return False
         return True

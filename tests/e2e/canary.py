@@ -2,19 +2,21 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from tests.e2e.api import Api, Object
-from tests.e2e.waiting import wait_for
+from tests.e2e.waiting import ClusterDeadlineError, wait_for
 
 HOME = "default"
 CORDONED = "were unschedulable"
 _OWN_TAINTS = "node.kubernetes.io/"
+_wait_for = partial(wait_for, error=ClusterDeadlineError)
 
 
 def wait_taken(api: Api, nodes: Sequence[Object]) -> None:
     """Wait until the scheduler takes nodes, fresh ones, for pods that tolerate their taints."""
     if nodes:
-        wait_for(lambda: not any(verdicts(api, nodes)), f"the scheduler to take {_names(nodes)}")
+        _wait_for(lambda: not any(verdicts(api, nodes)), f"the scheduler to take {_names(nodes)}")
 
 
 def wait_cordoned(api: Api, nodes: Sequence[Object], *, on: bool = True) -> None:
@@ -23,7 +25,7 @@ def wait_cordoned(api: Api, nodes: Sequence[Object], *, on: bool = True) -> None
     def known() -> bool:
         return all((CORDONED in said) is on for said in verdicts(api, nodes))
 
-    wait_for(known, f"the scheduler to know of {_names(nodes)} cordoned: {on}")
+    _wait_for(known, f"the scheduler to know of {_names(nodes)} cordoned: {on}")
 
 
 def verdicts(api: Api, nodes: Iterable[Object]) -> list[str]:
@@ -37,7 +39,7 @@ def verdicts(api: Api, nodes: Iterable[Object]) -> list[str]:
         return said if len(said) == len(made) else None
 
     try:
-        return wait_for(told, "the scheduler's verdicts")
+        return _wait_for(told, "the scheduler's verdicts")
     finally:
         for name in made:
             api.delete("Pod", name, HOME, grace=0)

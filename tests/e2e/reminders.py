@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from tests.e2e.api import Api, ApiError
-from tests.e2e.waiting import TIMEOUT, ClusterDeadlineError, DeadlineError, T, wait_for
+from tests.e2e.waiting import TIMEOUT, ClusterDeadlineError, T, wait_for
 
 #: Longer than any wait takes while all goes well, and much shorter than the deadlines.
 INTERVAL = 15.0  # seconds
@@ -35,10 +35,7 @@ def wait_for_controllers(
             reminded = time.monotonic()
         return seen
 
-    try:
-        return wait_for(settled, what, deadline)
-    except DeadlineError as error:
-        raise ClusterDeadlineError(str(error)) from None
+    return wait_for(settled, what, deadline, error=ClusterDeadlineError)
 
 
 def remind(api: Api, namespace: str) -> None:

@@ -12,7 +12,6 @@ from tests.e2e.churn import Churn
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Outcome, Program, policy
-from tests.e2e.waiting import wait_for
 from tests.e2e.watching import ReadyWatch
 
 EVICTIONS = int(os.environ.get("REBALANCER_E2E_EVICTIONS", "5000"))
@@ -106,7 +105,7 @@ def settle(namespace: Namespace) -> None:
     )
     namespace.create(*free)
     total = 24 + GUARDED_REPLICAS * len(GUARDED) + REPLICAS * len(FREE)
-    wait_for(lambda: len(namespace.ready()) == total, f"{total} pods Ready")
+    namespace.wait_ready(total)
     for name in GUARDED:
         namespace.wait_budget(name, allowed=GUARDED_REPLICAS - MIN_AVAILABLE)
 

@@ -20,7 +20,11 @@ class ClusterDeadlineError(DeadlineError):
 
 
 def wait_for(
-    condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT, interval: float = POLL_INTERVAL
+    condition: Callable[[], T | None],
+    what: str,
+    deadline: float = TIMEOUT,
+    interval: float = POLL_INTERVAL,
+    error: type[DeadlineError] = DeadlineError,
 ) -> T:
     """Call ``condition`` until it returns something true, and return that.
 
@@ -29,6 +33,7 @@ def wait_for(
         what: The state awaited, for the message: "20 pods Running".
         deadline: Seconds until giving up; generous, as it is spent only when the test fails.
         interval: Seconds between two calls; longer where each is much work for the server.
+        error: What is raised in the end.
 
     Raises:
         DeadlineError: The condition was still false at the deadline.
@@ -36,6 +41,6 @@ def wait_for(
     end = time.monotonic() + deadline
     while not (seen := condition()):
         if time.monotonic() > end:
-            raise DeadlineError(f"{what}: not within {deadline:g} s; last seen: {seen!r}")
+            raise error(f"{what}: not within {deadline:g} s; last seen: {seen!r}")
         time.sleep(interval)
     return seen

@@ -30,6 +30,7 @@ def hold(server, holder="cronjob-1", renewed_ago=0.0):
     """Let another run hold the Lease, last renewed so many seconds ago."""
     renewed = datetime.now(UTC) - timedelta(seconds=renewed_ago)
     lease = {
+        "kind": "Lease",
         "metadata": {"name": "rebalancer", "namespace": "kube-system", "resourceVersion": "100"},
         "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600, "renewTime": f"{renewed:%FT%T.%fZ}"},
     }

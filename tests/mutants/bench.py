@@ -44,6 +44,8 @@ class Bench:
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
+        self._child: Any = None
+        self._is_over = False
         for part in _OWN:  # with a hash of its source each, so that what was compiled is never taken for what changed
             compileall.compile_dir(tree / part, quiet=2, force=True, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         self._context = multiprocessing.get_context("forkserver")
@@ -54,7 +56,10 @@ class Bench:
         here, there = self._context.Pipe(duplex=False)
         child = self._context.Process(target=_run, args=(there, self.tree, tests, limits, lines))
         child.start()
+        self._child = child
         there.close()
+        if self._is_over:
+            self.stop()
         try:
             return Outcome(*here.recv())
         except EOFError:
@@ -64,6 +69,13 @@ class Bench:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.join()
+            self._child = None
+
+    def stop(self) -> None:
+        """End the tests that run; called from another thread, once nothing more is to be run."""
+        self._is_over = True
+        if child := self._child:
+            child.kill()  # what it has started goes by `run`, as always
 
 
 def _end(code: int | None) -> str:

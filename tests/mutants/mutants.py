@@ -19,6 +19,7 @@ After that 63 of 76 others were noticed by the tests of their package.  200 chan
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import NoReturn, Self, TypeVar
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -41,7 +42,7 @@ from tests.mutants.reach import Reach  # noqa: E402
 
 PLACES = ("engine", "guards", "kube", "wire")
 TESTS = ("tests/unit", "tests/properties", "tests/strategies", "tests/functional", "tests/conformance")
-_PARTS = ("rebalancer", "strategies", "policies", "examples", "tests", "docs", "pyproject.toml", "README.md")
+_PARTS = ("rebalancer", "strategies", "policies", "chart", "examples", "tests", "docs", "pyproject.toml", "README.md")
 _KEPT = ROOT / ".mutants"
 #: Of the unchanged program; only broken tests come near it.
 _MEASURING = Limits(test=600.0, work=900.0)
@@ -55,8 +56,8 @@ def main() -> None:
     chosen = sorted(candidates, key=lambda change: lot(change, wanted.seed))[: wanted.number]
     tried = [change for change in chosen if change.name not in EQUIVALENT]
     _say(f"{len(chosen)} of {len(candidates)} changes, seed {wanted.seed}")
-    with tempfile.TemporaryDirectory(prefix="mutants-") as base:
-        run = Run(Path(base), wanted.workers)
+    signal.signal(signal.SIGTERM, _end)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as base, Run(Path(base), wanted.workers) as run:
         survivors = run.survivors(tried, _files(wanted.tests), near=True)
         _say(f"{len(tried) - len(survivors)} noticed by the tests of their package, {len(survivors)} not")
         if not wanted.near:
@@ -66,6 +67,11 @@ def main() -> None:
     for change in sorted(survivors, key=str):
         _say(f"  {change}")
     sys.exit(bool(survivors))
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """End like after Ctrl-C: the copies of the tree are removed."""
+    sys.exit(128 + number)
 
 
 def lot(change: Change, seed: int) -> bytes:
@@ -108,12 +114,24 @@ class Run:
 
     def __init__(self, base: Path, workers: int) -> None:
         self._benches: SimpleQueue[Bench] = SimpleQueue()
-        self._workers = workers
+        self._all: list[Bench] = []
+        self._pool = ThreadPoolExecutor(workers)
         original = _copy(base / "original")  # while this runs, somebody may edit what it was copied from
         self._reach = Reach(_KEPT / "reach.json", original)
         self._noticed = Noticed(_KEPT / "noticed.json", original)
         for number in range(workers):
-            self._benches.put(Bench(_copy(base / str(number))))
+            self._all.append(Bench(_copy(base / str(number))))
+            self._benches.put(self._all[-1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the copies are about to be removed anyway
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for bench in self._all:
+            bench.stop()
+        self._pool.shutdown()
 
     def survivors(self, tried: Sequence[Change], tests: Sequence[str], *, near: bool) -> list[Change]:
         """Return the changes that these tests do not notice, those of their own package or all others."""
@@ -169,10 +187,9 @@ class Run:
             finally:
                 self._benches.put(bench)
 
-        with ThreadPoolExecutor(self._workers) as pool:
-            running = {pool.submit(done, job): job for job in jobs}
-            for each in as_completed(running):
-                yield running[each], each.result()
+        running = {self._pool.submit(done, job): job for job in jobs}
+        for each in as_completed(running):
+            yield running[each], each.result()
 
 
 def _is_near(change: Change, test: str) -> bool:

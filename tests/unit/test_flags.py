@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from rebalancer.app.turns import LEADER, ONE_CYCLE
 from rebalancer.cli import main
 
 #: Of descheduler v0.36.0, in the order of its help.
@@ -141,3 +142,29 @@ def test_version_and_help_as_commands():
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
     assert "there is no command 'validat'" in invoke("help", "validat").stderr
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_without_a_policy_the_error_says_where_to_find_one(command):
+    """A newcomer has none yet."""
+    result = invoke(command)
+
+    assert result.exit_code == 2
+    assert "`rebalancer presets` lists them" in result.stderr
+
+
+def test_the_list_of_commands_is_not_cut_off():
+    """On a terminal of 80 columns each command has its whole sentence."""
+    lines = invoke("--help").stdout.partition("Commands:\n")[2].splitlines()
+
+    assert len(lines) == len(main.commands)
+    assert not [line for line in lines if line.endswith("...")]
+
+
+def test_the_durations_of_a_lease_are_told_for_each_kind_of_run():
+    """A single cycle and a loop with --leader-elect have other defaults."""
+    told = {option.name: option.help for option in main.commands["run"].params}
+
+    for field, flag in (("duration", "lease_duration"), ("deadline", "renew_deadline"), ("retry", "retry_period")):
+        single, leading = getattr(ONE_CYCLE, field), getattr(LEADER, field)
+        assert f"default {single:g}s, with --leader-elect {leading:g}s." in told[flag]

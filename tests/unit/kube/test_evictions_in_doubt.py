@@ -1,8 +1,14 @@
 """An eviction whose answer says nothing certain: what settles the doubt, and what does not."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
+from rebalancer.errors import NoCredentials
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import Connection
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
@@ -10,7 +16,11 @@ from tests.make import says_no
 
 EVICTION, POD = "*/eviction", "*/pods/a"
 WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
+
+#: Nested deeper than anybody reads.
+DEEP = b'{"kind": "Status", "status": "Success", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}"
 
 #: What a retry may say, and what of it would be believed without an earlier doubt.
 DEFINITE = {
@@ -165,6 +175,8 @@ def test_without_permission_to_look_the_doubt_stands(evict, server):
         {"kind": "Status"},
         {"kind": "Lease", "metadata": {"uid": "another"}},
         {"metadata": {"uid": "another"}},
+        b'{"kind": "Pod", "metadata": {"uid": "\xff"}}',
+        DEEP,
     ],
 )
 def test_a_look_at_something_else_settles_nothing(evict, server, body):
@@ -192,6 +204,8 @@ def test_a_404_of_a_proxys_settles_nothing(evict, server):
         {"kind": "Status", "status": "Failure"},
         {"status": "Success"},
         {"kind": "Login", "status": "Success"},
+        b'{"kind": "Status", "status": "\xff"}',
+        DEEP,
     ],
 )
 def test_an_answer_that_is_not_about_the_eviction_is_a_doubt(evict, server, status, body):
@@ -254,3 +268,28 @@ def test_not_every_text_about_a_policy_is_a_refusal(evict, server, message):
     server.fail("POST", EVICTION, status=403, message=message)
 
     assert isinstance(evict(), Failed)
+
+
+def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection, server, pod, time):
+    """Without new ones nothing can be looked at: the pod may have gone, so it is not said to have stayed."""
+    good = connection.access()
+    loads = iter([good, replace(good, expires=LONG_AGO)])
+
+    def load():
+        if access := next(loads, None):
+            return access
+        raise NoCredentials("log in again")
+
+    def lose(_):
+        ends.reload(ends.access())
+        return Reply(0, None, lost=True)
+
+    ends = Connection(load, context="fake", in_cluster=False)
+    server.add(pod("a"))
+    server.on("POST", EVICTION, lose)
+
+    verdict = Evictions(Client(ends, retry_policy=time.retry_policy()), retry_policy=time.retry_policy()).evict(
+        "default", "a", "uid-of-a", **WHO
+    )
+
+    assert isinstance(verdict, Unknown)

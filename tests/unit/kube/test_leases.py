@@ -1,8 +1,10 @@
 """One Lease, read and written."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from rebalancer.kube.answers import Transient
+from rebalancer.kube.answers import Rejected, Transient
 from rebalancer.kube.leases import Lease, Leases
 
 
@@ -31,3 +33,30 @@ def test_what_was_written_is_read(leases):
     assert written.version
     assert leases.read() == written
     assert leases.create(written) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"kind": "Status", "metadata": {"resourceVersion": "1"}},
+        {"kind": "Lease", "metadata": {}},
+        {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"leaseDurationSeconds": 10**400}},
+        b'{"kind": "Lease", "metadata": {"resourceVersion": "\xff"}}',
+        b'{"kind": "Lease", "spec": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+    ],
+)
+def test_an_answer_that_is_not_a_lease_is_not_a_free_one(leases, server, body):
+    """A lease without a holder could be taken, and one without a version would overwrite another's."""
+    server.fail("GET", "*/leases/rebalancer", status=200, body=body)
+
+    with pytest.raises(Rejected, match=r"does not answer .*/leases/rebalancer with a Lease"):
+        leases.read()
+
+
+def test_a_time_without_a_zone_is_in_utc(leases, server):
+    """It can be compared with the time of day."""
+    document = {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"renewTime": "2026-01-15T12:00:00"}}
+    server.fail("GET", "*/leases/rebalancer", status=200, body=document)
+
+    assert leases.read().renewed == datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -1,10 +1,57 @@
-"""Which setting a proxy comes from."""
+"""Proxies on the way to the API server: which setting they come from, who they let through, and answers that are lost.
+
+The proxy of these tests opens tunnels to a server that speaks TLS, as all do between kubectl and a cluster.
+"""
+
+import base64
+import json
 
 import pytest
 
-from rebalancer.kube.proxies import named
+from rebalancer.errors import Unreachable
+from rebalancer.eviction.verdict import GRANTED, Failed
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import connect
+from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.proxies import credentials_for, named
+from tests.fake_api_server import FakeApiServer
+from tests.fake_proxy import FakeProxy
 
 PROXY = "http://proxy:3128"
+WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+EVICTION = "*/eviction"
+
+
+@pytest.fixture(autouse=True)
+def no_exceptions(monkeypatch):
+    """Variables that would let a request go without the proxy."""
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+@pytest.fixture
+def secure(pod):
+    """A server that speaks TLS, with one pod."""
+    with FakeApiServer([pod("a")], tls=True) as running:
+        yield running
+
+
+@pytest.fixture
+def through(secure, tmp_path, time):
+    """Make a client whose kubeconfig names a proxy."""
+    opened = []
+
+    def make(proxy: str) -> Client:
+        path = secure.kubeconfig(tmp_path)
+        document = json.loads(path.read_text())
+        document["clusters"][0]["cluster"] |= {"insecure-skip-tls-verify": True, "proxy-url": proxy}
+        path.write_text(json.dumps(document))
+        opened.append(connect(str(path), None, environ={}))
+        return Client(opened[-1], retry_policy=time.retry_policy())
+
+    yield make
+    for connection in opened:
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -19,3 +66,94 @@ PROXY = "http://proxy:3128"
 def test_the_setting_with_this_value_is_named(environ, setter):
     """Whoever has to change it knows where."""
     assert named(PROXY, environ) == f"the proxy {PROXY} ({setter})"
+
+
+@pytest.mark.parametrize("processed", [True, False])
+def test_an_answer_that_a_proxy_loses_is_a_doubt(through, secure, time, processed):
+    """A pod that went by a request whose answer was lost counts as evicted, and not as gone without us."""
+    secure.reset("POST", EVICTION, processed=processed)
+    with FakeProxy() as proxy:
+        evictions = Evictions(through(proxy.url), retry_policy=time.retry_policy())
+
+        assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
+    asked = [request.method for request in secure.requests]
+    assert asked == (["POST", "GET"] if processed else ["POST", "GET", "POST"])
+    assert secure.evicted == ["default/a"]
+
+
+def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(through, secure, time):
+    """Nothing was sent: the pod stays, and costs no limit."""
+    with FakeProxy("me:secret") as proxy:
+        evictions = Evictions(through(proxy.url), retry_policy=time.retry_policy())
+
+        verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
+    assert isinstance(verdict, Failed)
+    assert "asks for a user and a password (407" in verdict.error
+    assert secure.requests == []
+
+
+def test_a_proxy_that_goes_on_losing_answers_is_tried_as_long_as_a_server(through, secure):
+    """It is there, unlike one that refuses connections, which is given up after four tries."""
+    secure.reset("GET", "/api/v1/pods", times=5)
+    with FakeProxy() as proxy:
+        assert b"PodList" in through(proxy.url).get("/api/v1/pods")
+
+
+@pytest.mark.parametrize("password", ["me:secret", "me:", "ü@/:p%40:ss"])
+def test_user_and_password_go_to_the_proxy_and_to_nobody_else(through, secure, password):
+    """As kubectl and curl do it: percent-encoded in the address, and in UTF-8."""
+    with FakeProxy(password) as proxy:
+        user, _, secret = password.partition(":")
+        encoded = "".join(f"%{byte:02X}" for byte in user.encode()) + ":" + secret.replace("%", "%25")
+
+        through(proxy.url.replace("//", f"//{encoded}@")).get("/api/v1/pods")
+
+        assert [head.split(" ", 1)[0] for head in proxy.heads] == ["CONNECT"]
+        assert "the-token" not in proxy.heads[0]
+    assert [set(request.headers) & {"proxy-authorization"} for request in secure.requests] == [set()]
+    assert secure.requests[0].headers["authorization"] == "Bearer the-token"
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "words"),
+    [
+        ("", "asks for a user and a password (407 Proxy Authentication Required): write them into its address"),
+        ("me:wrong-one@", "does not accept the user and password in its address (407 Proxy Authentication Required)"),
+    ],
+)
+def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, words):
+    """Another try would not help; the password is not repeated."""
+    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable) as caught:
+        through(proxy.url.replace("//", f"//{userinfo}")).get("/api/v1/pods")
+
+    assert f"the proxy {proxy.url} (proxy-url of the kubeconfig) {words}" in str(caught.value)
+    assert "wrong-one" not in str(caught.value)
+    assert len(proxy.heads) == 1
+    assert time.waits == []
+    assert secure.requests == []
+
+
+def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, tmp_path, time):
+    """To a server without TLS a proxy passes on each request, and answers it itself."""
+    path = server.kubeconfig(tmp_path)
+    document = json.loads(path.read_text())
+    with FakeProxy("me:secret") as proxy:
+        document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
+        path.write_text(json.dumps(document))
+        with pytest.raises(Unreachable, match="asks for a user and a password"):
+            Client(connect(str(path), None, environ={}), retry_policy=time.retry_policy()).get("/api/v1/pods")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://me:secret@proxy:1080", "me:secret@proxy:3128", "http://me:se/cret@proxy", PROXY, ""]
+)
+def test_only_an_http_proxy_with_a_user_gets_a_header(proxy):
+    """For a SOCKS proxy the header would reach the API server."""
+    assert credentials_for(proxy) == {}
+
+
+def test_the_header_is_that_of_basic_authentication():
+    """RFC 7617, in UTF-8."""
+    value = base64.b64encode("ü:a@b".encode()).decode()
+    assert credentials_for("HTTP://%C3%BC:a%40b@proxy") == {"Proxy-Authorization": f"Basic {value}"}

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from rebalancer.foreign.documents import Unreadable
 from rebalancer.wire.collect import Collection
+from rebalancer.wire.list_collector import ListCollector
 from tests.unit.wire.documents import page, pod_document, read
 
 CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
@@ -194,3 +196,32 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
 
     assert [pod.name for pod in collector.items] == ["b"]
     assert len(collector.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "bad"),
+    [
+        ("PodDisruptionBudget", "policy/v1", '"spec": {"selector": {"matchLabels": {"a": 1}}}'),
+        ("Node", "v1", '"spec": {"taints": 5}'),
+        ("Pod", "v1", '"spec": {"priority": "x"}'),
+    ],
+)
+def test_no_depth_makes_an_object_disappear(kind: str, version: str, bad: str) -> None:
+    """However deep it is nested, something stands for it, or the whole list is an error."""
+    became = set()
+    for depth in range(800, 1000):
+        deep = '{"a":' * depth + "1" + "}" * depth
+        item = f'{{"metadata": {{"name": "p", "namespace": "n", "x": {deep}}}, {bad}}}'
+        read_in = f'{{"kind": "{kind}List", "apiVersion": "{version}", "metadata": {{}}, "items": [{item}]}}'
+        became.add(what_becomes_of(Collection().collector(kind), read_in.encode()))
+
+    assert became == {"something stands for it", "an error"}
+
+
+def what_becomes_of(collector: ListCollector[Any, Any], one: bytes) -> str:
+    """Say what a list of one object comes to."""
+    try:
+        collector.add_page(one)
+    except Unreadable:
+        return "an error"
+    return "something stands for it" if collector.items and not collector.lost else "it is lost"
