@@ -14,21 +14,27 @@ OnlyThresholdingResources only pods go of which a container requests a resource 
 namespaces of `evictableNamespaces.exclude` count as usage but stay.
 
 With metricsUtilization and `selection: relief` a node is emptied whole or not at all, those with the fewest pods first:
-every pod on it that is of no DaemonSet, no mirror or static pod and not terminating may go, all of them together, and
-some destination takes it by requests, taints and affinity and stays within `destinationThresholds` (70 % of what is
-measured, unless given) with its usage at the peak; that node is charged with it.  Of each node that is left alone one
-refusal tells which pod keeps it.  An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
+
+- Pods of DaemonSets, mirror, static and terminating pods do not count.  Every other pod on the node must be allowed to
+  go, all of them together.
+- For each of them some destination takes it by requests, taints and affinity, and stays within `destinationThresholds`
+  (70 % of what is measured, unless given) with its usage at the peak.  That node is charged with the pod.
+- For each node that is left alone one refusal tells which pod keeps it.
+- An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
 
 With `selection: compaction` a node is emptied whole or not at all too, by measured usage or else by requests, and all
-nodes may be underutilized.  The nodes with the fewest pods are emptied first, of those that an autoscaler could remove:
-with the label `nodeGroups.label`, if it is given, and without an annotation that keeps them.  A pod that must stay, or
-whose annotation holds its node, keeps all others there.  Pods go to nodes in use only, within `destinationThresholds`
-(where requests decide, all that is there unless given), and wherever the scheduler may put them.  With steering, which
-it goes by, the nodes to be emptied are avoided.  It ends where `keepFree` would not be free any more on the nodes in
-use, or where a group has no more than `nodeGroups.keep` of them.
+nodes may be underutilized (docs/compaction.md):
 
-It goes with a scheduler that packs nodes (MostAllocated); others may put the pods back where they were, unless they are
-steered.
+- Of the nodes that an autoscaler could remove those with the fewest pods are emptied first.  These are nodes with the
+  label `nodeGroups.label`, if it is given, and without an annotation that keeps them.
+- A pod that must stay, or whose annotation holds its node, keeps all others there.
+- Pods go to nodes in use only, within `destinationThresholds` (where requests decide, all that is there unless given),
+  and wherever the scheduler may put them.  With steering the nodes to be emptied are avoided.
+- It ends where `keepFree` would not be free any more on the nodes in use, or where a group has no more than
+  `nodeGroups.keep` of them.
+
+This strategy goes with a scheduler that packs nodes (MostAllocated).  Others may put the pods back where they were,
+unless replacements are steered.
 """
 
 from collections.abc import Mapping

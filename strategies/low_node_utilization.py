@@ -15,16 +15,19 @@ until the node is within its targets or the underutilized nodes together have us
 tracked resource.  A resource without a target counts up to the whole capacity.  A pod goes only if it tolerates every
 taint of some underutilized node, whatever the effect.
 
-With metricsUtilization and `selection: relief` the fewest moves do it.  The node furthest above its targets goes first,
-in points summed over the resources above them.  Of the cheapest pods the one goes that cures the excess with the least
-left over, or, if none does, the one that leaves the least; pods of Jobs last among their like; none that takes less
-than a tenth of the first excess without curing it, unless pods are too many: each is one of them.  And a pod goes only
-if some underutilized node takes it by requests, taints and affinity, and stays within its targets with its usage at the
-peak; and only if the scheduler would likely put it neither back nor on a node that it lifts above target (unless, with
-useDeviationThresholds, it fills that node more in another resource that is low there).  The node where it would land is
-charged with it.  An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.  With
-useDeviationThresholds destinations are all nodes below the mean of some resource; and when nodes above the band have
-given what they may, nodes above the mean give to those below the band, what brings most first.
+With metricsUtilization and `selection: relief` the fewest moves do it (docs/relief.md explains them by an example):
+
+- The node furthest above its targets goes first, in points summed over the resources above them.
+- Of the cheapest pods the one goes that cures the excess with the least left over, or, if none does, the one that
+  leaves the least.  Pods of Jobs are last among their like.  A pod that takes less than a tenth of the first excess
+  without curing it stays, unless there are too many pods: then each is one of them.
+- A pod goes only if some underutilized node takes it by requests, taints and affinity, and stays within its targets
+  with its usage at the peak.  The node where the pod would land is charged with it.
+- A pod stays if the scheduler would likely put it back, or on a node that it lifts above target (unless, with
+  useDeviationThresholds, it fills that node more in another resource that is low there).
+- An owner without a PDB loses at most a quarter of its pods a cycle, and at least one.
+- With useDeviationThresholds destinations are all nodes below the mean of some resource.  When nodes above the band
+  have given what they may, nodes above the mean give to those below the band, what brings most first.
 
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.

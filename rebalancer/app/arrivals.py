@@ -51,15 +51,20 @@ class _Arrival:
         if pod.ready and self.ready_seconds is None:
             self.ready_seconds = seconds
 
+    def lost(self) -> None:
+        """Record that the replacement has gone itself, as when its node was deleted: the next one is waited for."""
+        self.seen = self.ready_seconds = None
+
     def landing(self, *, is_over: bool) -> Landing:
         """Return what became of the replacement.
 
         Args:
-            is_over: whether the wait was completed; if not, a replacement without a node may still get one.
+            is_over: whether the wait was completed; if not, a replacement may still come, or get a node.
         """
         node = self.seen.node if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
-        return Landing(self.move, node, name, self.ready_seconds)
+        is_missing = is_over and self.is_expected and self.seen is None
+        return Landing(self.move, node, name, self.ready_seconds, is_missing)
 
 
 class Arrivals:
@@ -91,7 +96,7 @@ class Arrivals:
                 each.old(old)
         self._drop_those_that_went(by_uid)
         taken = {each.seen.uid for each in self._arrivals if each.seen}
-        new = [pod for pod in pods if pod.owner and pod.uid not in self._known and not pod.leaving]
+        new = [pod for pod in pods if pod.owner and pod.uid not in self._known and not pod.is_out]
         for each in self._arrivals:
             found = by_uid.get(each.seen.uid) if each.seen else _first(each.move, new, taken)
             if found and each.is_expected:
@@ -99,10 +104,9 @@ class Arrivals:
                 each.replacement(found, seconds)
 
     def _drop_those_that_went(self, by_uid: dict[str, SeenPod]) -> None:
-        """Forget replacements that went before they had a node: the next one is waited for."""
         for each in self._arrivals:
-            if each.seen and each.seen.node is None and each.seen.uid not in by_uid:
-                each.seen = None
+            if each.seen and ((now := by_uid.get(each.seen.uid)) is None or now.is_out):
+                each.lost()
 
     def is_over(self, seconds: float) -> bool:
         """Return whether the wait is over: each replacement is Ready, or its time is up."""

@@ -78,7 +78,7 @@ def _live(
     litter = steered.clear_up_unsteered(cluster, work, look.snapshot, permit)
     litter += holding.release_expired(cluster, look.snapshot, permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, sink.sleep, halt, permit) as steer:
+    with steered.steering(cluster, work, look.snapshot.nodes, sink.sleep, halt, permit) as steer:
         ledger = _evict(work, sink, events, left, telemetry, steer, holding.holder(cluster, work, halt, steer))
     with telemetry.stage("events"):
         problem = events.close()

@@ -1,5 +1,6 @@
 """Waves on a live cluster: mark nodes before the evictions, then see where the replacements land.
 
+0. `closed`: look whether the node that the wave goes to still takes pods; if not, another wave is planned.
 1. `begin`: stop if less than the settle time is left before the deadline; wait until earlier replacements of the same
    owners are Ready; note which pods exist; mark the nodes to avoid; give kube-scheduler 1 s to see the marks.
 2. The engine evicts the pods of the wave.
@@ -12,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from rebalancer.app.arrivals import Arrivals, owner_uid
+from rebalancer.app.receivers import Receivers
 from rebalancer.app.seen_pods import SeenPod, see_pods
 from rebalancer.app.siblings import siblings_of
 from rebalancer.args.steering import Steering, avoid_keys
@@ -29,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 _WATCHERS_SECONDS = 1.0
 #: Between two looks at the pods: at first, and at most.
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
+#: For one look at the pods of a wave; one that fails is followed by another.  After a signal there are 30 s for all.
+_LOOK_SECONDS = 10.0
 #: Nodes that are named where several have a problem.
 _NAMED = 3
 
@@ -42,6 +46,7 @@ class LiveSteer:
         halt: ends all waiting; no wave begins if less than the settle time is left before its deadline.
         sleep: waits for that many seconds, or until a signal comes.
         steering: the policy's settings for steering.
+        receivers: says whether nodes still take pods.
 
     Attributes:
         min_gain: how many points a move has to bring.
@@ -56,6 +61,7 @@ class LiveSteer:
         halt: Halt,
         sleep: Callable[[float], object],
         steering: Steering,
+        receivers: Receivers,
     ) -> None:
         self.min_gain = steering.min_gain
         self.keys = avoid_keys(steering.key)
@@ -64,9 +70,26 @@ class LiveSteer:
         self._marks = marks
         self._halt = halt
         self._sleep = sleep
+        self._receivers = receivers
         self._settle_seconds = steering.settle.total_seconds()
         self._known: frozenset[str] = frozenset()
         self._unready: set[str] = set()
+        self._has_ended_for_good = False
+
+    def closed(self, wave: Wave) -> frozenset[str]:
+        """Return the nodes that a wave counts on and that take no pods any more.
+
+        Raises:
+            CycleStopped: they could not be looked at.
+        """
+        wanted = sorted({each.expected for each in wave.moves if len(each.likely) == 1})
+        try:
+            reasons = {name: why for name in wanted if (why := self._receivers.why_closed(name))}
+        except ClusterError as error:
+            raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
+        for name, why in reasons.items():
+            _LOG.warning("nothing more is sent to node %s in this run: %s", name, why)
+        return frozenset(reasons)
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.
@@ -107,7 +130,13 @@ class LiveSteer:
         self._marks.recount(node)
 
     def end(self) -> None:
-        """Take all marks off; `left` names the nodes whose marks stay."""
+        """Take all marks off; `left` names the nodes whose marks stay.
+
+        After a signal that is done once, since the time until SIGKILL is short, and nothing is marked any more.
+        """
+        if self._has_ended_for_good:
+            return
+        self._has_ended_for_good = self._halt.signalled.is_set()
         self.left = self._marks.take_off()
         if self.left:
             _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
@@ -139,8 +168,9 @@ class LiveSteer:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
+        deadline = Deadline.after(_LOOK_SECONDS, self._halt.deadline.clock).or_sooner(self._halt.deadline)
         try:
-            arrivals.look(see_pods(self._client, _looked_at(wave), self._halt.deadline), seconds)
+            arrivals.look(see_pods(self._client, _looked_at(wave), deadline), seconds)
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 
@@ -150,7 +180,7 @@ def _looked_at(wave: Wave) -> Mapping[str, str]:
 
 
 def _is_unready(pod: SeenPod) -> bool:
-    return not (pod.ready or pod.leaving)
+    return not (pod.ready or pod.is_out)
 
 
 def in_words(problems: Problems) -> str:

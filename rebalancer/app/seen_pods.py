@@ -22,7 +22,9 @@ class SeenPod:
     Attributes:
         owner: UID of the controller; empty where there is none.
         node: where it is bound; None while it is pending.
+        ready: whether it is Ready, or has done its work.
         leaving: whether it is being deleted.
+        failed: whether it has ended without doing its work: its controller replaces it, and it may stay as an object.
         grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
     """
 
@@ -34,6 +36,12 @@ class SeenPod:
     ready: bool
     leaving: bool
     grace_seconds: float
+    failed: bool = False
+
+    @property
+    def is_out(self) -> bool:
+        """Whether its controller does not count it any more."""
+        return self.leaving or self.failed
 
 
 class _Owner(msgspec.Struct):
@@ -60,7 +68,13 @@ class _Condition(msgspec.Struct):
 
 
 class _Status(msgspec.Struct):
+    phase: str = ""
     conditions: list[_Condition] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        says_so = any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
+        return says_so or self.phase == "Succeeded"
 
 
 class _Pod(msgspec.Struct):
@@ -77,9 +91,10 @@ class _Pod(msgspec.Struct):
             owner=next(owners, ""),
             node=self.spec.node_name or None,
             created=metadata.creation_timestamp or LONG_AGO,
-            ready=any(each.type == "Ready" and each.status == "True" for each in self.status.conditions or ()),
+            ready=self.status.is_ready,
             leaving=metadata.deletion_timestamp is not None,
             grace_seconds=metadata.deletion_grace_period_seconds or 0,
+            failed=self.status.phase == "Failed",
         )
 
 

@@ -1,15 +1,17 @@
 """A live run that steers: permissions are checked and old marks removed before it, its own marks after it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from rebalancer.app.leftovers import any_mark, clear_leftovers, expired
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.live_steer import LiveSteer, in_words
+from rebalancer.app.receivers import Receivers
 from rebalancer.app.run_names import new_run
 from rebalancer.app.work import Work
-from rebalancer.args.steering import AVOID_KEY
+from rebalancer.args.steering import AVOID_KEY, avoid_keys
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, MarksLeft
 from rebalancer.kube.deadline import Deadline
@@ -81,9 +83,23 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
 
 @contextmanager
 def steering(
-    cluster: LiveCluster, work: Work, sleep: Callable[[float], None], halt: Halt, permit: Permit
+    cluster: LiveCluster,
+    work: Work,
+    nodes: Iterable[Node],
+    sleep: Callable[[float], None],
+    halt: Halt,
+    permit: Permit,
 ) -> Iterator[LiveSteer | None]:
-    """Yield what carries waves out, None without steering; in the end take all marks off, even after an error."""
+    """Yield what carries waves out, None without steering; in the end take all marks off, even after an error.
+
+    Args:
+        cluster: the API server.
+        work: what the policy asks for.
+        nodes: as they were when the cluster was read.
+        sleep: waits for that many seconds, or until a signal comes.
+        halt: ends all waiting.
+        permit: says whether no other run is at work.
+    """
     wanted = work.policy.steering
     if wanted is None:
         yield None
@@ -91,7 +107,8 @@ def steering(
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
     marks = RunMarks(cluster.client, Keys.of(wanted.key), mark, halt, _is_over(permit))
-    steer = LiveSteer(cluster.client, marks, halt, sleep, wanted)
+    receivers = Receivers(cluster.client, nodes, avoid_keys(wanted.key), halt.deadline.clock)
+    steer = LiveSteer(cluster.client, marks, halt, sleep, wanted, receivers)
     try:
         yield steer
     finally:

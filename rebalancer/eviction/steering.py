@@ -70,12 +70,14 @@ class Landing:
         replacement: its name; empty in a dry run, or if none was seen.
         ready_seconds: how long after the eviction it was Ready; None if that was not seen: then its owner and its PDB
             cannot spare another pod in this run.
+        is_missing: whether a replacement was waited for, and none was seen.
     """
 
     move: Move
     node: str | None
     replacement: str = ""
     ready_seconds: float | None = None
+    is_missing: bool = False
 
     @property
     def foreseen(self) -> bool:
@@ -91,7 +93,7 @@ class Landing:
 class Steer(Protocol):
     """Carries out waves, apart from the evictions, which the strategy asks for as always.
 
-    For each wave: `begin`, the evictions, `settle`.  After the last one always `end`, even after an error:
+    For each wave: `closed`, `begin`, the evictions, `settle`.  After the last one always `end`, even after an error:
     nothing that was begun may be left behind.  A live run and a dry run differ in the class behind this interface only.
 
     Attributes:
@@ -104,6 +106,16 @@ class Steer(Protocol):
 
     @property
     def keys(self) -> tuple[str, str]: ...  # noqa: D102
+
+    def closed(self, wave: Wave) -> frozenset[str]:
+        """Return the nodes that a wave counts on and that take no pods any more: then another has to be planned.
+
+        Where a pod may land on several nodes, none of these is looked at: the scheduler takes another one.
+
+        Raises:
+            CycleStopped: that is not known.
+        """
+        ...
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes of a wave to be avoided, and no others, before its first eviction.
@@ -124,7 +136,7 @@ class Steer(Protocol):
             One landing for each move, in their order.
 
         Raises:
-            CycleStopped: the run has to end.  (Not for pending replacements: their landings say so.)
+            CycleStopped: the run has to end.  (Not because replacements are pending or missing: landings say so.)
         """
         ...
 
@@ -144,6 +156,10 @@ class DrySteer:
     def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
         self.min_gain = min_gain
         self.keys = keys
+
+    def closed(self, wave: Wave) -> frozenset[str]:  # noqa: ARG002  the interface
+        """Return none: the cluster is as it was read."""
+        return frozenset()
 
     def begin(self, wave: Wave) -> None:
         """Do nothing."""

@@ -69,11 +69,14 @@ class NodeMarks:
         client: the API server.
         retry_policy: how one node's change is tried again.
         gate: called before every patch, retries included; raises to stop it.
+        doubted: called with the name of a node whose patch may still be carried out, since it had no answer; whatever
+            becomes of the next try.
     """
 
     client: Client
     retry_policy: RetryPolicy
     gate: Callable[[], None] = lambda: None
+    doubted: Callable[[str], None] = lambda _: None
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
         """Change a node to what is wanted; send nothing if it already is so.  A node that is gone is not an error.
@@ -92,8 +95,15 @@ class NodeMarks:
         except NotFound:
             return
         if operations := patch(node, wanted(node)):
-            body = msgspec.json.encode(operations)
+            self._patch(name, path, msgspec.json.encode(operations), deadline)
+
+    def _patch(self, name: str, path: str, body: bytes, deadline: Deadline) -> None:
+        try:
             _judge(self.client.patch(path, body, deadline=deadline, gate=self.gate), path)
+        except Transient as error:
+            if error.maybe_done:
+                self.doubted(name)
+            raise
 
     def _read(self, path: str, deadline: Deadline) -> MarkedNode:
         answer = self.client.look(path, deadline=deadline)

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
@@ -72,7 +71,7 @@ class RunMarks:
         self._may_replace = may_replace
         self._clock = retry_policy.clock
         self._sleep = retry_policy.sleep or time.sleep
-        self._setter = NodeMarks(client, replace(retry_policy, stop=halt.signalled), halt.check)
+        self._setter = NodeMarks(client, replace(retry_policy, stop=halt.signalled), halt.check, self._doubt)
         self._remover = NodeMarks(client, retry_policy)
         self._levels: dict[str, int] = {}
         self._doubts: dict[str, float] = {}
@@ -114,12 +113,7 @@ class RunMarks:
             self._take_off(name, deadline)
             return
         self._levels[name] = -1  # from here on the node may have a mark, at an unknown level
-        try:
-            self._setter.change(name, partial(self._with, level=level), deadline)
-        except Transient as error:
-            if error.maybe_done:
-                self._doubts[name] = self._clock()
-            raise
+        self._setter.change(name, partial(self._with, level=level), deadline)
         self._levels[name] = level
 
     def _with(self, node: MarkedNode, level: int) -> Wanted:
@@ -133,6 +127,9 @@ class RunMarks:
     def _take_off(self, name: str, deadline: Deadline) -> None:
         self._remover.change(name, partial(without_run, run=self._mark.run), deadline)
         self._levels.pop(name, None)
+
+    def _doubt(self, name: str) -> None:
+        self._doubts[name] = self._clock()
 
     def _await_doubts(self) -> None:
         """Wait until no unanswered request of ours can still have an effect."""

@@ -16,6 +16,12 @@ from tests.terminal.screen import on_screen
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+#: Everything that is written for people.
+PAGES = [
+    *DOCUMENTS,
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "chart/README.md", "image/README.md")),
+    *(ROOT / name for name in ("examples/kubernetes/README.md", "tests/e2e/README.md", "tests/outcome/README.md")),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 #: Commands that need a cluster, and programs that are not ours: shown, not run here.
@@ -139,10 +145,18 @@ def test_the_example_strategy_works() -> None:
     assert text(ledger.evictions[0].because) == "phase Pending"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: Path) -> None:
-    """A link within the project names a file that is there."""
-    links = re.findall(r"\]\(([^)#:]+)[^):]*\)", document.read_text())
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
-    for link in links:
-        assert (document.parent / link).exists(), link
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link within the project names a file that is there, and a heading in it."""
+    for link in re.findall(r"\]\(([^):]+)\)", page.read_text()):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link

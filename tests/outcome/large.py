@@ -121,6 +121,9 @@ class LargeSteer:
         self.on_avoided = 0
         self.waves = 0
 
+    def closed(self, wave: Wave) -> frozenset[str]:
+        return frozenset()
+
     def begin(self, wave: Wave) -> None:
         self._large.avoid = wave.avoid
         self.waves += 1

@@ -228,6 +228,9 @@ class PlayedSteer:
         self.waves = 0
         self.writes = 0
 
+    def closed(self, wave: Wave) -> frozenset[str]:
+        return frozenset()
+
     def begin(self, wave: Wave) -> None:
         self._avoid(wave.avoid)
         self.waves += 1

@@ -160,6 +160,30 @@ def test_the_next_wave_goes_by_where_pods_landed():
     assert first == second
 
 
+class Closing(DrySteer):
+    """The first node that is asked about takes no pods any more."""
+
+    closed_node = ""
+
+    def closed(self, wave):
+        self.closed_node = self.closed_node or wave.moves[0].expected
+        return frozenset({self.closed_node} & {each.expected for each in wave.moves})
+
+
+def test_a_node_that_takes_no_pods_any_more_receives_none():
+    """It was cordoned, say, after the cluster was read: pods go to the others, and it is avoided like all the rest."""
+    steer = Closing(1.5, KEYS)
+    made = waves(steered(crowded(), steer=steer))
+
+    assert {name for wave in made for _, name in [(each.pod, each.expected) for each in wave.moves]} == {
+        "n2",
+        "n3",
+        "n4",
+        "n5",
+    } - {steer.closed_node}
+    assert all(steer.closed_node in wave.avoid for wave in made)
+
+
 class Broken(DrySteer):
     """The second wave cannot begin."""
 

@@ -56,6 +56,9 @@ class Steered:
                 self._warn_of_over()
                 return
             wave = self._wave(draft)
+            if closed := self._steer.closed(wave):
+                self._waves.close(closed)
+                continue
             avoid = wave.avoid
             landings = self._carry_out(wave)
             in_a_row = in_a_row + 1 if _mostly_elsewhere(landings) else 0

@@ -14,7 +14,7 @@ n3.  n1 gets two taints, n2 one, n3 none.  Two more pods of 10 points join: thre
 quarter), and n3 has room for 40.  A fourth would need 50, so it waits for the next wave.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rebalancer.balancing.steering.avoidance import Avoidance, needless
 from rebalancer.balancing.steering.broad import BroadWaves
@@ -80,6 +80,10 @@ class Waves:
             if (draft := self._first(offer)) is not None:
                 return self._spared(self._filled(draft, sources), former)
         return None
+
+    def close(self, names: Collection[str]) -> None:
+        """Send no pods to these nodes any more; they are avoided like all others."""
+        self._receivers = [node for node in self._receivers if node.name not in names]
 
     def _known_nodes(self) -> Iterator[Node]:
         return (each.node for each in self._parts.fullness.sources.values())

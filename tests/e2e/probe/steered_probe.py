@@ -39,6 +39,8 @@ class MoveInWaves(Balance[MoveInWavesArgs]):
         assert evict.steer is not None
         moves = tuple(Move(pod, self.args.to, (self.args.to,), as_cause("to move")) for pod in pods)
         wave = Wave({each.name: HOT for each in cluster.nodes if each.name != self.args.to}, moves)
+        if evict.steer.closed(wave):
+            return
         evict.steer.begin(wave)
         asked = [(move, evict(move.pod, move.because, move.destination)) for move in moves]
         evict.steer.settle(wave, [(move, verdict) for move, verdict in asked if verdict.leaving])

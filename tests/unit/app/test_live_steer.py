@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rebalancer.app.live_steer import LiveSteer
-from rebalancer.args.steering import Steering
+from rebalancer.app.receivers import Receivers
+from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.pod import Owner
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import as_cause
@@ -47,11 +48,15 @@ def steer(server, time, halt, tmp_path):
     connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
     client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
     marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
-    yield LiveSteer(client, marks, halt, time.sleep, Steering())
+    before = [make.node(name) for name in ("n1", "n2", "n3")]
+    receivers = Receivers(client, before, avoid_keys("kube-rebalancer/avoid"), time.clock)
+    yield LiveSteer(client, marks, halt, time.sleep, Steering(), receivers)
     connection.close()
 
 
-def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0, labels=None):
+def as_object(
+    name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0, labels=None, phase="Running"
+):
     """A pod as the server has it; `leaving` is its grace period."""
     metadata = {
         "namespace": "default",
@@ -68,7 +73,7 @@ def as_object(name, *, uid="", owner="web", node=None, ready=False, leaving=None
         "kind": "Pod",
         "metadata": metadata,
         "spec": {"nodeName": node} if node else {},
-        "status": {"conditions": conditions},
+        "status": {"phase": phase, "conditions": conditions},
     }
 
 
@@ -172,6 +177,60 @@ def test_a_replacement_that_stays_pending_is_waited_for_no_longer_than_settle(st
     assert 60 <= time.now - began < 65
 
 
+def test_a_replacement_that_never_comes_is_missing(steer, server, time):
+    """A quota keeps it from being created, or its owner was scaled down: who evicts has to know."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+    server.remove_pod("default", "a")
+    began = time.now
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert (landing.is_missing, landing.is_pending, landing.node) == (True, False, None)
+    assert 60 <= time.now - began < 65
+
+
+@pytest.mark.parametrize(
+    "goes",
+    [
+        lambda server: server.remove_pod("default", "a2"),
+        lambda server: server.add(as_object("a2", node="n2", ready=True, leaving=30, age=1)),
+        lambda server: server.add(as_object("a2", node="n2", age=1, phase="Failed")),
+    ],
+    ids=["its node is deleted", "its node is drained", "the kubelet does not admit it"],
+)
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_replacement_that_goes_is_followed_by_the_next(steer, server, time, goes, ready):
+    """What counts is where the owner's pod is in the end, and whether that one is Ready."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1"))
+    asked = [(move("a"), GRANTED), (move("b", owner="db"), GRANTED)]
+    steer.begin(wave(*(each for each, _ in asked)))
+    server.remove_pod("default", "b")
+    replace(server, "a", as_object("a2", node="n2", ready=ready, age=1))
+    later(server, time, 2, lambda: goes(server))
+    later(server, time, 8, lambda: server.add(as_object("a3", node="n3", ready=True, age=9)))
+    later(server, time, 20, lambda: server.add(as_object("b2", owner="db", node="n2", ready=True, age=20)))
+
+    landing, _ = steer.settle(wave(*(each for each, _ in asked)), asked)
+
+    assert (landing.node, landing.replacement) == ("n3", "a3")
+    assert 8 <= landing.ready_seconds < 15
+
+
+def test_a_replacement_that_has_done_its_work_is_not_waited_for(steer, server, time):
+    """A Job's pod may have ended before it is looked at."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2", node="n2", age=1, phase="Succeeded"))
+    began = time.now
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert (landing.node, landing.ready_seconds) == ("n2", 0.0)
+    assert time.now == began
+
+
 def test_a_controller_that_waits_for_the_old_pod_gets_its_grace_period(steer, server, time):
     """A StatefulSet makes the next pod, of the same name, when the old one has gone."""
     server.add(as_object("db-0", owner="db", node="n1"))
@@ -212,7 +271,7 @@ def test_a_signal_ends_the_wait(steer, server, time, halt):
 
     first, second = steer.settle(wave(move("a")), asked)
 
-    assert (first.node, second.node, second.is_pending) == ("n2", None, False)
+    assert (first.node, second.node, second.is_pending, second.is_missing) == ("n2", None, False, False)
     assert time.now - began < 10
     with pytest.raises(CycleStopped, match="SIGTERM"):
         steer.begin(wave(move("c")))
@@ -255,6 +314,22 @@ def test_an_owner_loses_its_next_pod_only_when_the_last_replacement_is_ready(ste
     assert 10 <= time.now - began < 20
 
 
+def test_a_pod_that_has_failed_holds_up_nobody(steer, server, time):
+    """Its controller does not count it any more, and its object may stay for days."""
+    for name in ("a", "b"):
+        server.add(as_object(name, node="n1", ready=True))
+    server.add(as_object("crumb", node="n3", phase="Failed"))
+    steer.begin(wave(move("a")))
+    replace(server, "a", as_object("a2", node="n2", age=1))
+    steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    server.add(as_object("a2", node="n2", ready=True, age=1))
+    began = time.now
+
+    steer.begin(wave(move("b")))
+
+    assert time.now - began < 5
+
+
 def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer, server):
     """After another minute."""
     for name in ("a", "b"):
@@ -279,3 +354,63 @@ def test_a_look_that_fails_is_tried_again(steer, server):
     (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
 
     assert landing.node == "n2"
+
+
+def test_a_look_lasts_ten_seconds_at_most(steer, server, time, halt):
+    """A signal that comes while the API server does not answer leaves time to take the marks off."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+    server.fail("GET", "*/pods", status=503)
+    server.on("GET", "*/pods", lambda _: halt.signal("SIGTERM"), times=1)
+    server._rules.reverse()
+    began = time.now
+
+    steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+
+    assert time.now - began <= 10
+
+
+def test_after_a_signal_marks_are_taken_off_in_one_go(steer, server, time, halt):
+    """The strategy and the run both see to it; together they have the twenty seconds that one has."""
+    steer.begin(wave(move("a")))
+    server.fail("PATCH", "*", status=503)
+    halt.signal("SIGTERM")
+    began = time.now
+
+    steer.end()
+    steer.end()
+
+    assert time.now - began <= 20
+    assert list(steer.left) == ["n1"]
+
+
+def test_without_a_signal_what_could_not_be_taken_off_is_tried_again(steer, server):
+    """The API server may have come back."""
+    steer.begin(wave(move("a")))
+    server.fail("PATCH", "*", status=403, times=1)
+
+    steer.end()
+    assert list(steer.left) == ["n1"]
+    steer.end()
+
+    assert steer.left == {}
+    assert levels(server) == {"n1": 0, "n2": 0, "n3": 0}
+
+
+def test_a_node_that_takes_no_pods_any_more_is_told_before_the_wave(steer, server):
+    """Where pods may land on several nodes, none of them is looked at."""
+    server.node("n2")["spec"]["unschedulable"] = True
+
+    assert steer.closed(wave(move("a", likely=("n2",)))) == {"n2"}
+    assert steer.closed(wave(move("a", expected="n3", likely=("n3",)))) == frozenset()
+    asked = len(server.requests)
+    assert steer.closed(wave(move("a", likely=("n2", "n3")))) == frozenset()
+    assert len(server.requests) == asked
+
+
+def test_a_node_that_cannot_be_looked_at_ends_the_run(steer, server):
+    """Nobody knows whether pods may go there."""
+    server.fail("GET", "/api/v1/nodes/n2", status=403)
+
+    with pytest.raises(CycleStopped, match="a node that pods should go to could not be looked at: no permission"):
+        steer.closed(wave(move("a", likely=("n2",))))

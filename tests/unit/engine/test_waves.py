@@ -36,6 +36,13 @@ class Stuck(DrySteer):
         return tuple(replace(each, node=None, replacement="new") for each in super().settle(wave, moved))
 
 
+class Missing(DrySteer):
+    """No replacement comes."""
+
+    def settle(self, wave, moved):
+        return tuple(replace(each, node=None, is_missing=True) for each in super().settle(wave, moved))
+
+
 class Unseen(DrySteer):
     """No replacement is seen Ready."""
 
@@ -72,6 +79,17 @@ def test_pending_replacements_end_the_cycle_and_are_named():
     assert ledger.stopped == "replacements stay pending, so nothing more is evicted: default/new, default/new"
     assert [run.evicted for run in ledger.runs] == [2, 0]
     assert [landing.node for landing in ledger.runs[0].waves[0].landings] == [None, None]
+
+
+def test_replacements_that_do_not_come_end_the_cycle_and_what_went_is_named():
+    """What keeps them away, a quota or a webhook, would keep others away too."""
+    ledger = run(Missing(2.0, KEYS))
+
+    assert ledger.stopped == (
+        "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is evicted: "
+        "default/a, default/b"
+    )
+    assert [run.evicted for run in ledger.runs] == [2, 0]
 
 
 def test_a_pdb_spares_another_pod_once_a_replacement_is_ready():

@@ -148,6 +148,36 @@ def test_a_request_that_acts_after_it_was_given_up_leaves_nothing(of_run, server
 
 
 @pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("then", ["a signal", "no connection", "another answer"])
+def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_run, server, time, halt, then):
+    """The first try of a patch may still be carried out, although the second one failed in another way."""
+    held, acted = [], []
+
+    def lose(request):
+        held.append(request)
+        if then == "a signal":
+            halt.signal("SIGTERM")
+        server._rules.clear()
+        if then == "no connection":
+            server.reset("GET", "/api/v1/nodes/n1", times=None)
+        if then == "another answer":
+            server.fail("PATCH", "/api/v1/nodes/n1", status=403)
+        return Reply(503, "later")
+
+    server.on("PATCH", "*", lose)
+    marks = of_run()
+    assert list(marks.adjust({"n1": 1})) == ["n1"]
+    server._rules.clear()
+    waits = len(time.waits)
+    late = {"times": 1, "when": lambda _: len(time.waits) > waits}
+    server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(held[0]).status), **late)
+
+    assert marks.take_off() == {}
+    assert acted == [200]
+    assert server.node("n1") == node("n1")
+
+
+@pytest.mark.usefixtures("nodes")
 def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     """The node in doubt is cleared in a second round; what failed in the first one has failed."""
     server.fail("PATCH", "/api/v1/nodes/n1", status=503)
