@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from rebalancer import __version__
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.eviction.verdict import Refused, Unknown
+from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 
 #: The most series of one metric whose labels come from the cluster; further ones are counted under `OTHER`.
 MOST_SERIES = 5000
@@ -66,7 +66,7 @@ class Metrics:
             return
         result = "granted" if entry.verdict.granted else "unknown" if isinstance(entry.verdict, Unknown) else "failed"
         self._evictions.labels(entry.profile, entry.strategy, result, self._dry_run).inc()
-        self._count_evicted(entry, "success" if entry.verdict.granted else "error")
+        self._count_evicted(entry, _result(entry.verdict))
 
     def request(self, verb: str, code: str) -> None:
         """Count a request to the API server."""
@@ -216,6 +216,13 @@ class Metrics:
         for moment in ("before", "after"):
             for resource, percent in (node.get(moment) or {}).items():
                 self._utilization.labels(resource, moment).observe(percent)
+
+
+def _result(verdict: Verdict) -> str:
+    """Return the descheduler's word for what became of an eviction."""
+    if not isinstance(verdict, Granted):
+        return "error"
+    return "background" if verdict.background else "success"
 
 
 class _WithoutSuffix(Collector):

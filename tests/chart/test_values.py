@@ -174,3 +174,9 @@ def test_a_value_that_is_wrong_is_named(values: str, problem: str) -> None:
 
     assert "values don't meet the specifications of the schema" in said
     assert problem in said
+
+
+def test_defaults_that_differ_from_those_of_the_deschedulers_chart() -> None:
+    """The table of differences names them."""
+    assert (DEFAULTS["schedule"], DEFAULTS["cmdOptions"]) == ("*/10 * * * *", {"v": 1})
+    assert DEFAULTS["resources"]["limits"] == {"memory": "1Gi"}

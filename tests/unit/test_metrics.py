@@ -5,7 +5,7 @@ import pytest
 from rebalancer import metrics as module
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.eviction.verdict import GRANTED, Failed, Unknown, refused
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown, refused
 from rebalancer.metrics import Metrics
 from tests.functional.probing import samples
 from tests.make import pod
@@ -30,6 +30,7 @@ def evicted(result, namespace="ns", node="n"):
     ("verdict", "result"),
     [
         (GRANTED, "success"),
+        (Granted(background=True), "background"),
         (Failed("no answer"), "error"),
         (refused(Code("PDB")), "error"),
         (refused(Code("TotalLimit")), "maximum number of evicted pods per a descheduling cycle reached"),
@@ -110,3 +111,12 @@ def test_nodes_as_strategies_saw_them():
     assert 'rebalancer_nodes{profile="p",state="over",strategy="s"}' not in values
     assert values['rebalancer_node_utilization_percent_sum{moment="before",resource="cpu"}'] == 4 * 85
     assert values['rebalancer_node_utilization_percent_sum{moment="after",resource="cpu"}'] == 4 * 55
+
+
+def test_whose_metrics_are_served():
+    """The descheduler's, our own, and those of a process in Python; a dashboard of a Go process finds nothing."""
+    families = {
+        line.split()[2] for line in Metrics(dry_run=False).exposition().decode().splitlines() if "# TYPE" in line
+    }
+
+    assert {name.split("_")[0] for name in families} == {"descheduler", "rebalancer", "process", "python"}

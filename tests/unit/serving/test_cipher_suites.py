@@ -55,3 +55,10 @@ def test_none_that_is_offered_is_bad_usage(suites: tuple[str, ...]) -> None:
     """With the flag's name and the cure."""
     with pytest.raises(UsageError, match=r"--tls-cipher-suites .*for TLS 1\.2.*--tls-min-version"):
         served(*suites)
+
+
+@pytest.mark.parametrize("version", ["VersionTLS10", "VersionTLS11", "1.2"])
+def test_versions_before_tls_1_2_are_bad_usage(version: str) -> None:
+    """With the versions that there are."""
+    with pytest.raises(UsageError, match=r"--tls-min-version .*VersionTLS12, VersionTLS13"):
+        Identity(TlsSettings(min_version=version))
