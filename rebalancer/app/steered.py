@@ -70,7 +70,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
 def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
     """Take off the marks of earlier steered runs if this run does not steer; return a warning if that fails."""
     keys = Keys.of(AVOID_KEY)
-    if work.policy.steering or not any(taint.key in keys for node in snapshot.nodes for taint in node.taints):
+    if work.policy.steering or not any(_is_steered(node, keys) for node in snapshot.nodes):
         return ()
     try:
         problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), gate_of(permit)).problems
@@ -79,6 +79,11 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
     return (
         (f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(problems)}",) if problems else ()
     )
+
+
+def _is_steered(node: Node, keys: Keys) -> bool:
+    """Return whether a node carries a mark; with other keys than the usual ones its annotation says so."""
+    return node.avoided or any(taint.key in keys for taint in node.taints)
 
 
 @contextmanager

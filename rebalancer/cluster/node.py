@@ -29,6 +29,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         images: as the kubelet reports them, the largest fifty as a rule.
         pressure: the label and the soft taint by which `rebalancer mark` shows pressure on it, as KEY=VALUE.
         held_until: until when a run that emptied it keeps it empty, by a soft taint of ours; None if none does.
+        avoided: whether it carries the annotation of a run that steers.
         as_marked: the node with these labels and taints, which only the scheduler sees; None where it carries none.
         keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
@@ -47,6 +48,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     images: tuple[NodeImage, ...] = ()
     pressure: tuple[str, ...] = ()
     held_until: datetime | None = None
+    avoided: bool = False
     as_marked: "Node | None" = None
     keeping: str = ""
     problem: str = ""

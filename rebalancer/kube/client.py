@@ -1,5 +1,6 @@
 """Sends requests to the API server, turns failures into errors, and repeats reads that may succeed later."""
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -55,6 +56,7 @@ class Client:
         request_timeout: seconds without any data from the server after which a request is given up.
         retry_policy: how reads are tried again.
         observe: called with every request; the status code is `NO_ANSWER` where no answer came.
+        is_patient: whether loading credentials may take longer than the request that needs them.
     """
 
     def __init__(
@@ -64,11 +66,23 @@ class Client:
         request_timeout: float = 30.0,
         retry_policy: RetryPolicy | None = None,
         observe: Observe = lambda _method, _path, _status: None,
+        is_patient: bool = False,
     ) -> None:
         self._observe = observe
+        self._is_patient = is_patient
         self._connection = connection
         self._request_timeout = request_timeout
         self._retry_policy = retry_policy or RetryPolicy()
+
+    def patient(self) -> "Client":
+        """Return a client for short requests that must not end a slow plugin: it would be ended again and again."""
+        return Client(
+            self._connection,
+            request_timeout=self._request_timeout,
+            retry_policy=self._retry_policy,
+            observe=self._observe,
+            is_patient=True,
+        )
 
     def get(
         self,
@@ -151,11 +165,11 @@ class Client:
         return self._send(Request(method, path, until, body, gate, content_type=content_type))
 
     def _send(self, request: Request) -> Answer:
-        access = self._connection.access()
+        access = self._connection.access(self._loading_seconds(request))
         answer = self._send_as(access, request)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
-        fresh = self._connection.reload(access)
+        fresh = self._connection.reload(access, self._loading_seconds(request))
         answer = self._send_as(fresh, replace(request, sent=threading.Event()))
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise NoCredentials(
@@ -163,6 +177,9 @@ class Client:
                 f"{answer.text()}. Log in again, or choose another context with --context."
             )
         return answer
+
+    def _loading_seconds(self, request: Request) -> float:
+        return math.inf if self._is_patient else request.until.left()
 
     def _send_as(self, access: "Access", request: Request) -> Answer:
         headers = access.headers() | request.headers()
@@ -201,6 +218,8 @@ class Client:
             retries=False,  # only `RetryPolicy` decides about another try
             redirect=False,
         )
+        if response.status < HTTPStatus.OK:
+            response.close()  # what follows such an answer would pass for the answer to the next request
         return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
 
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:

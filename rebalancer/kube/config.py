@@ -1,5 +1,6 @@
 """The connection to the API server: its address, and its credentials, which can be loaded again."""
 
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from rebalancer.errors import NoCredentials
 from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube import kubeconfig as files
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.overrides import NO_OVERRIDES, Overrides
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Connection:
     """Where the API server is, and the credentials.  Safe to share between threads.
 
     Args:
-        load: reads the credentials; each call reads them again.
+        load: reads the credentials, within so many seconds; each call reads them again.
         context: the kubeconfig's context; None inside a cluster.
         in_cluster: whether the credentials are a pod's service account.
 
@@ -36,10 +38,10 @@ class Connection:
         NoCredentials: there are none.
     """
 
-    def __init__(self, load: Callable[[], "Access"], *, context: str | None, in_cluster: bool) -> None:
+    def __init__(self, load: Callable[[float], "Access"], *, context: str | None, in_cluster: bool) -> None:
         self._load = load
         self._lock = threading.Lock()
-        self._access = load()
+        self._access = load(math.inf)
         self.context = context
         self.in_cluster = in_cluster
 
@@ -48,29 +50,41 @@ class Connection:
         """The API server's address, without a slash at its end, and without userinfo: it is shown in many places."""
         return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
-    def access(self) -> "Access":
+    def access(self, seconds: float = math.inf) -> "Access":
         """Return the pool and the present credentials; load new ones if these are known to have expired.
+
+        Args:
+            seconds: how long loading may take.
 
         Raises:
             NoCredentials: there are none any more.
         """
         access = self._access
-        return self.reload(access) if access.has_expired() else access
+        return self.reload(access, seconds) if access.has_expired() else access
 
-    def reload(self, stale: "Access") -> "Access":
+    def reload(self, stale: "Access", seconds: float = math.inf) -> "Access":
         """Replace credentials that the server did not accept: only once, even if many threads ask for it.
 
         Reads kubeconfig and token files again, and runs the exec plugin again.  A plan for one cluster must not be
         carried out on another, and credentials must not go to another server.  So the address, the certificate
         authority, the other TLS settings and the proxy must be the same as before.
 
+        Args:
+            stale: the credentials to replace.
+            seconds: how long this may take: a plugin that hangs does not outlast a deadline.
+
         Raises:
-            NoCredentials: there are none any more, or the files now lead to another server.
+            NoCredentials: there are none any more or not in time, or the files now lead to another server.
         """
-        with self._lock:
+        until = Deadline.after(seconds)
+        if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+            raise NoCredentials("the credentials were not loaded in time")
+        try:
             if self._access is stale:
-                self._access = self._same(stale, self._load())
+                self._access = self._same(stale, self._load(until.left()))
             return self._access
+        finally:
+            self._lock.release()
 
     def _same(self, stale: "Access", fresh: "Access") -> "Access":
         if different := stale.endpoint.difference(fresh.endpoint):
@@ -119,5 +133,8 @@ def connect(
         if missing:
             raise NoCredentials(f"no cluster to work on: KUBECONFIG names {missing}, which does not exist")
         raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
-    load = partial(credentials.from_pod, environ, service_account, overrides)
-    return Connection(load, context=None, in_cluster=True)
+
+    def load_from_pod(_seconds: float) -> "Access":
+        return credentials.from_pod(environ, service_account, overrides)
+
+    return Connection(load_from_pod, context=None, in_cluster=True)

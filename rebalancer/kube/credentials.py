@@ -85,7 +85,9 @@ class Access:
         return token.strip()
 
 
-def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str], overrides: Overrides) -> Access:
+def from_files(
+    kubeconfig: str | None, context: str, environ: Mapping[str, str], overrides: Overrides, seconds: float
+) -> Access:
     """Load a kubeconfig's context, from the files as they are now.
 
     Args:
@@ -93,6 +95,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str],
         context: the context's name.
         environ: the environment.
         overrides: settings of the command line, which override the kubeconfig.
+        seconds: how long a plugin may take, if that is less than by the command line.
 
     Raises:
         NoCredentials: there is no such context any more, or it cannot be used.
@@ -105,7 +108,7 @@ def from_files(kubeconfig: str | None, context: str, environ: Mapping[str, str],
     acting_as = impersonation(chosen.user, overrides)
     if overrides.insecure:
         chosen = replace(chosen, cluster=_unverified(chosen.cluster))
-    ready = answered(chosen, overrides.exec_seconds)
+    ready = answered(chosen, min(seconds, overrides.exec_seconds))
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"):
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only

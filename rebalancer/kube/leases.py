@@ -55,13 +55,14 @@ class Leases:
         client: the API server.
         namespace: of the Lease.
         name: of the Lease.
-        seconds: for one request, retries included.
+        seconds: for one request, retries included, but without what it takes to load new credentials.
     """
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
         self.namespace = namespace
         self.name = name
         self._client = client
+        self._patient = client.patient()
         self._seconds = seconds
         self._collection = path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
         self._path = self._collection + path_of(name)
@@ -73,7 +74,7 @@ class Leases:
             ClusterError: it cannot be read.
         """
         try:
-            body = self._client.get(self._path, deadline=self._deadline())
+            body = self._patient.get(self._path, deadline=self._deadline())
         except NotFound:
             return None
         return self._decoded(body)
@@ -91,7 +92,7 @@ class Leases:
 
         Args:
             lease: the new content.
-            seconds: for this request; as for all others when None.
+            seconds: for this request with all that belongs to it; as for all others when None.
 
         Raises:
             NotFound: the Lease is gone.
@@ -100,7 +101,8 @@ class Leases:
         return self._write("PUT", self._path, lease, seconds)
 
     def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
-        send = self._client.post if method == "POST" else self._client.put
+        client = self._patient if seconds is None else self._client
+        send = client.post if method == "POST" else client.put
         deadline = self._deadline() if seconds is None else Deadline.after(seconds)
         answer = send(path, self._encoded(lease), deadline=deadline)
         if answer.status == HTTPStatus.CONFLICT:

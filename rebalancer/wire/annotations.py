@@ -10,6 +10,7 @@ _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 _PRESSURE = "kube-rebalancer/pressure"
 _HOLD = "kube-rebalancer/hold"
+_AVOID = "kube-rebalancer/avoid"
 _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no", "")
@@ -94,6 +95,7 @@ class NodeAnnotations(msgspec.Struct, gc=False):
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
     pressure: str | None = msgspec.field(default=None, name=_PRESSURE)
     hold: str | None = msgspec.field(default=None, name=_HOLD)
+    avoid: _Text = msgspec.field(default=msgspec.UNSET, name=_AVOID)
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -112,6 +114,11 @@ class NodeAnnotations(msgspec.Struct, gc=False):
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
         return expires if expires.tzinfo else None
+
+    @property
+    def is_avoided(self) -> bool:
+        """Whether a run that steers has left its mark, whatever the keys of its taints."""
+        return self.avoid is not msgspec.UNSET
 
     @property
     def keeping(self) -> str:

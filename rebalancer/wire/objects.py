@@ -116,6 +116,7 @@ def node(wire: NodeWire) -> Node:
         keeping=annotations.keeping,
         pressure=annotations.marks,
         held_until=annotations.held_until,
+        avoided=annotations.is_avoided,
     )
 
 

@@ -108,6 +108,16 @@ def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
     assert cluster.node("n3")["spec"]["taints"] == [SPOT]
 
 
+def test_a_run_that_does_not_steer_finds_marks_of_other_keys_too(cluster, rebalancer):
+    """The annotation names them; the policy that had set the key may be gone."""
+    keys = ("example.com/steer", "example.com/steer-more")
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
+
+    rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+
+
 def test_nodes_without_a_trace_are_not_listed_again(cluster, rebalancer):
     """A run that does not steer pays nothing for it."""
     cluster.add(node("n3", taints=[SPOT]))

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 
 _PROXY = (
-    'rebalancer/kube/client.py: self._connection.access().configuration.proxy or "" -> '
-    "(self._connection.access().configuration.proxy) on: "
-    'raise no_answer(error, self._server(), str(self._connection.access().configuration.proxy or "")) from error'
+    'rebalancer/kube/credentials.py: configuration.proxy or "" -> (configuration.proxy) on: '
+    'configuration.proxy_headers = credentials_for(str(configuration.proxy or ""))'
 )
 _CERTIFICATE = "status.client_certificate_data and status.client_key_data"
 
 EQUIVALENT: Mapping[str, str] = {
     "rebalancer/kube/client.py: 1 -> (2) on: _CHUNK = 1 << 18": "how much is read at once is a matter of speed",
-    _PROXY: "it is read for a ProxyError alone, which comes only where there is a proxy",
+    _PROXY: "a text without http:// before it gives no header",
     "rebalancer/kube/credentials.py: datetime.now(UTC) >= self.expires -> (datetime.now(UTC) > self.expires) on: "
     "return self.expires is not None and datetime.now(UTC) >= self.expires": "one microsecond decides nothing",
     **{

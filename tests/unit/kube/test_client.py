@@ -209,6 +209,36 @@ def test_a_server_that_does_not_speak_http_is_told_in_words(tmp_path, server, ti
             other.get(PODS)
 
 
+def test_the_answer_after_an_interim_one_is_not_taken_for_the_next(tmp_path, server, time):
+    """A proxy says 102 while it waits for the server; the next request goes by another connection."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        kubeconfig = server.kubeconfig(tmp_path)
+        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
+        answering = threading.Thread(target=_answer_later, args=(listening,), daemon=True)
+        answering.start()
+        other = Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
+
+        assert [other.look(PODS).status for _ in range(2)] == [102, 204]
+        answering.join(60.0)
+
+
+def _answer_later(listening):
+    """Say 102 to the first request; answer it with 500 once the next request comes by the same connection."""
+    first, _ = listening.accept()
+    with first:
+        first.recv(65_536)
+        first.sendall(b"HTTP/1.1 102 Processing\r\n\r\n")
+        if first.recv(65_536):
+            first.sendall(b"HTTP/1.1 500 Too late\r\nContent-Length: 0\r\n\r\n")
+            return
+    second, _ = listening.accept()
+    with second:
+        second.recv(65_536)
+        second.sendall(b"HTTP/1.1 204 Fine\r\n\r\n")
+
+
 def _greet(listening):
     accepted, _ = listening.accept()
     with accepted:

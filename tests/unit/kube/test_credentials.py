@@ -2,6 +2,7 @@ import base64
 import io
 import json
 import logging
+import math
 import subprocess
 import sys
 import threading
@@ -10,16 +11,20 @@ import pytest
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
+from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.leases import Lease, Leases
 
 PODS = "/api/v1/pods"
 
 PLUGIN = """#!{python}
-import json, pathlib, sys
+import json, pathlib, sys, threading
 here = pathlib.Path(__file__).parent
 calls = here / "calls"
 calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
 token = (here / "token").read_text()
+if token == "hang":
+    threading.Event().wait()
 if not token:
     sys.exit("you have to log in")
 status = {{"token": token}}
@@ -192,6 +197,75 @@ def test_a_plugin_that_fails_on_a_401_ends_the_read(server, client_as, tmp_path,
 
     with pytest.raises(NoCredentials, match="log in"):
         client.get(PODS)
+
+
+def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(server, tmp_path, plugin):
+    """After a signal a last look has 5 s, and so has giving back a lease; a plugin alone may take a minute."""
+    (tmp_path / "token").write_text("the-token")
+    found = connect(str(server.kubeconfig(tmp_path, user=plugin)), None, environ={})
+    (tmp_path / "token").write_text("hang")
+
+    with pytest.raises(NoCredentials, match=r"did not answer within 0\.\d+ s and was ended"):
+        found.reload(found.access(), 0.2)
+    found.close()
+
+
+def test_loading_credentials_may_take_as_long_as_the_request(server, connection, time):
+    """The deadline of a request bounds all that it takes."""
+    given, good = [], connection.access()
+
+    def load(seconds):
+        given.append(seconds)
+        return good
+
+    server.token = "another"
+    client = Client(Connection(load, context="fake", in_cluster=False), retry_policy=time.retry_policy())
+
+    for each in (client, client.patient()):
+        with pytest.raises(NoCredentials):
+            each.look(PODS, deadline=Deadline.after(30.0, time.clock))
+    assert given == [math.inf, pytest.approx(30.0, abs=0.01), math.inf]
+
+
+def test_a_lease_waits_for_a_slow_plugin_but_not_at_its_end(server, connection):
+    """A plugin that takes longer than a request for the Lease would be ended each time, and never give credentials."""
+    given, good = [], connection.access()
+
+    def load(seconds):
+        given.append(seconds)
+        return good
+
+    leases = Leases(Client(Connection(load, context="fake", in_cluster=False)), "kube-system", "rebalancer", 60.0)
+    lease = leases.create(Lease("one", 60.0, None, None, 0, ""))
+    server.token = "another"
+
+    for act in (leases.read, lambda: leases.update(lease), lambda: leases.update(lease, 50.0)):
+        with pytest.raises(NoCredentials):
+            act()
+    assert given[:3] == [math.inf] * 3
+    assert given[3] <= 50.0
+
+
+def test_nobody_waits_longer_than_that_for_another_thread_that_loads_them(connection):
+    """One thread at a time runs the plugin."""
+    begun, go_on, good = threading.Event(), threading.Event(), connection.access()
+
+    def load(seconds):
+        if seconds < math.inf:
+            begun.set()
+            go_on.wait(60.0)
+        return good
+
+    shared = Connection(load, context="fake", in_cluster=False)
+    other = threading.Thread(target=shared.reload, args=(good, 60.0))
+    other.start()
+    try:
+        assert begun.wait(60.0)
+        with pytest.raises(NoCredentials, match="were not loaded in time"):
+            shared.reload(good, 0.0)
+    finally:
+        go_on.set()
+        other.join()
 
 
 def test_a_user_with_a_password_is_sent_as_such(server, client_as):

@@ -275,7 +275,7 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection
     good = connection.access()
     loads = iter([good, replace(good, expires=LONG_AGO)])
 
-    def load():
+    def load(_seconds):
         if access := next(loads, None):
             return access
         raise NoCredentials("log in again")
