@@ -62,9 +62,18 @@ class Source:
         return frozenset([*names, *(alias.name for each in found for alias in each.names)])
 
     def statement(self, line: int) -> frozenset[int]:
-        """Return the lines of the innermost statement at a line, without those of statements in it."""
-        around = [node for node in ast.walk(self._tree) if isinstance(node, ast.stmt) and line in _span(node)]
-        return frozenset(_span(min(around, key=lambda node: len(_span(node)))))
+        """Return the lines of the innermost statement at a line, without those of statements in it.
+
+        The line of an `except` or a `case` is part of a statement that has others in it: then these count too.
+        """
+        statements = [node for node in ast.walk(self._tree) if isinstance(node, ast.stmt)]
+        heads = [span for span in map(_span, statements) if line in span]
+        whole = [span for span in map(_whole, statements) if line in span]
+        return frozenset(min(heads or whole, key=len))
+
+
+def _whole(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or 0) + 1)
 
 
 def _span(statement: ast.stmt) -> range:

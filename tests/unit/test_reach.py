@@ -41,6 +41,14 @@ def root(tmp_path):
     return tmp_path
 
 
+TRIES = """def tries(act):
+    try:
+        return act()
+    except ValueError:
+        return None
+"""
+
+
 def reach(root, a, b, *, processes=False):
     """What is known where two files of tests ran these lines by module."""
     found = Reach(root / "kept.json", root)
@@ -59,6 +67,14 @@ def test_a_change_in_a_function_is_tried_where_its_statement_runs(root, line, te
     found = reach(root, {str(MODULE): [1, 4, 5, 9]}, {str(MODULE): [1, 4, 12, 13]})
 
     assert able(found, line) == tests
+
+
+def test_a_clause_is_tried_where_what_it_belongs_to_runs(root):
+    """Which errors are caught shows where one is raised, so wherever the `try` runs."""
+    (root / MODULE).write_text(TRIES)
+    found = reach(root, {str(MODULE): [1, 2, 3]}, {str(MODULE): [1]})
+
+    assert able(found, 4) == ["test_a.py"]
 
 
 def test_a_constant_is_tried_where_any_function_runs_that_may_know_it(root):

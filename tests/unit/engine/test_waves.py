@@ -50,8 +50,8 @@ class Unseen(DrySteer):
         return tuple(replace(each, ready_seconds=None) for each in super().settle(wave, moved))
 
 
-def run(steer, *, total=None, **fields):
-    pods = [make.pod(name, labels={"app": "web"}) for name in ("a", "b")]
+def run(steer, *, total=None, names="ab", **fields):
+    pods = [make.pod(name, labels={"app": "web"}) for name in names]
     cluster = make.cluster([make.node("n1"), make.node("n2")], pods, **fields)
     return make.decide(cluster, OneWave(), OneWave(), steer=steer, limits=Limits(total=total))
 
@@ -93,8 +93,8 @@ def test_replacements_that_do_not_come_end_the_cycle_and_what_went_is_named():
 
 
 def test_a_pdb_spares_another_pod_once_a_replacement_is_ready():
-    """And not before: pods of the second wave wait for those of the first."""
-    one = {"budgets": (make.pdb("web", 1),)}
+    """One for one, and not before: pods of the second wave wait for those of the first."""
+    one = {"budgets": (make.pdb("web", 1),), "names": "abc"}
 
     assert [each.evicted for each in run(DrySteer(2.0, KEYS), **one).runs] == [1, 1]
     assert [each.evicted for each in run(Unseen(2.0, KEYS), **one).runs] == [1, 0]

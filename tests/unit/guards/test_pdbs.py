@@ -136,6 +136,14 @@ def test_a_pdb_that_could_not_be_read_is_no_pdb_to_rely_on() -> None:
     assert DisruptionBudgets([pdb("web", 0)]).select(web("a"))
 
 
+def test_one_pdb_of_several_is_enough_to_rely_on() -> None:
+    """Those of other pods in the namespace say nothing."""
+    others = pdb("other", 9, selector=selector(app="other"))
+
+    assert DisruptionBudgets([others, pdb("web", 9)]).select(web("a"))
+    assert not DisruptionBudgets([others]).select(web("a"))
+
+
 @pytest.mark.parametrize(
     ("allowed", "ready", "taken"),
     [

@@ -31,6 +31,15 @@ def evict(client, server, pod, time, halt):
     return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 
+def test_a_signal_wakes_whoever_waits(halt):
+    """Between two tries nobody looks at the reason."""
+    assert not halt.signalled.is_set()
+
+    halt.signal("SIGTERM")
+
+    assert halt.signalled.is_set()
+
+
 def test_a_halt_says_why(time, halt):
     """A signal counts before the deadline, and the first one of several."""
     assert halt.reason == ""

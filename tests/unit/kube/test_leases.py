@@ -60,3 +60,14 @@ def test_a_time_without_a_zone_is_in_utc(leases, server):
     server.fail("GET", "*/leases/rebalancer", status=200, body=document)
 
     assert leases.read().renewed == datetime(2026, 1, 15, 12, tzinfo=UTC)
+
+
+def test_a_lease_that_was_never_held_has_changed_hands_never(leases, server):
+    """What is null was not written."""
+    spec = {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None}
+    document = {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": spec}
+    server.fail("GET", "*/leases/rebalancer", status=200, body=document)
+
+    found = leases.read()
+
+    assert (found.holder, found.duration, found.transitions) == ("", 0, 0)

@@ -232,3 +232,24 @@ def test_what_is_not_a_node_is_not_patched(change, server):
     with pytest.raises(ClusterError, match="with a Node"):
         change(setting(HOT))
     assert server.sent("PATCH", NODE) == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind"), [({"name": "n1"}, "Node"), ({"name": "n1", "uid": "u"}, "Status"), ({"name": "n1"}, "")]
+)
+def test_what_is_not_a_node_is_not_patched(change, server, metadata, kind):
+    """Without its UID a patch might change another node of that name."""
+    server.fail("GET", NODE, status=200, body={"kind": kind, "metadata": metadata})
+
+    with pytest.raises(Rejected, match="with a Node"):
+        change(setting(HOT))
+    assert not server.sent("PATCH", "*")
+
+
+def test_a_node_that_may_not_be_read_is_not_patched(change, server):
+    """The answer is told as it is."""
+    server.fail("GET", NODE, status=403)
+
+    with pytest.raises(Forbidden):
+        change(setting(HOT))
+    assert not server.sent("PATCH", "*")

@@ -24,6 +24,14 @@ def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
     assert found.assumed_of_containers == {"cpu": 100, "memory": 200 * MIB}
 
 
+def test_what_a_pod_requests_of_something_else_as_a_whole_says_nothing_of_cpu_and_memory():
+    """Each container still counts a little."""
+    containers = [{"image": "web"}, {"image": "log"}]
+    found = read_pod(spec={"containers": containers, "resources": {"requests": {"hugepages-2Mi": "4Mi"}}})
+
+    assert found.spec.placement.assumed == {"cpu": 200, "memory": 400 * MIB, "hugepages-2Mi": 4 * MIB}
+
+
 def test_a_pod_that_requests_nothing_as_a_whole_has_one_figure():
     """There is no other to keep."""
     assert placement({"requests": {"cpu": "1"}}).assumed_of_containers is None

@@ -52,6 +52,13 @@ def test_a_malformed_pod_keeps_its_place() -> None:
     assert (str(pod), pod.uid, pod.node, pod.active) == ("default/bad", "u", "n1", True)
 
 
+def test_a_malformed_pod_without_a_uid_has_none() -> None:
+    """And no made-up one."""
+    (pod,) = read("Pod", pod_document("bad", uid=None, labels={"a": 1})).pods
+
+    assert pod.uid == ""
+
+
 def test_replicas_with_one_bad_template_are_all_left_alone() -> None:
     """They share the spec and its problem."""
     snapshot = read("Pod", pod_document("a", spec=CPU), pod_document("b", spec=CPU))

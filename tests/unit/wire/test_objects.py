@@ -21,6 +21,7 @@ def test_a_node() -> None:
             "status": {
                 "allocatable": {"cpu": "3500m", "memory": "1Gi"},
                 "capacity": {"cpu": "4"},
+                "images": [{"names": ["web:1", "web@sha256:0"], "sizeBytes": 1000}, {"names": None, "sizeBytes": 7}],
                 "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
                 "conditions": [
                     {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-02T00:00:00Z"},
@@ -36,6 +37,7 @@ def test_a_node() -> None:
     assert node.capacity == {"cpu": 4000}
     assert node.addresses == {"InternalIP": "10.0.0.1"}
     assert node.seen == datetime(2026, 1, 2, tzinfo=UTC)
+    assert [(each.names, each.size) for each in node.images] == [(("web:1", "web@sha256:0"), 1000), ((), 7)]
 
 
 @pytest.mark.parametrize(

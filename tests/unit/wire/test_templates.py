@@ -177,6 +177,7 @@ def test_one_that_is_being_deleted_makes_nothing_certain() -> None:
     item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
     assert known("StatefulSet", item) == "changing"
+    assert known("Job", item) == "nothing"
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
