@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rebalancer.app.seen_pods import SeenPod
 from rebalancer.eviction.steering import Landing, Move
-from rebalancer.eviction.verdict import Unknown, Verdict
+from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 
 #: Time for a replacement to be created and bound once the old pod is gone.
 _AFTER_GRACE_SECONDS = 10.0
@@ -21,6 +21,7 @@ class _Arrival:
 
     Attributes:
         is_in_doubt: whether the pod may not have gone at all.
+        is_moved_by_others: whether another controller moves the pod in its own time: its replacement may come later.
         is_expected: whether a replacement can come: the pod has a controller, and has gone.
         until: when the wait for it ends, in seconds after the evictions.
         ready_seconds: when it was first seen Ready.
@@ -28,6 +29,7 @@ class _Arrival:
 
     move: Move
     is_in_doubt: bool
+    is_moved_by_others: bool
     is_expected: bool
     until: float
     seen: SeenPod | None = None
@@ -63,7 +65,7 @@ class _Arrival:
         """
         node = self.seen.node if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
-        is_missing = is_over and self.is_expected and self.seen is None
+        is_missing = is_over and self.is_expected and not self.is_moved_by_others and self.seen is None
         return Landing(self.move, node, name, self.ready_seconds, is_missing)
 
 
@@ -79,7 +81,9 @@ class Arrivals:
     def __init__(self, moved: Sequence[tuple[Move, Verdict]], known: frozenset[str], settle_seconds: float) -> None:
         self._known = known
         self._arrivals = [
-            _Arrival(move, isinstance(verdict, Unknown), bool(owner_uid(move)), settle_seconds)
+            _Arrival(
+                move, isinstance(verdict, Unknown), _moved_by_others(verdict), bool(owner_uid(move)), settle_seconds
+            )
             for move, verdict in moved
         ]
 
@@ -121,6 +125,10 @@ def _first(move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | Non
     """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller."""
     mine = [pod for pod in new if pod.owner == owner_uid(move) and pod.uid not in taken]
     return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
+
+
+def _moved_by_others(verdict: Verdict) -> bool:
+    return isinstance(verdict, Refused) or (isinstance(verdict, Granted) and verdict.background)
 
 
 def owner_uid(move: Move) -> str:

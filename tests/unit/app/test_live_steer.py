@@ -9,9 +9,9 @@ from rebalancer.app.receivers import Receivers
 from rebalancer.args.steering import Steering, avoid_keys
 from rebalancer.cluster.pod import Owner
 from rebalancer.errors import CycleStopped
-from rebalancer.eviction.causes import as_cause
+from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.steering import Move, Wave
-from rebalancer.eviction.verdict import GRANTED, Unknown
+from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
@@ -46,7 +46,7 @@ def halt(time):
 @pytest.fixture
 def steer(server, time, halt, tmp_path):
     connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
+    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
     marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
     before = [make.node(name) for name in ("n1", "n2", "n3")]
     receivers = Receivers(client, before, avoid_keys("kube-rebalancer/avoid"), time.clock)
@@ -188,6 +188,17 @@ def test_a_replacement_that_never_comes_is_missing(steer, server, time):
 
     assert (landing.is_missing, landing.is_pending, landing.node) == (True, False, None)
     assert 60 <= time.now - began < 65
+
+
+@pytest.mark.parametrize("verdict", [Granted(background=True), refused(Code.IN_PROGRESS)])
+def test_a_pod_that_another_controller_moves_may_be_replaced_later(steer, server, verdict):
+    """A virtual machine migrates for minutes, say: the run goes on without it."""
+    server.add(as_object("a", node="n1"))
+    steer.begin(wave(move("a")))
+
+    (landing,) = steer.settle(wave(move("a")), [(move("a"), verdict)])
+
+    assert (landing.is_missing, landing.is_pending, landing.node) == (False, False, None)
 
 
 @pytest.mark.parametrize(
