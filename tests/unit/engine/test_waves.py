@@ -18,14 +18,16 @@ class OneWave(Balance):
 
     name = "OneWave"
 
-    def __init__(self):
+    def __init__(self, *, sparing=False):
         super().__init__(Args())
+        self.sparing = sparing
 
     def run(self, cluster, evict):
         moves = tuple(Move(pod, "n2", ("n2",), BECAUSE) for pod in cluster.pods())
         wave = Wave({"n1": HOT}, moves)
         evict.steer.begin(wave)
-        moved = [(move, evict(move.pod, move.because, move.destination)) for move in moves]
+        ask = evict.with_owner_limit() if self.sparing else evict
+        moved = [(move, ask(move.pod, move.because, move.destination)) for move in moves]
         evict.steer.settle(wave, [(move, verdict) for move, verdict in moved if verdict.leaving])
 
 
@@ -50,10 +52,10 @@ class Unseen(DrySteer):
         return tuple(replace(each, ready_seconds=None) for each in super().settle(wave, moved))
 
 
-def run(steer, *, total=None, names="ab", **fields):
+def run(steer, *, total=None, names="ab", sparing=False, **fields):
     pods = [make.pod(name, labels={"app": "web"}) for name in names]
     cluster = make.cluster([make.node("n1"), make.node("n2")], pods, **fields)
-    return make.decide(cluster, OneWave(), OneWave(), steer=steer, limits=Limits(total=total))
+    return make.decide(cluster, *(OneWave(sparing=sparing) for _ in range(2)), steer=steer, limits=Limits(total=total))
 
 
 def test_a_dry_run_foresees_every_landing():
@@ -98,6 +100,12 @@ def test_a_pdb_spares_another_pod_once_a_replacement_is_ready():
 
     assert [each.evicted for each in run(DrySteer(2.0, KEYS), **one).runs] == [1, 1]
     assert [each.evicted for each in run(Unseen(2.0, KEYS), **one).runs] == [1, 0]
+
+
+def test_an_owner_spares_another_pod_once_a_replacement_is_ready():
+    """One for one: of three pods one may be missing at a time."""
+    assert [each.evicted for each in run(DrySteer(2.0, KEYS), names="abc", sparing=True).runs] == [1, 1]
+    assert [each.evicted for each in run(Unseen(2.0, KEYS), names="abc", sparing=True).runs] == [1, 0]
 
 
 def test_limits_stay_spent_when_a_replacement_is_ready():

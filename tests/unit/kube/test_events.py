@@ -232,3 +232,8 @@ def test_how_an_event_is_tried_again_may_be_told(client, server, time):
 
     assert events.close(120) == 0
     assert time.waits == [21]
+
+
+def test_an_event_that_hangs_does_not_keep_the_program_alive(events):
+    """Its thread ends with the process."""
+    assert events._worker.daemon

@@ -16,6 +16,13 @@ def test_a_container_without_requests_counts_a_little():
     assert placement({"requests": {"cpu": "1"}}).assumed == {"cpu": 1000, "memory": 200 * MIB}
 
 
+def test_what_one_container_requests_says_nothing_of_another():
+    """Each is assumed to need a little of what it does not name itself."""
+    containers = [{"image": "web", "resources": {"requests": {"cpu": "1"}}}, {"image": "log"}]
+
+    assert read_pod(spec={"containers": containers}).spec.placement.assumed == {"cpu": 1100, "memory": 400 * MIB}
+
+
 def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
     """Of what it names; the figures of its containers alone are kept beside."""
     found = placement(resources={"requests": {"cpu": "2"}})

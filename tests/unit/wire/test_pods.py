@@ -279,6 +279,12 @@ def test_what_a_spread_constraint_says_is_taken() -> None:
     assert found.match_label_keys == ("hash",)
 
 
+@pytest.mark.parametrize(("affinity", "is_there"), [({"nodeAffinity": {}}, True), ({"podAffinity": {}}, False)])
+def test_node_affinity_that_demands_nothing_is_there_all_the_same(affinity: Any, is_there: bool) -> None:
+    """Pods with node affinity, whatever it says, come in another order when spreading is evened out."""
+    assert read_pod(spec={"affinity": affinity}).spec.node_affinity is is_there
+
+
 def test_constraints_on_nodes_and_neighbours() -> None:
     """Each part of the spec arrives where decisions look for it."""
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

@@ -125,7 +125,10 @@ def test_volumes_on_nodes():
         "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
         "provisioner": "x",
         "volumeBindingMode": "WaitForFirstConsumer",
-        "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}],
+        "allowedTopologies": [
+            {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]},
+            {"matchLabelExpressions": None},
+        ],
     }
 
     assert read("CSINode", node).companions.csi_nodes == {
@@ -139,7 +142,7 @@ def test_volumes_on_nodes():
             name="fast",
             provisioner="x",
             waits=True,
-            topologies=(NodeSelectorTerm((Requirement("zone", "In", ("a",)),)),),
+            topologies=(NodeSelectorTerm((Requirement("zone", "In", ("a",)),)), NodeSelectorTerm(())),
             default=True,
         )
     }
