@@ -231,6 +231,7 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
         pytest.param({"containers": [container(requests={"cpu": "1"})]}, "Burstable", id="a request alone"),
         pytest.param({"containers": [container(limits=BOTH)]}, "Burstable", id="limits alone"),
         pytest.param({"containers": [container(requests=BOTH, limits=BOTH)]}, "Guaranteed", id="both, and equal"),
+        pytest.param({"containers": [container(requests={"cpu": "1m"})]}, "Burstable", id="a thousandth of a core"),
         pytest.param(
             {"containers": [container(requests=BOTH, limits={**BOTH, "cpu": "2"})]}, "Burstable", id="unequal cpu"
         ),
