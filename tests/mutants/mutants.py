@@ -11,9 +11,14 @@ What was measured and what was noticed is kept in `.mutants`, so a run that was 
 survivor is tried again, and so is every change of a module that has been edited.
 
 With `--near` (the tests of the changed package alone) 200 changes took 35 minutes on a machine of two cores that did
-much else.  Of the first 200 so tried 148 were noticed.  Of the other 52 five change nothing, four were in code that
-nobody used and that is gone, and the rest were given a test, but for those that a test of another package notices.
-After that 63 of 76 others were noticed by the tests of their package.  200 changes and all tests: not yet measured.
+much else.  So many were noticed by the tests of their package at first, when no test had been written for them, and
+after tests for most of the others:
+
+    seed 0   148 of 200
+    seed 3   175 of 199, then 190
+    seed 4   141 of 166, then 182 of 198
+
+Of the 16 that are left of seed 4 the first nine were tried with all other tests as well: five are noticed.
 """
 
 import argparse
