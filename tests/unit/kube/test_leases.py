@@ -42,6 +42,8 @@ def test_what_was_written_is_read(leases):
         {"kind": "Status", "metadata": {"resourceVersion": "1"}},
         {"kind": "Lease", "metadata": {}},
         {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"leaseDurationSeconds": 10**400}},
+        {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"leaseDurationSeconds": 2**31}},
+        {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"leaseDurationSeconds": -(2**31) - 1}},
         b'{"kind": "Lease", "metadata": {"resourceVersion": "\xff"}}',
         b'{"kind": "Lease", "spec": ' + b"[" * 5000 + b"]" * 5000 + b"}",
     ],
