@@ -1,5 +1,6 @@
 """A fake API server, a client for it, and a time that passes only when somebody waits."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,31 @@ def client(connection: Connection, time: FakeTime) -> Client:
 def impatient(connection: Connection, time: FakeTime) -> Client:
     """A client that takes a server for silent after a second: no machine is so busy that another answer takes that."""
     return Client(connection, request_timeout=1.0, retry_policy=time.retry_policy())
+
+
+@pytest.fixture
+def secure() -> Iterator[FakeApiServer]:
+    """A server that speaks HTTPS, with a certificate that nobody else trusts."""
+    with FakeApiServer(tls=True) as running:
+        yield running
+
+
+@pytest.fixture
+def client_of(secure: FakeApiServer, tmp_path: Path, time: FakeTime) -> Iterator[Callable[..., Client]]:
+    """Make a client whose kubeconfig has these settings for the cluster."""
+    opened: list[Connection] = []
+
+    def make(**cluster: object) -> Client:
+        path = secure.kubeconfig(tmp_path)
+        document = json.loads(path.read_text())
+        document["clusters"][0]["cluster"] |= cluster
+        path.write_text(json.dumps(document))
+        opened.append(connect(str(path), None, environ={}))
+        return Client(opened[-1], retry_policy=time.retry_policy())
+
+    yield make
+    for connection in opened:
+        connection.close()
 
 
 @pytest.fixture

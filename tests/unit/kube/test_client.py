@@ -195,33 +195,34 @@ def test_a_broken_connection_is_tried_again(client, server):
     assert len(server.requests) == 3
 
 
-def test_a_server_that_does_not_speak_http_is_told_in_words(tmp_path, server, time):
+@pytest.fixture
+def stranger(tmp_path, server, time):
+    """A port of something else, and a client that takes it for the API server."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        kubeconfig = server.kubeconfig(tmp_path)
+        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
+        yield listening, Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
+
+
+def test_a_server_that_does_not_speak_http_is_told_in_words(stranger):
     """Without the objects of the library: a port of something else was given."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        kubeconfig = server.kubeconfig(tmp_path)
-        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
-        threading.Thread(target=_greet, args=(listening,), daemon=True).start()
-        other = Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
+    listening, other = stranger
+    threading.Thread(target=_greet, args=(listening,), daemon=True).start()
 
-        with pytest.raises(Unreachable, match=r"the answer is not HTTP, but begins with 'SSH-2\.0"):
-            other.get(PODS)
+    with pytest.raises(Unreachable, match=r"the answer is not HTTP, but begins with 'SSH-2\.0"):
+        other.get(PODS)
 
 
-def test_the_answer_after_an_interim_one_is_not_taken_for_the_next(tmp_path, server, time):
+def test_the_answer_after_an_interim_one_is_not_taken_for_the_next(stranger):
     """A proxy says 102 while it waits for the server; the next request goes by another connection."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        kubeconfig = server.kubeconfig(tmp_path)
-        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
-        answering = threading.Thread(target=_answer_later, args=(listening,), daemon=True)
-        answering.start()
-        other = Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
+    listening, other = stranger
+    answering = threading.Thread(target=_answer_later, args=(listening,), daemon=True)
+    answering.start()
 
-        assert [other.look(PODS).status for _ in range(2)] == [102, 204]
-        answering.join(60.0)
+    assert [other.look(PODS).status for _ in range(2)] == [102, 204]
+    answering.join(60.0)
 
 
 def _answer_later(listening):

@@ -14,7 +14,6 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.proxies import credentials_for, named
-from tests.fake_api_server import FakeApiServer
 from tests.fake_proxy import FakeProxy
 
 PROXY = "http://proxy:3128"
@@ -30,28 +29,10 @@ def no_exceptions(monkeypatch):
 
 
 @pytest.fixture
-def secure(pod):
-    """A server that speaks TLS, with one pod."""
-    with FakeApiServer([pod("a")], tls=True) as running:
-        yield running
-
-
-@pytest.fixture
-def through(secure, tmp_path, time):
-    """Make a client whose kubeconfig names a proxy."""
-    opened = []
-
-    def make(proxy: str) -> Client:
-        path = secure.kubeconfig(tmp_path)
-        document = json.loads(path.read_text())
-        document["clusters"][0]["cluster"] |= {"insecure-skip-tls-verify": True, "proxy-url": proxy}
-        path.write_text(json.dumps(document))
-        opened.append(connect(str(path), None, environ={}))
-        return Client(opened[-1], retry_policy=time.retry_policy())
-
-    yield make
-    for connection in opened:
-        connection.close()
+def through(secure, client_of, pod):
+    """Make a client whose kubeconfig names a proxy, for a server with one pod."""
+    secure.add(pod("a"))
+    return lambda proxy: client_of(**{"insecure-skip-tls-verify": True, "proxy-url": proxy})
 
 
 @pytest.mark.parametrize(

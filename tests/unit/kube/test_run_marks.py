@@ -34,6 +34,18 @@ def patches(server):
     return len(server.sent("PATCH", "*"))
 
 
+def assert_late_patch_leaves_nothing(marks, server, time, patch):
+    """The server carries the patch out after the run has looked at the node, and before it looks again."""
+    server._rules.clear()
+    waits, acted = len(time.waits), []
+    late = {"times": 1, "when": lambda _: len(time.waits) > waits}
+    server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(patch).status), **late)
+
+    assert marks.take_off() == {}
+    assert acted == [200]
+    assert server.node("n1") == node("n1")
+
+
 @pytest.fixture
 def halt(time):
     return Halt(300, time.clock)
@@ -133,25 +145,19 @@ def test_taking_off_is_given_up_after_twenty_seconds(of_run, server, time):
 @pytest.mark.usefixtures("nodes")
 def test_a_request_that_acts_after_it_was_given_up_leaves_nothing(of_run, server, time):
     """The server takes its time with a patch, and the mark appears when the run has begun to clear up."""
-    held, acted = [], []
+    held = []
     server.on("PATCH", "*", lambda request: held.append(request) or Reply(503, "later"))
     marks = of_run()
     assert list(marks.adjust({"n1": 1})) == ["n1"]
-    server._rules.clear()
-    waits = len(time.waits)
-    late = {"times": 1, "when": lambda _: len(time.waits) > waits}
-    server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(held[0]).status), **late)
 
-    assert marks.take_off() == {}
-    assert acted == [200]
-    assert server.node("n1") == node("n1")
+    assert_late_patch_leaves_nothing(marks, server, time, held[0])
 
 
 @pytest.mark.usefixtures("nodes")
 @pytest.mark.parametrize("then", ["a signal", "no connection", "another answer"])
 def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_run, server, time, halt, then):
     """The first try of a patch may still be carried out, although the second one failed in another way."""
-    held, acted = [], []
+    held = []
 
     def lose(request):
         held.append(request)
@@ -167,14 +173,8 @@ def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_ru
     server.on("PATCH", "*", lose)
     marks = of_run()
     assert list(marks.adjust({"n1": 1})) == ["n1"]
-    server._rules.clear()
-    waits = len(time.waits)
-    late = {"times": 1, "when": lambda _: len(time.waits) > waits}
-    server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(held[0]).status), **late)
 
-    assert marks.take_off() == {}
-    assert acted == [200]
-    assert server.node("n1") == node("n1")
+    assert_late_patch_leaves_nothing(marks, server, time, held[0])
 
 
 @pytest.mark.usefixtures("nodes")

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from rebalancer.errors import NoCredentials, Unreachable
@@ -11,31 +9,6 @@ from rebalancer.kube.overrides import Overrides
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
 PODS = "/api/v1/pods"
-
-
-@pytest.fixture
-def secure():
-    """A server that speaks HTTPS, with a certificate that nobody else trusts."""
-    with FakeApiServer(tls=True) as running:
-        yield running
-
-
-@pytest.fixture
-def client_of(secure, tmp_path, time):
-    """Make a client whose kubeconfig has these settings for the cluster."""
-    opened = []
-
-    def make(**cluster) -> Client:
-        path = secure.kubeconfig(tmp_path)
-        document = json.loads(path.read_text())
-        document["clusters"][0]["cluster"] |= cluster
-        path.write_text(json.dumps(document))
-        opened.append(connect(str(path), None, environ={}))
-        return Client(opened[-1], retry_policy=time.retry_policy())
-
-    yield make
-    for connection in opened:
-        connection.close()
 
 
 def test_a_certificate_that_is_not_trusted_is_told_at_once(client_of, secure, time):

@@ -30,3 +30,8 @@ def read(kind: str, *items: Any) -> Snapshot:
 
 def read_pod(**fields: Any) -> Pod:
     return read("Pod", pod_document(**fields)).pods[0]
+
+
+def container(**resources: Any) -> dict[str, Any]:
+    """A container of a pod's spec, with these requests and limits."""
+    return {"resources": resources}
