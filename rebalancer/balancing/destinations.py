@@ -7,6 +7,13 @@ Where it is known on which nodes the scheduler would put the replacement (see `r
 of them must be able to take it; they need not be destinations.  If the pod may come back to its own node, or land on a
 node that it would lift above the ceilings, it stays: it would have to be moved again.
 
+Where replacements of pods that went before may be on one of several nodes, more nodes are possible (see
+`rebalancer.scheduling.after_ties`), and all of them must be able to take it as well.  Such a node is judged without the
+replacements that may be elsewhere: mostly it is because they are that the scheduler would choose it.  For example, two
+nodes are empty, and a pod of 30 points is expected on n2, but may be on n3.  The next one is expected on n3, and lands
+on n2 if the first is on n3: so n2 is judged as if it were empty.  Where too much is possible to try each, this is left
+out.
+
 There is one exception, where nodes have floors.  A node may be full of one resource and low in another, and the
 scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling, up to
 100 %, if the pod brings it nearer to its floors by more points than it lifts it above its ceilings.
@@ -17,6 +24,7 @@ the least free where pods are packed; ties by name.
 
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rebalancer.balancing.figures import arrival
@@ -119,8 +127,12 @@ class Destinations:
                 return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
         return nodes
 
-    def landing(self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]) -> Destination:
+    def landing(
+        self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]
+    ) -> Destination | Refused:
         """Return for the report where the replacement may land; to be asked of a pod before it is expected there.
+
+        Or why the pod should stay for now: after a tie it may land where it does harm.
 
         Args:
             pod: the pod that would go.
@@ -128,8 +140,10 @@ class Destinations:
             likely: the nodes that may win if all that were expected somewhere are there.
             goes: returns whether the eviction will be granted, as far as that is known.
         """
+        names = [node.name for node in likely]
         wider = self._landings.in_doubt(pod, goes) if self._landings else ()
-        return Destination.among(expected.name, dict.fromkeys((*(node.name for node in likely), *wider)))
+        harm = self._harm_after_ties(pod, [name for name in wider if name not in names])
+        return harm or Destination.among(expected.name, (*names, *wider))
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
@@ -206,6 +220,20 @@ class Destinations:
             return cause(Code.UNKNOWN_USAGE)
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
+
+    def _harm_after_ties(self, pod: Pod, names: Iterable[str]) -> Refused | None:
+        if self._landings is None or self._landings.is_rough(pod):
+            return None
+        usage = self._of_pod(pod)
+        for node in filter(None, map(self._cluster.node, names)):
+            with self._without(self._landings.uncertain_on(node), node):
+                if harm := self._harm(pod, node, usage):
+                    return refused(Code.NO_DESTINATION, may_choose=node.name, harm=harm.as_figures())
+        return None
+
+    def _without(self, pods: Iterable[Pod], node: Node) -> AbstractContextManager[None]:
+        utilization = self._known.get(node.name)
+        return utilization.without(map(self._of_pod, pods)) if utilization else nullcontext()
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):

@@ -122,6 +122,8 @@ class Emptying:
                 return pod, likely
             first = likely[0]
             destination = self._destinations.landing(pod, first, likely, goes=lambda: True)
+            if isinstance(destination, Refused):
+                return pod, destination
             plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
 

@@ -11,7 +11,9 @@ above the mean donate pods as well.
    the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
    lacks afterwards.  No costly pod (see `rebalancer.eviction.order`) goes while a cheaper one of its node brings
    anything.
-4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
+4. A pod may stay since other moves of this cycle make it uncertain where it lands.  Such a try does not count, up to as
+   many as there are tries.
+5. Filling ends when no node is below its band, when the tries are used up, or after the last round.
 
 An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.
 n3 lacks 18 points up to the mean.  With a pod of 8 points from n1 it would lack 10: the gain is 8.  n1 would be at 50 %
@@ -27,7 +29,7 @@ from math import ceil
 from rebalancer.balancing.band import Band, NodesBelow
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
+from rebalancer.balancing.moves import Moves, Purpose, may_go_later, node_is_spent
 from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
@@ -91,6 +93,7 @@ class Filling:
         self._low = NodesBelow(band.low, destinations.known)
         self._wanting = NodesBelow(band.mean, destinations.known)
         self._tries_left = 0
+        self._spoiled_left = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; do nothing if the usage of pods is not known.
@@ -103,6 +106,7 @@ class Filling:
         donors = furthest_first(sources, self._band.mean)
         nodes = len(self._destinations.known)
         self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
+        self._spoiled_left = self._tries_left
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
         for ceilings, least in product(map(self._band.above, _CEILINGS), _GAINS):
             if self._low.names:
@@ -138,7 +142,15 @@ class Filling:
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
         self._wanting.look_at(landed_on)
+        if may_go_later(verdict):
+            self._give_back_try()
         return node_is_spent(verdict)
+
+    def _give_back_try(self) -> None:
+        """A try that other moves of this cycle have spoiled does not count, since another pod may fill the node."""
+        if self._spoiled_left:
+            self._spoiled_left -= 1
+            self._tries_left += 1
 
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.

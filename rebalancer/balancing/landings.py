@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.after_ties import AfterTies
@@ -59,3 +60,11 @@ class Landings:
         if found and not self._simulation.ask(pod).sampled:
             self._other_orders.note(pod, found)
         return found
+
+    def is_rough(self, pod: Pod) -> bool:
+        """Return whether `in_doubt` named all nodes with room, since too much was possible to try each."""
+        return self._after_ties.is_rough(pod)
+
+    def uncertain_on(self, node: Node) -> Iterator[Pod]:
+        """Yield the pods whose replacements are expected on a node, but may be on another that tied with it."""
+        return self._after_ties.uncertain_on(node)

@@ -10,6 +10,7 @@ from rebalancer.balancing.figures import why_relieved, with_pod_gone
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
@@ -98,14 +99,19 @@ class Moves:
             return refusal
         found = likely or self._destinations.likely(pod, candidate.usage)
         if isinstance(found, Refused):
-            if recorded is not None:
-                self._evict.refuse(pod, recorded, found)
-            return found
+            return self._stays(pod, recorded, found)
         expected = expected or found[0]
         destination = self._destinations.landing(
             pod, expected, found, goes=lambda: self._evict.first_refusal([pod]) is None
         )
+        if isinstance(destination, Refused):
+            return self._stays(pod, recorded, destination)
         return self._carry_out(candidate, source, purpose, expected, destination)
+
+    def _stays(self, pod: Pod, recorded: Cause | None, refusal: Refused) -> Refused:
+        if recorded is not None:
+            self._evict.refuse(pod, recorded, refusal)
+        return refusal
 
     def _carry_out(
         self,
@@ -131,6 +137,11 @@ class Moves:
     def warn(self, what: Cause) -> None:
         """Add a warning to the report."""
         self._evict.warn(what)
+
+
+def may_go_later(verdict: Verdict) -> bool:
+    """Return whether a pod stays only since it is not known where replacements of this cycle land."""
+    return isinstance(verdict, Refused) and "may_choose" in verdict.cause.figures
 
 
 def node_is_spent(verdict: Verdict) -> bool:

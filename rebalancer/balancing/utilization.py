@@ -5,7 +5,8 @@ tolerance: percentages that differ by less than 0.000000001 are equal.  For exam
 7 in floating point; still, a node that uses 7 of 100 is not above 7 %, and an empty one has room for 7 up to 7 %.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from statistics import fmean
 
@@ -40,6 +41,16 @@ class NodeUtilization:
         """Count the usage of a pod that comes (1) or goes (-1), of the tracked resources."""
         for name in self.used:
             self.used[name] += sign * amounts.get(name, 0)
+
+    @contextmanager
+    def without(self, pods: Iterable[Resources]) -> Iterator[None]:
+        """Leave the usage of some pods out within the block."""
+        left_out = list(pods)
+        for amounts in left_out:
+            self.charge(amounts, -1)
+        yield
+        for amounts in left_out:
+            self.charge(amounts)
 
     def percent(self, name: str) -> float | None:
         """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""

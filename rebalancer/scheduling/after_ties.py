@@ -60,8 +60,10 @@ class AfterTies:
         self._simulation = cluster.index(Simulation)
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=False)
         self._together = Together(DefaultSelectors(self._simulation.companions))
-        self._wide: dict[Pod, Sequence[str]] = {}
+        self._wide: dict[Pod, tuple[str, ...]] = {}
         self._tied: dict[Pod, _Tied] = {}
+        self._rough: set[Pod] = set()
+        self._fresh: set[Pod] = set()  # answers that nothing has changed since
 
     @property
     def tied(self) -> bool:
@@ -73,8 +75,19 @@ class AfterTies:
 
         Empty where it lands nowhere, or where that is not known.
         """
-        found = self._wide[pod] = self._ask(pod)
-        return found
+        if pod not in self._fresh:
+            self._rough.discard(pod)
+            self._wide[pod] = self._ask(pod)
+            self._fresh.add(pod)
+        return self._wide[pod]
+
+    def is_rough(self, pod: Pod) -> bool:
+        """Return whether the last answer for a pod names all nodes with room, since too much was possible to try."""
+        return pod in self._rough
+
+    def uncertain_on(self, node: Node) -> Iterator[Pod]:
+        """Yield the pods whose replacements are expected on a node, but may be elsewhere too."""
+        return (pod for pod, tied in self._tied.items() if tied.expected == node.name)
 
     def _ask(self, pod: Pod) -> tuple[str, ...]:
         answer = self._simulation.ask(pod)
@@ -96,6 +109,7 @@ class AfterTies:
             for moment in self._simulation.replacement(pod).moments:
                 ask = partial(self._simulation.at, pod, phase, moment)
                 if prod(len(tied.nodes) for tied in bound) > _MOST_CASES:
+                    self._rough.add(pod)
                     yield from ask().feasible_nodes()
                 else:
                     asks = [partial(_asked, phase, case, ask) for case in _cases(bound)]
@@ -113,11 +127,13 @@ class AfterTies:
         blocks = self._ties.of(tied.newcomer, coming) is not Tie.ROOM
         return Scattered(tied.newcomer.pod, tied.nodes, blocks)
 
-    def left(self, pod: Pod, sign: int) -> None:
-        """Do nothing: the simulation follows."""
+    def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
+        """Forget answers; the simulation follows by itself."""
+        self._fresh.clear()
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Note a replacement that may land elsewhere too (1), or no longer (-1)."""
+        self._fresh.clear()
         if sign < 0:
             self._tied.pop(pod, None)
             return

@@ -9,9 +9,11 @@ from math import ceil
 
 import msgspec
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import LabelSelector
+from rebalancer.scheduling.after_ties import AfterTies
 from tests.models.filling import Filling
 from tests.models.placement import World
 from tests.models.scheduler import likely
@@ -30,6 +32,8 @@ class LowRelief:
         usage: by (namespace, name) of a pod, on the node where the pod is; None if the source knows no pods.
         gone: by node, what pods used that are there no longer, as far as the source knows.
         moves: the pods that went, with the node that each was charged to.
+        cluster: to ask where a replacement lands if earlier ones took other nodes that tied, which has models of its
+            own; None if that is not asked.
     """
 
     world: World
@@ -47,6 +51,7 @@ class LowRelief:
     scheduler_known: bool = True
     services: list[tuple[str, LabelSelector]] = field(default_factory=list)
     moves: list[tuple[str, str]] = field(default_factory=list)
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         self.nodes = [node for node in self.world.nodes if node.name in self.figures]
@@ -57,6 +62,8 @@ class LowRelief:
         self.drained: Counter[str] = Counter()
         self.charges: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
         self.arrived: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
+        self.after_ties = self.cluster and self.cluster.index(AfterTies)
+        self.uncertain: dict[str, list[Counter[str]]] = {node.name: [] for node in self.nodes}
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
@@ -193,6 +200,7 @@ class LowRelief:
     def relieve(self, node: Node) -> None:
         beside_pods = {name: points for name, points in self.points_over(node).items() if name != "pods"}
         first = self.firsts.setdefault(node.name, sum(beside_pods.values(), Fraction(0)))
+        spoiled = 0
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
         for cost in sorted({self.cost(pod) for pod in candidates}):
             group = [pod for pod in candidates if self.cost(pod) == cost]
@@ -200,7 +208,12 @@ class LowRelief:
                 group.remove(pod)
                 if self.drained[node.name] == (1 if self.limit is None and self.usage is None else self.limit):
                     return
-                if destinations := self.destinations(pod):
+                destinations = self.destinations(pod)
+                if destinations and self.is_spoiled(pod, destinations):
+                    spoiled += 1
+                    if spoiled == 3:
+                        return
+                elif destinations:
                     self.drained[node.name] += self.move(pod, destinations[0])
 
     def is_candidate(self, pod: Pod) -> bool:
@@ -256,6 +269,7 @@ class LowRelief:
             return False
         node = self.world.node(pod)
         self.lost[pod.namespace, pod.owners] += 1
+        self.note_ties(pod, destination)
         self.moves.append((str(pod), destination.name))
         self.world.pods.remove(pod)
         self.left.append(pod)
@@ -283,9 +297,34 @@ class LowRelief:
         )
         return expected if harmless else []
 
+    def is_spoiled(self, pod: Pod, expected: list[Node]) -> bool:
+        """After ties before it, it may land where it does harm, though others may be elsewhere than on that node."""
+        if self.after_ties is None or not self.scheduler_known or not self.may_be_lost(pod):
+            return False
+        names = self.after_ties.may_land(pod)
+        nodes = [node for node in self.world.nodes if node.name in names and node not in expected]
+        return not self.after_ties.is_rough(pod) and any(self.spoils(pod, node) for node in nodes)
+
+    def spoils(self, pod: Pod, node: Node) -> bool:
+        if node.name == pod.node or node.unschedulable or node not in self.nodes:
+            return True
+        everything = self.arrived[node.name]
+        self.arrived[node.name] = everything - sum(self.uncertain[node.name], Counter())
+        harmless = self.does_no_harm(pod, node)
+        self.arrived[node.name] = everything
+        return not harmless
+
+    def note_ties(self, pod: Pod, destination: Node) -> None:
+        if self.cluster is None or self.after_ties is None:
+            return
+        if self.scheduler_known and len({destination.name, *self.after_ties.may_land(pod)}) > 1:
+            self.uncertain[destination.name].append(Counter({**self.takes(pod), "pods": 1}))
+        self.cluster.evicted(pod)
+        self.cluster.place(pod, destination)
+
     def does_no_harm(self, pod: Pod, node: Node) -> bool:
         """In a band a pod may also fill a node more, where that is short of something, than it lifts it too high."""
-        return self.has_room(pod, node) or (
+        return self.is_within(pod, node, self.ceilings) or (
             self.deviation and self.is_within(pod, node, {}) and self.outside(node, 1, pod) < self.outside(node, 0, pod)
         )
 

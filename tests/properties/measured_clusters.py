@@ -77,6 +77,7 @@ class Scene:
             limits.get("node"),
             self.args["metricsUtilization"].get("scheduler") != "unknown",
             [(namespace, selector) for (namespace, _), selector in SERVICES.items()],
+            cluster=self.cluster(),
         )
 
 

@@ -278,6 +278,20 @@ def test_pods_do_not_go_to_a_node_that_is_to_be_emptied_too():
     )
 
 
+@pytest.mark.parametrize(("memory", "goes"), [(69, []), (60, ["a", "b"])])
+def test_a_node_is_emptied_only_if_its_pods_do_no_harm_after_a_tie(memory, goes):
+    """`a` lands on one of two equal nodes, and `b`, where pods are packed, beside it: the plan counts on `busy`."""
+    usage = {"a": points(5, 1), "b": points(1, 3), "c": None, "d": None}
+    fields = {"a": {"cpu": "1"}, "b": {"cpu": "1"}, "c": {"on": "busy", "cpu": "3"}, "d": {"on": "full", "cpu": "3"}}
+    on = scene(usage, fields, busy=points(50, 30), full=points(50, memory), snapshot={"scheduler_configuration": PACKS})
+    ledger = decide(on, high(metricsUtilization=RELIEF))
+
+    assert evicted(ledger) == goes
+    if not goes:
+        told = "no destination: after other moves of this cycle the scheduler may choose full, memory above 70 %"
+        assert reasons(ledger) == {"b": f"{told}; it keeps idle, which is emptied whole or not at all"}
+
+
 def test_a_configuration_that_cannot_be_read_fails_the_strategy():
     """With the reason, and nothing is evicted."""
     ledger = decide(

@@ -186,3 +186,33 @@ def test_a_file_without_templates_is_told_of_once():
 
     assert not calm.warnings
     assert sum("neither controllers nor Services were read" in notice_text(each) for each in hot.warnings) == 1
+
+
+def after_a_tie(used, *pods, full=95):
+    """`a` (15 points) goes first, to n2 or n3, on which as much is requested; the plan counts on n2."""
+    usage = {"a": 15, **{f"p{number}": points for number, points in enumerate(pods)}}
+    rest = {"n1": full - sum(usage.values()), **used}
+    cheap = {"a": {"priority": 0}}
+    asked = [pod(name, **cheap.get(name, {"priority": 1})) for name in usage]
+    return decide(cluster(NODES, [*asked, pod("much", cpu="3", priority=2)], {**usage, "much": None}, rest=rest), low())
+
+
+def test_a_pod_that_does_harm_after_a_tie_stays():
+    """If `a` is on n3, the next one lands on n2, which would be at 65; in turn it lands on n3, at 40."""
+    ledger = after_a_tie({"n2": 35, "n3": 10}, 30)
+
+    assert place(ledger) == {"a": "n2"}
+    assert why(ledger)["p0"] == (
+        "no destination: after other moves of this cycle the scheduler may choose n2, cpu above 50 %"
+    )
+
+
+def test_a_node_is_judged_without_what_would_be_elsewhere_then():
+    """The next one lands on n2 only if `a` is on n3: then n2 is at 40, not at 55."""
+    assert place(after_a_tie({"n2": 20, "n3": 20}, 20)) == {"a": "n2", "p0": "n3"}
+
+
+def test_after_three_pods_that_other_moves_keep_a_node_waits():
+    """A pod of 9 points would go in place of three of 30, which may go in the next cycle; in place of two it does."""
+    assert evicted(after_a_tie({"n2": 35, "n3": 10}, 30, 29, 28, 9, full=125)) == ["a"]
+    assert evicted(after_a_tie({"n2": 35, "n3": 10}, 30, 29, 9, full=125)) == ["a", "p2"]

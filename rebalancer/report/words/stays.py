@@ -79,6 +79,9 @@ def _no_destination(figures: Figures) -> str:
     if "likely" in figures:
         harm = figures["harm"]
         return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
+    if "may_choose" in figures:
+        may = f"after other moves of this cycle the scheduler may choose {figures['may_choose']}"
+        return f"no destination: {may}, {obstacle_text(figures['harm'])}"
     if "unschedulable" in figures:
         return f"no destination: the scheduler would find none, {figures['unschedulable']}"
     if "gathers" in figures:

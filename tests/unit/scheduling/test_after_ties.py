@@ -1,5 +1,7 @@
 """Where replacements land after ties, by example."""
 
+import pytest
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.after_ties import AfterTies
@@ -15,10 +17,12 @@ PACKS = {
 }
 
 
-def empty_nodes(number: int, pods: int, **fields: object) -> tuple[Cluster, list[Pod]]:
-    """Equal empty nodes, and one full of pods that each have an owner of their own."""
+def empty_nodes(number: int, pods: int, owner: str = "", **fields: object) -> tuple[Cluster, list[Pod]]:
+    """Equal empty nodes, and one full of pods that each have an owner of their own, unless one is given."""
     nodes = [make.node("full", unschedulable=True), *(make.node(f"n{index}") for index in range(number))]
-    going = [make.pod(f"p{index}", node="full", cpu="500m", memory="2Gi", owners=f"p{index}") for index in range(pods)]
+    owners = {f"p{index}": owner or f"p{index}" for index in range(pods)}
+    size = {"node": "full", "cpu": "500m", "memory": "2Gi"}
+    going = [make.pod(name, owners=of, labels={"app": of}, **size) for name, of in owners.items()]
     return make.cluster(nodes, going, **fields), going
 
 
@@ -59,6 +63,46 @@ def test_without_a_tie_nothing_is_wider() -> None:
     go(cluster, first, "n0")
 
     assert after_ties.may_land(second) == cluster.index(Simulation).ask(second).nodes == ("n0",)
+
+
+@pytest.mark.parametrize(("number", "rough"), [(16, False), (17, True)])
+def test_where_too_much_is_possible_the_answer_is_rough(number: int, rough: bool) -> None:
+    """The first of an owner's pods may be on so many nodes, and the next one is spread with it."""
+    cluster, (first, second, *_) = empty_nodes(number, 2, owner="web")
+    after_ties = cluster.index(AfterTies)
+    with cluster.scope():
+        after_ties.may_land(first)
+        go(cluster, first, "n0")
+        after_ties.may_land(second)
+        assert after_ties.is_rough(second) is rough
+
+    after_ties.may_land(second)
+    assert not after_ties.is_rough(second)
+
+
+def test_who_may_be_elsewhere_is_told() -> None:
+    """The first one is expected on n0, and may be on n1."""
+    cluster, (first, *_) = empty_nodes(2, 3)
+    after_ties = cluster.index(AfterTies)
+    after_ties.may_land(first)
+    go(cluster, first, "n0")
+
+    uncertain = {node.name: list(after_ties.uncertain_on(node)) for node in cluster.nodes}
+    assert uncertain == {"full": [], "n0": [first], "n1": []}
+
+
+def test_an_answer_is_worked_out_once_until_something_changes() -> None:
+    """A pod may be asked about again and again before it goes."""
+    cluster, (first, second, third) = empty_nodes(3, 3)
+    after_ties = cluster.index(AfterTies)
+    after_ties.may_land(first)
+    go(cluster, first, "n0")
+
+    assert after_ties.may_land(second) is after_ties.may_land(second)
+    before = after_ties.may_land(second)
+    after_ties.may_land(third)
+    go(cluster, third, "n1")
+    assert after_ties.may_land(second) is not before
 
 
 def test_a_tie_that_was_taken_back_widens_nothing() -> None:
