@@ -30,7 +30,7 @@ class Filling:
         donors = self.relief.over()
         schedulable = [node for node in self.relief.nodes if not node.unschedulable]
         self.moves_left = min(8 * len(self.relief.low_nodes(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
-        self.spoiled_left = self.moves_left
+        self.spoiled_left = 10 * self.moves_left
         for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
                 if self.relief.low_nodes(self.relief.low):
