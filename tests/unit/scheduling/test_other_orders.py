@@ -1,5 +1,9 @@
 """Where replacements land that do not come in the order of the evictions, by example."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.other_orders import OtherOrders
@@ -7,15 +11,18 @@ from rebalancer.scheduling.simulation import Simulation
 from tests import make
 
 
-def going(name: str, kind: str = "ReplicaSet", of: str = "") -> Pod:
-    return make.pod(name, node="n1", cpu="1", memory="1Gi", owners=(make.owner(of or name, kind),))
+SET, STATEFUL, JOB = "ReplicaSet", "StatefulSet", "Job"
 
 
-def nodes_for(*pods: Pod) -> Cluster:
-    """n1, cordoned, has these pods; n2 has the most room, then n3, then n4."""
-    sizes = {"n2": "6", "n3": "5600m", "n4": "3"}
+def going(name: str, kind: str = "ReplicaSet", of: str = "", cores: float = 1) -> Pod:
+    size = {"cpu": f"{cores * 1000:.0f}m", "memory": "1Gi"}
+    return make.pod(name, node="n1", owners=(make.owner(of or name, kind),), **size)
+
+
+def nodes_for(*pods: Pod, cores: Sequence[float] = (6, 5.6, 3)) -> Cluster:
+    """n1, cordoned, has these pods; n2 has the most room, then n3, then n4, unless told otherwise."""
     nodes = [make.node("n1", unschedulable=True)]
-    nodes += [make.node(name, cpu=cpu, memory="16Gi") for name, cpu in sizes.items()]
+    nodes += [make.node(f"n{number}", cpu=f"{each * 1000:.0f}m", memory="16Gi") for number, each in enumerate(cores, 2)]
     return make.cluster(nodes, pods)
 
 
@@ -118,6 +125,32 @@ def test_what_was_foreseen_in_turn_is_always_named() -> None:
     cluster.index(OtherOrders).note(pods[0], ("n2", "n4"))
 
     assert cluster.index(OtherOrders).landings(expected)[pods[0]] == {"n2", "n3", "n4"}
+
+
+@pytest.mark.parametrize(
+    ("cores", "pods", "named"),
+    [
+        pytest.param(
+            (4, 6, 6), [(JOB, 3), (JOB, 2), (SET, 1)], ["n3 n4", "n3 n4", "n2 n3 n4"], id="in turn, then Jobs"
+        ),
+        pytest.param((6, 2, 4), [(SET, 3), (SET, 2), (STATEFUL, 2)], ["n2 n4", "n2 n4", "n2"], id="in reverse"),
+        pytest.param((3, 3, 4), [(STATEFUL, 2), (SET, 2), (JOB, 3)], ["n2 n3 n4"] * 3, id="those that wait in reverse"),
+        pytest.param(
+            (2, 5, 3), [(STATEFUL, 1), (SET, 0.5), (SET, 0.5)], ["n3", *["n2 n3 n4"] * 2], id="once all are gone"
+        ),
+        pytest.param((5, 3, 5.6), [(JOB, 3), (STATEFUL, 1)], ["n2 n4"] * 2, id="once all are gone, in reverse"),
+    ],
+)
+def test_each_order_that_is_played_names_nodes_that_the_others_do_not(
+    cores: Sequence[float], pods: Sequence[tuple[str, float]], named: Sequence[str]
+) -> None:
+    """One of the five leads there: n2, n3 and n4 have so many cores, and pods, evicted in turn, request so many."""
+    gone = [going(f"p{number}", kind, cores=each) for number, (kind, each) in enumerate(pods)]
+    cluster = nodes_for(*gone, cores=cores)
+
+    found = cluster.index(OtherOrders).landings(in_turn(cluster, *gone))
+
+    assert [" ".join(sorted(found[pod])) for pod in gone] == named
 
 
 def test_it_takes_six_questions_for_each_pod_and_leaves_no_trace() -> None:
