@@ -10,7 +10,6 @@ from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 
-
 SET, STATEFUL, JOB = "ReplicaSet", "StatefulSet", "Job"
 
 
