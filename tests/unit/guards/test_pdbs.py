@@ -73,6 +73,14 @@ def test_each_rule(fields: dict[str, Any], budget: dict[str, Any], granted: bool
     assert refusal is None or (refusal.by == "PDB" and "PDB web" in text(refusal.cause))
 
 
+def test_a_status_that_lags_is_told_as_such() -> None:
+    """A report does not take it for a PDB whose disruptions are used up."""
+    refusal = DisruptionBudgets([pdb("web", 1, observed=False)]).refusal(web("a"))
+
+    assert refusal is not None
+    assert refusal.cause.figures == {"pdb": "web", "observed": False}
+
+
 def test_a_terminating_pod_costs_nothing() -> None:
     """It goes anyway."""
     assert not DisruptionBudgets([pdb("web", 0)]).refusal(web("a", terminating=True))

@@ -150,6 +150,14 @@ def test_volumes_on_nodes():
     }
 
 
+@pytest.mark.parametrize("metadata", [{"name": "n1"}, {"name": "n1", "annotations": None}])
+def test_a_csi_node_without_annotations_or_drivers(metadata: Any) -> None:
+    """A node on which no driver runs, and from which nothing was moved to one."""
+    found = read("CSINode", {"metadata": metadata, "spec": {"drivers": None}})
+
+    assert found.companions.csi_nodes == {"n1": CsiNode(name="n1")}
+
+
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
