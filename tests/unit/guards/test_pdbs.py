@@ -166,7 +166,7 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
     """Of the ready pods, of which two have to stay, `a` is on its way out: it does not go again."""
     pods = [web(name, age=100 - place) for place, name in enumerate("abcdefghi"[:ready])]
     budget = pdb("web", allowed, current_healthy=ready, desired_healthy=2, disrupted=frozenset({"a"}))
-    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget,)), Greedy())
+    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget, pdb("other", 0))), Greedy())
 
     assert evicted(ledger) == taken
     assert ledger.refusals[0].pod.name == "a"

@@ -79,6 +79,16 @@ def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
     assert [each.name for each in snapshot.nodes] == ["n"]
 
 
+def test_a_list_needs_no_kind_of_its_own() -> None:
+    """Its items say what they are: none of them may get lost."""
+    items = [{"kind": "Pod", **pod_document("a")}, {"kind": "PodDisruptionBudget", **BUDGET}]
+
+    snapshot = documents({"items": items}).snapshot(NOW)
+
+    assert [each.name for each in snapshot.pods] == ["a"]
+    assert [each.name for each in snapshot.budgets or ()] == ["web"]
+
+
 def test_other_kinds_are_ignored() -> None:
     """Whatever else was asked for; their items are not looked at."""
     service = {"kind": "ConfigMap", "metadata": {"name": "a"}, "spec": 5}

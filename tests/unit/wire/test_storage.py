@@ -150,12 +150,14 @@ def test_volumes_on_nodes():
     }
 
 
-@pytest.mark.parametrize("metadata", [{"name": "n1"}, {"name": "n1", "annotations": None}])
-def test_a_csi_node_without_annotations_or_drivers(metadata: Any) -> None:
-    """A node on which no driver runs, and from which nothing was moved to one."""
-    found = read("CSINode", {"metadata": metadata, "spec": {"drivers": None}})
+@pytest.mark.parametrize("annotations", [{}, {"annotations": None}])
+def test_nodes_and_classes_of_volumes_may_have_no_annotations(annotations: Any) -> None:
+    """A node on which no driver runs, and a class that is not the default and makes volumes anywhere."""
+    node = read("CSINode", {"metadata": {"name": "n1", **annotations}, "spec": {"drivers": None}})
+    made = read("StorageClass", {"metadata": {"name": "slow", **annotations}, "provisioner": "x"})
 
-    assert found.companions.csi_nodes == {"n1": CsiNode(name="n1")}
+    assert node.companions.csi_nodes == {"n1": CsiNode(name="n1")}
+    assert made.companions.storage_classes == {"slow": StorageClass(name="slow", provisioner="x")}
 
 
 @pytest.mark.parametrize(

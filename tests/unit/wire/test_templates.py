@@ -98,6 +98,7 @@ def test_equal_specs_are_one() -> None:
         pytest.param(workload(), "known", id="as it wants to be"),
         pytest.param(workload(status={"replicas": 1}), "known", id="a pod is missing"),
         pytest.param(workload(replicas=0, status={"replicas": 0}), "nothing", id="old and empty"),
+        pytest.param(workload(status={"replicas": 0}), "known", id="its pods are still to come"),
         pytest.param(workload(replicas=0), "changing", id="scaled down to nothing"),
         pytest.param(workload(replicas=1), "changing", id="one pod too many"),
         pytest.param(workload(replicas=None, status={"replicas": 1}), "known", id="one is wanted if nothing is said"),
