@@ -1,6 +1,6 @@
 """A pod's spec from its interned parts: equal parts make one shared `PodSpec`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -143,20 +143,14 @@ def _resources(raw: bytes) -> tuple[Resources, Resources]:
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
 
 
-def quality_of_service(containers: Iterable[tuple[Resources, Resources]]) -> str:
+def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str:
     """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
 
     Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
     """
-    requests: dict[str, int] = {}
-    limits: dict[str, int] = {}
-    all_limited = True
-    for requested, limited in containers:
-        for total, amounts in ((requests, requested), (limits, limited)):
-            for name in (CPU, MEMORY):
-                if amounts.get(name, 0) > 0:
-                    total[name] = total.get(name, 0) + amounts[name]
-        all_limited = all_limited and all(limited.get(name, 0) > 0 for name in (CPU, MEMORY))
-    if not requests and not limits:
+    pairs = [
+        (requested.get(name, 0), limited.get(name, 0)) for requested, limited in containers for name in (CPU, MEMORY)
+    ]
+    if not any(request > 0 or limit > 0 for request, limit in pairs):
         return "BestEffort"
-    return "Guaranteed" if all_limited and requests == limits else "Burstable"
+    return "Guaranteed" if all(request == limit > 0 for request, limit in pairs) else "Burstable"

@@ -86,6 +86,16 @@ def test_only_pods_of_selected_namespaces_go(namespaces: Any, cause: str) -> Non
     assert by(first_cause(pod("a"), args, namespaces=namespaces)) == cause
 
 
+def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go() -> None:
+    """A strategy that asks for that alone learns it too, as in the descheduler."""
+    labels = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+    on = make_cluster([node("n1"), node("n2")], [candidate := pod("a")], namespaces={"default": {"team": "b"}})
+    evictor = Evictor(on, DefaultEvictorArgs.model_validate(labels))
+
+    assert by(evictor.without_destination(candidate)) == "NamespaceLabelSelector"
+    assert evictor.protection(candidate) is None
+
+
 @pytest.mark.parametrize(
     ("candidate", "others", "cause"),
     [

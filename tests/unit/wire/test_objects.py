@@ -17,7 +17,10 @@ def test_a_node() -> None:
         "Node",
         {
             "metadata": {"name": "n1", "labels": {"zone": "a"}},
-            "spec": {"unschedulable": True, "taints": [{"key": "k", "value": None, "effect": "NoSchedule"}]},
+            "spec": {
+                "unschedulable": True,
+                "taints": [{"key": "k", "value": None, "effect": "NoSchedule"}, {"key": "bare", "effect": None}],
+            },
             "status": {
                 "allocatable": {"cpu": "3500m", "memory": "1Gi"},
                 "capacity": {"cpu": "4"},
@@ -32,7 +35,7 @@ def test_a_node() -> None:
     ).nodes
 
     assert (node.name, node.labels, node.unschedulable, node.ready) == ("n1", {"zone": "a"}, True, True)
-    assert node.taints == (Taint("k", "", "NoSchedule"),)
+    assert node.taints == (Taint("k", "", "NoSchedule"), Taint("bare"))
     assert node.allocatable == {"cpu": 3500, "memory": 1 << 30}
     assert node.capacity == {"cpu": 4000}
     assert node.addresses == {"InternalIP": "10.0.0.1"}

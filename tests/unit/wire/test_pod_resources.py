@@ -35,6 +35,11 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
             "Burstable",
             id="init containers count",
         ),
+        pytest.param(
+            {"containers": [container(requests=BOTH, limits={"cpu": "2", "memory": "2Gi"})] * 2},
+            "Burstable",
+            id="two that may use twice what they ask for",
+        ),
     ],
 )
 def test_quality_of_service_is_derived_from_cpu_and_memory(spec: dict[str, Any], quality: str) -> None:

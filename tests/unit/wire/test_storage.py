@@ -1,9 +1,11 @@
 """Claims and volumes as the API server writes them."""
 
+from typing import Any
+
 import pytest
 
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import Attachment, Claim, CsiNode, StorageClass, Volume
+from rebalancer.cluster.storage import Attachment, Claim, CsiNode, StorageCapacity, StorageClass, Volume
 from tests.make import selector
 from tests.unit.wire.documents import read
 
@@ -146,6 +148,25 @@ def test_volumes_on_nodes():
             default=True,
         )
     }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (
+            {"capacity": "2Ki", "maximumVolumeSize": "1Ki"},
+            StorageCapacity(storage_class="fast", capacity=2048, largest=1024),
+        ),
+        ({"capacity": "2Ki"}, StorageCapacity(storage_class="fast", capacity=2048)),
+        ({"maximumVolumeSize": "0"}, StorageCapacity(storage_class="fast", largest=0)),
+        ({"capacity": None, "maximumVolumeSize": None}, StorageCapacity(storage_class="fast")),
+    ],
+)
+def test_room_for_volumes(sizes: Any, expected: StorageCapacity) -> None:
+    """A size that is not said differs from one of zero."""
+    document = {"metadata": {"name": "c", "namespace": "x"}, "storageClassName": "fast", **sizes}
+
+    assert read("CSIStorageCapacity", document).companions.storage_capacities == (expected,)
 
 
 def test_a_claim_without_a_namespace_is_in_the_default_one():

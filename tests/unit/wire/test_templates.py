@@ -102,6 +102,16 @@ def test_a_deployment_says_whether_its_replica_sets_change(status: Any, expected
     assert known("ReplicaSet", item, Deployment=[workload("web", status=status)]) == expected
 
 
+@pytest.mark.parametrize(("generation", "expected"), [({"generation": 1}, "changing"), ({}, "known")])
+def test_generations_that_are_not_said_count_as_none(generation: dict[str, int], expected: str) -> None:
+    """A controller that has not reported is behind the first generation; files without generations are settled."""
+    metadata = {"name": "web", "namespace": "shop", "uid": "uid of web", **generation}
+    fields = {"metadata": metadata, "spec": workload()["spec"], "status": {"replicas": 2, "updatedReplicas": 2}}
+
+    assert known("StatefulSet", fields) == expected
+    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[fields]) == expected
+
+
 @pytest.mark.parametrize("others", [{}, {"Deployment": []}], ids=["not read", "gone"])
 def test_a_deployment_that_is_not_known_tells_nothing(others: dict[str, list[Any]]) -> None:
     """It may be rolling out, so nothing is known of its ReplicaSets."""
