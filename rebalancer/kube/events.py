@@ -142,10 +142,8 @@ class Events:
         """
         self._deadline = end = Deadline.after(seconds, self._clock)
         self._waiting.put(None)
-        in_a_hurry = False
         while self._worker.is_alive() and end.left():
-            if not in_a_hurry and hurried():
-                in_a_hurry = True
+            if hurried():  # each time: of two ends the sooner one counts
                 self._deadline = end = Deadline.after(seconds_hurried, self._clock).or_sooner(end)
             self._worker.join(min(_BLINK_SECONDS, end.left()))
         self._over.set()

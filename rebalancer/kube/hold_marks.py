@@ -34,7 +34,7 @@ class HoldMark(msgspec.Struct, frozen=True):
 def mark_of(node: MarkedNode) -> HoldMark | None:
     """Return what the annotation says; None where there is none, or one that cannot be read."""
     try:
-        mark = msgspec.json.decode((node.annotations or {}).get(HOLD_KEY, ""), type=HoldMark)
+        mark = msgspec.json.decode(node.annotation(HOLD_KEY) or "", type=HoldMark)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return mark if mark.expires.tzinfo else None
@@ -47,13 +47,13 @@ def is_tainted(node: MarkedNode) -> bool:
 
 def is_held(node: MarkedNode) -> bool:
     """Return whether a node carries the taint or the annotation."""
-    return HOLD_KEY in (node.annotations or {}) or is_tainted(node)
+    return node.annotation(HOLD_KEY) is not None or is_tainted(node)
 
 
 def held(node: MarkedNode, mark: HoldMark) -> Wanted:
     """Return the node with this mark; one that expires later stays as it is."""
     before = mark_of(node)
-    note = (node.annotations or {}).get(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
+    note = node.annotation(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
     return Wanted([*_others(node), {"key": HOLD_KEY, "effect": SOFT}], note, HOLD_KEY)
 
 

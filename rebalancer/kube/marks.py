@@ -97,7 +97,11 @@ class MarkedNode:
     @property
     def note(self) -> str | None:
         """The annotation, None where there is none."""
-        return (self.annotations or {}).get(ANNOTATION)
+        return self.annotation(ANNOTATION)
+
+    def annotation(self, key: str) -> str | None:
+        """Return the value of an annotation; None where there is none."""
+        return (self.annotations or {}).get(key)
 
     @property
     def mark(self) -> Mark | None:

@@ -78,7 +78,7 @@ def _times(shown: Shown) -> dict[str, str]:
 def mark_of(node: MarkedNode) -> PressureMark | None:
     """Return what the annotation says; None where there is none, or one that cannot be read."""
     try:
-        mark = msgspec.json.decode((node.annotations or {}).get(ANNOTATION, ""), type=PressureMark)
+        mark = msgspec.json.decode(node.annotation(ANNOTATION) or "", type=PressureMark)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     valid = all(each.since.tzinfo and each.until.tzinfo for each in mark.rules.values())
@@ -93,7 +93,7 @@ def standing(node: MarkedNode) -> tuple[Pressure, ...]:
 
 def is_pressed(node: MarkedNode, signs: Signs) -> bool:
     """Return whether a node carries anything of ours."""
-    if ANNOTATION in (node.annotations or {}):
+    if node.annotation(ANNOTATION) is not None:
         return True
     return bool(list(_our_labels(node, signs)) or any(_is_ours(each, node, signs) for each in node.taints or ()))
 
@@ -120,7 +120,7 @@ def pressed(node: MarkedNode, signs: Signs, run: str, pressures: tuple[Pressure,
         str(taint or ""),
     )
     is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
-    note = (node.annotations or {}).get(ANNOTATION) if is_same else mark.text()
+    note = node.annotation(ANNOTATION) if is_same else mark.text()
     return Wanted(_taints(node, signs, taint), note, ANNOTATION, _labels(node, signs, label))
 
 

@@ -18,7 +18,7 @@ from rebalancer.cli import main
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
-TIMEOUT_SECONDS = 120.0
+TIMEOUT_SECONDS = 300.0
 
 #: What decides in the environment on where the cluster is.
 _CLUSTER_VARIABLES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")

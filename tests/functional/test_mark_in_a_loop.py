@@ -14,7 +14,7 @@ from tests.functional.program import finish
 from tests.ports import free_port
 
 CALM = dict.fromkeys(NODES, 10.0)
-TIMEOUT = 120.0
+
 #: A Lease that is given back is taken within a second; one that is held is not lost on a busy machine.
 QUICK = (
     "--leader-elect-lease-duration", "90s", "--leader-elect-renew-deadline", "60s", "--leader-elect-retry-period", "1s",
@@ -49,7 +49,7 @@ class Loop:
 
     def wait_evaluated(self, more=2, result="succeeded"):
         least = self.evaluated(result) + more
-        wait_for(lambda: self.evaluated(result) >= least, f"{more} more that {result}", TIMEOUT)
+        wait_for(lambda: self.evaluated(result) >= least, f"{more} more that {result}")
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -59,12 +59,12 @@ class Loop:
 def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
     """Set, kept without a write, and taken off; the end is exit code 0 and leaves marks as they are."""
     loop = Loop(mark, "--no-lease")
-    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks", TIMEOUT)
+    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks")
     loop.wait_evaluated()
     assert len(server.sent("PATCH", "*")) == 2
 
     loads(prometheus, {**CALM, "n1": 95.0})
-    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark", TIMEOUT)
+    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark")
     outcome = loop.end()
 
     assert outcome.exit_code == 0
@@ -88,7 +88,7 @@ def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
     assert set(labels_on(server)) == {"n1", "n2"}
 
     loads(prometheus, CALM)
-    wait_for(lambda: labels_on(server) == {}, "no mark", TIMEOUT)
+    wait_for(lambda: labels_on(server) == {}, "no mark")
     loop.wait_evaluated(1)
     assert "[+]sources ok" in ask(loop.port, "/readyz?verbose").body
     assert loop.end().exit_code == 0
@@ -98,10 +98,10 @@ def test_a_mark_without_samples_goes_when_it_expires(mark, server, prometheus):
     """Whether anything answers by then or not."""
     mark.write({**RULES, "expiry": "5s"})
     loop = Loop(mark, "--no-lease")
-    wait_for(lambda: labels_on(server), "marks", TIMEOUT)
+    wait_for(lambda: labels_on(server), "marks")
     prometheus.answers = lambda _: Reply(400, "no")
 
-    wait_for(lambda: labels_on(server) == {}, "no mark", TIMEOUT)
+    wait_for(lambda: labels_on(server) == {}, "no mark")
 
     assert loop.end().exit_code == 0
 
@@ -109,10 +109,10 @@ def test_a_mark_without_samples_goes_when_it_expires(mark, server, prometheus):
 def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
     """And bad ones leave the last good ones in force, with a warning and without readiness."""
     loop = Loop(mark, "--no-lease")
-    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks", TIMEOUT)
+    wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks")
 
     mark.write({**RULES, "rules": {"cpu": {"query": "load", "above": 90, "below": 90}}})
-    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark", TIMEOUT)
+    wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark")
     mark.write({"rules": {}})
     loop.wait_evaluated()
 
@@ -125,7 +125,7 @@ def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
 def test_of_two_loops_one_marks(mark, server):
     """The other takes over when the Lease is given back."""
     first = Loop(mark, "--leader-elect", *QUICK)
-    wait_for(lambda: notes_on(server), "a mark by the leader", TIMEOUT)
+    wait_for(lambda: notes_on(server), "a mark by the leader")
     second = Loop(mark, "--leader-elect", *QUICK)
     assert second.evaluated() == 0
 
@@ -140,7 +140,7 @@ def test_a_signal_leaves_no_node_half_marked(mark, server):
     mark.write({**RULES, "mark": {"label": "status=presure", "taint": "example.com/hot"}})
     release = server.stall("PATCH", "/api/v1/nodes/n1")
     process = mark.program.start(*mark.arguments("--no-lease"))
-    wait_for(lambda: server.sent("PATCH", "*/n1"), "a write that waits for its answer", TIMEOUT)
+    wait_for(lambda: server.sent("PATCH", "*/n1"), "a write that waits for its answer")
 
     process.send_signal(signal.SIGTERM)
     release.set()
@@ -158,7 +158,7 @@ def test_a_signal_leaves_no_node_half_marked(mark, server):
 def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
     """As JSON, and as a table for a browser, by what the client accepts."""
     loop = Loop(mark, "--no-lease", interval="2m")  # so that no machine is too busy for it to be ready
-    wait_for(lambda: loop.evaluated() >= 1, "an evaluation", TIMEOUT)
+    wait_for(lambda: loop.evaluated() >= 1, "an evaluation")
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
     nodes, status = (json.loads(ask(loop.port, path).body) for path in ("/nodes", "/status"))

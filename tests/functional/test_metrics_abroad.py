@@ -25,7 +25,7 @@ from tests.pushgateway import needed as pushgateway_needed
 from tests.pushgateway import running as running_pushgateway
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
-TIMEOUT = 120.0
+
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 #: Queries of dashboards made for the descheduler.
@@ -108,11 +108,11 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
     ask = prometheus(loop.port)
 
     for query in DASHBOARD:
-        assert wait_for(lambda query=query: result(ask, query), query, TIMEOUT)  # type: ignore[misc]  # bound early
+        assert wait_for(lambda query=query: result(ask, query), query)  # type: ignore[misc]  # bound early
     for name in ("descheduler_pods_evicted_total", "descheduler_pods_evicted"):
         query = f'sum by (strategy) ({name}{{result="success"}}) == 3'
-        assert wait_for(lambda query=query: result(ask, query), query, TIMEOUT)  # type: ignore[misc]  # as above
-    (group,) = wait_for(lambda: evaluated(ask), "an evaluation", TIMEOUT)
+        assert wait_for(lambda query=query: result(ask, query), query)  # type: ignore[misc]  # as above
+    (group,) = wait_for(lambda: evaluated(ask), "an evaluation")
     assert [rule["lastError"] for rule in group["rules"] if rule.get("lastError")] == []
     assert group["name"] == "rebalancer"
     assert loop.end().exit_code == 0

@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 
 from tests.packaging.dockerfile import DOCKERFILE, ROOT, Folder, instructions
 
+pytestmark = pytest.mark.timeout(1800)  # packages are installed anew, which takes minutes where much else runs
+
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 #: Debian's interpreter, which everybody may run; that of a home directory is its owner's alone.
 PYTHON = next(

@@ -1,7 +1,11 @@
 import threading
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import Connection
 from rebalancer.kube.events import Event, Events, body_of, note_of, reporting_instance
 from rebalancer.kube.retry_policy import RetryPolicy
 
@@ -148,6 +152,30 @@ def test_nothing_is_sent_once_the_time_is_up(events, server):
     assert len(server.requests) == 1
 
 
+def test_no_credentials_are_loaded_for_events_once_the_time_is_up(connection, server):
+    """A plugin that gives them would be begun while the program ends, and left behind."""
+    loads = []
+
+    def load(seconds):
+        loads.append(seconds)
+        return replace(connection.access(), expires=datetime(2020, 1, 1, tzinfo=UTC))
+
+    begun = threading.Event()
+    server.on("POST", EVENTS, lambda _: begun.set())
+    release = server.stall("POST", EVENTS, times=1)
+    events = Events(Client(Connection(load, context="fake", in_cluster=False)), "host")
+    for name in ("a", "b"):
+        events.publish("shop", name, "uid", **WHAT)
+    assert begun.wait(120)
+    events.close(0.05)
+    before = len(loads)
+    release.set()
+    events._worker.join(120)
+
+    assert not events._worker.is_alive()
+    assert len(loads) == before
+
+
 def test_an_event_is_tried_again(events, server):
     """A hiccup loses nothing, and what was stored before its answer was lost is not stored twice."""
     server.fail("POST", EVENTS, status=503, times=1)
@@ -185,6 +213,39 @@ def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
 
     assert events.close(1e6, lambda: next(asked, True), 0.05) == 1
     release.set()
+
+
+def test_the_shorter_time_counts_from_the_first_moment_of_a_hurry(client, server, time):
+    """However often it is asked whether there is one."""
+    release = server.stall("POST", EVENTS, times=None)
+    events = Events(client, "host", clock=time.clock)
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    moments = []
+
+    def hurried():
+        moments.append(time.now)
+        assert len(moments) < 10
+        time.now += 2.0
+        return True
+
+    assert events.close(3600, hurried, 5.0) == 1
+    assert moments == [1000.0, 1002.0, 1004.0, 1006.0]
+    release.set()
+
+
+def test_without_a_hurry_there_is_the_longer_time(events, server):
+    """The shorter one is for the end of a run that was told to end."""
+    release = server.stall("POST", EVENTS, times=None)
+    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    asked = []
+
+    def hurried():
+        asked.append(None)
+        if len(asked) > 1:
+            release.set()
+        return False
+
+    assert events.close(120, hurried, 0.0) == 0
 
 
 def test_an_event_is_tried_again_for_five_seconds_at_most(client, server):

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rebalancer.kube.marks import MarkedNode
+from rebalancer.kube import leftover_marks
+from rebalancer.kube.leftover_marks import PressureMarks
+from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_patch import patch
 from rebalancer.kube.pressure_marks import (
     ANNOTATION,
@@ -188,11 +190,13 @@ def test_a_taint_that_is_already_as_wanted_keeps_its_place():
 
 
 def test_an_old_label_is_taken_off_by_what_the_annotation_names():
-    """After the rules were changed to taints alone."""
+    """After the rules were changed to taints alone; from then on it names none."""
     marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
 
-    assert pressed(node, Signs(taint=OURS), "run-2", PRESSURE).labels == {"status": None}
+    wanted = pressed(node, Signs(taint=OURS), "run-2", PRESSURE)
+    assert wanted.labels == {"status": None}
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).label == ""
 
 
 def test_an_old_taint_is_taken_off_by_what_the_annotation_names():
@@ -234,3 +238,24 @@ def test_a_time_without_a_zone_is_no_mark_of_ours(field):
 
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: json.dumps({"run": "r", "rules": {"cpu": times}})}))
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})) is None
+
+
+def test_a_mark_without_a_value_is_a_mark():
+    """It is only shown; when the mark ends is known."""
+    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z"}
+    note = json.dumps({"run": "r", "rules": {"cpu": times}})
+
+    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})).pressures == (Pressure("cpu", NOW, UNTIL, 0.0),)
+
+
+def test_a_mark_of_pressure_that_is_in_use_stays():
+    """One that has expired is taken off, and so is one that cannot be read: nobody renews it."""
+    taints = [{"key": OURS.key, "value": "cpu", "effect": "PreferNoSchedule"}]
+    note = PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, "", f"{OURS}=cpu").text()
+    node = MarkedNode("n1", "u", taints, {ANNOTATION: note})
+    unreadable = MarkedNode("n1", "u", taints, {ANNOTATION: "{"})
+    fresh, over = (PressureMarks(SIGNS[1], lambda _, is_over=each: is_over) for each in (False, True))
+
+    assert patch(node, leftover_marks.cleared(node, fresh)) == []
+    for each, kind in ((node, over), (unreadable, fresh)):
+        assert leftover_marks.cleared(each, kind) == Wanted([], None, ANNOTATION)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from rebalancer.errors import Unreachable
+from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED, Failed
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
@@ -47,6 +47,19 @@ def through(secure, client_of, pod):
 def test_the_setting_with_this_value_is_named(environ, setter):
     """Whoever has to change it knows where."""
     assert named(PROXY, environ) == f"the proxy {PROXY} ({setter})"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        ("socks5://proxy:1080", r"the proxy socks5://proxy:1080 \(proxy-url .*\) is a SOCKS proxy: install .* PySocks"),
+        ("ftp://me:secret@proxy:1", r"the proxy ftp://proxy:1 \(proxy-url .*\) cannot be used: its address must be"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(client_of, proxy, words):
+    """Before anything is sent."""
+    with pytest.raises(NoCredentials, match=f"^{words}"):
+        client_of(**{"proxy-url": proxy})
 
 
 @pytest.mark.parametrize("processed", [True, False])

@@ -1,0 +1,36 @@
+"""Acting on many nodes at once, and stopping in the middle."""
+
+import sys
+import threading
+import time
+import traceback
+
+import pytest
+
+from rebalancer.errors import Interrupted
+from rebalancer.kube.many_nodes import on_each
+
+
+def is_joining(thread: int) -> bool:
+    """Whether a thread waits for another one to end."""
+    frames = traceback.walk_stack(sys._current_frames()[thread])
+    return any(frame.f_code is threading.Thread.join.__code__ for frame, _ in frames)
+
+
+def test_an_interruption_leaves_the_nodes_that_have_not_begun_as_they_are():
+    """Ctrl-C is not answered by hundreds of writes; what has begun is waited for."""
+    main, begun, ended = threading.get_ident(), [], []
+    until = time.monotonic() + 120.0
+
+    def act(name: str) -> None:
+        if name == "n000":
+            raise Interrupted("stopped by SIGINT", 130)
+        begun.append(name)
+        while not is_joining(main):  # it has heard of the interruption, and waits for what has begun
+            assert time.monotonic() < until
+        ended.append(name)
+
+    with pytest.raises(Interrupted):
+        on_each((f"n{number:03}" for number in range(200)), act)
+    assert len(begun) <= 8
+    assert sorted(ended) == sorted(begun)
