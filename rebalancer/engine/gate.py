@@ -84,9 +84,9 @@ class Gate:
         strategy: str,
         pod: Pod,
         because: Cause,
-        destination: Destination | None = None,
+        destination: Destination | None,
         *,
-        owner_limit: bool = False,
+        owner_limit: bool,
     ) -> Verdict:
         """Decide on one pod, carry out the eviction if it is granted, and record the verdict.
 

@@ -23,10 +23,16 @@ EQUIVALENT: Mapping[str, str] = {
             "status.client_certificate_data or status.client_key_data",
         )
     },
+    "rebalancer/guards/closures.py: 0 -> (1) on: self._length = 0": "the first failure sets it anew",
     "rebalancer/guards/owner_shares.py: owner is None or self._lost[owner] < most_lost(self._had[owner]) -> "
     "(self._lost[owner] < most_lost(self._had[owner])) on: "
     "if owner is None or self._lost[owner] < most_lost(self._had[owner]):": (
         "nothing is counted for pods without an owner, so that they have always lost less than one"
+    ),
+    "rebalancer/guards/pdbs.py: budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod) -> "
+    "(pod.name not in budget.disrupted and covers(budget, pod)) on: "
+    "if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)": (
+        "the count is read of PDBs with disrupted pods alone; leaving the others out is a matter of speed"
     ),
     "rebalancer/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
@@ -38,6 +44,8 @@ EQUIVALENT: Mapping[str, str] = {
     "init_containers = zip(amounts.init_containers, key.init_containers, strict=True)": (
         "the first are made from the second, one from each"
     ),
+    "rebalancer/wire/podspec.py: True -> (False) on: "
+    "for key, (requests, limits) in zip(keys, resources, strict=True)": "the second are made from the first",
     "rebalancer/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),

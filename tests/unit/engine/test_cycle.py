@@ -13,7 +13,7 @@ from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.eviction.verdict import Unknown
 from rebalancer.guards.limits import Limits
 from rebalancer.report.words import text
-from tests.make import cluster, decide, evicted, node, pod, refused
+from tests.make import cluster, decide, evicted, node, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
 
 ON = [node("n1"), node("n2")]
@@ -165,6 +165,20 @@ def test_a_pod_granted_in_the_end_was_not_refused() -> None:
     assert ledger.runs[0].error is None
     assert evicted(ledger) == ["small", "big"]
     assert refused(ledger) == {}
+
+
+def test_a_pod_that_may_have_gone_in_the_end_was_not_refused() -> None:
+    """It counts once, as one in doubt."""
+
+    def script(on: Any, evict: Any) -> None:
+        (one,) = on.pods()
+        evict.refuse(one, "first", says_no("PDB", "not yet"))
+        evict(one, "second")
+
+    ledger = decide(cluster(ON, [pod("a")]), Scripted(script), sink=AnsweringSink({"a": Unknown("no answer")}))
+
+    assert refused(ledger) == {}
+    assert [(run.unknown, run.refused) for run in ledger.runs] == [(1, 0)]
 
 
 def test_every_entry_is_observed_as_it_is_recorded() -> None:

@@ -29,6 +29,23 @@ class OneWave(Balance):
         ask = evict.with_owner_limit() if self.sparing else evict
         moved = [(move, ask(move.pod, move.because, move.destination)) for move in moves]
         evict.steer.settle(wave, [(move, verdict) for move, verdict in moved if verdict.leaving])
+        evict.steer.end()
+
+
+class Noting(DrySteer):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        super().__init__(2.0, KEYS)
+        self.told = []
+
+    def begin(self, wave):
+        self.told.append(wave.avoid)
+        super().begin(wave)
+
+    def end(self):
+        self.told.append("end")
+        super().end()
 
 
 class Stuck(DrySteer):
@@ -73,6 +90,20 @@ def test_a_wave_belongs_to_the_strategy_that_made_it():
     first, second = run(DrySteer(2.0, KEYS)).runs
 
     assert [len(each.landings) for each in (*first.waves, *second.waves)] == [2, 0]
+
+
+def test_nodes_are_avoided_from_the_beginning_of_a_wave_to_the_end():
+    steer = Noting()
+    run(steer)
+
+    assert steer.told == [{"n1": HOT}, "end"] * 2
+
+
+def test_of_many_pending_replacements_five_are_named():
+    named = "replacements stay pending, so nothing more is evicted: " + ", ".join(["default/new"] * 5)
+
+    assert run(Stuck(2.0, KEYS), names="abcde").stopped == named
+    assert run(Stuck(2.0, KEYS), names="abcdefg").stopped == f"{named} and 2 more"
 
 
 def test_pending_replacements_end_the_cycle_and_are_named():

@@ -34,6 +34,7 @@ def test_five_without_permission_end_the_run_unless_some_were_granted(before, en
     """A role for some namespaces works there."""
     closures = told(Closures(), *before, namespace="z")
     for namespace in "abcde":
+        assert closures.ended == ""
         told(closures, NOT_ALLOWED, namespace=namespace)
 
     assert bool(closures.ended) is ended

@@ -73,9 +73,10 @@ def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(star
     assert [refusal is not None for refusal in answers] == [True, False]
 
 
-def test_pods_that_terminate_are_not_an_owners_any_more():
+@pytest.mark.parametrize("going", [{"terminating": True}, {"phase": "Failed"}, {"phase": "Succeeded"}])
+def test_pods_that_terminate_or_have_ended_are_not_an_owners_any_more(going):
     """Of seven that stay it may lose one; of eight it might lose two."""
-    owned = [pod(f"p{number}", terminating=number == 7) for number in range(8)]
+    owned = [*(pod(f"p{number}") for number in range(7)), pod("going", **going)]
     shares = OwnerShares(owned)
     shares.spend(owned[0])
 

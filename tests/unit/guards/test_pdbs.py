@@ -171,6 +171,7 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
     assert evicted(ledger) == taken
     assert ledger.refusals[0].pod.name == "a"
     assert "its eviction has been granted before" in text(ledger.refusals[0].verdict.cause)
+    assert ledger.refusals[0].verdict.cause.figures == {"pdb": "web", "disrupted": True}
 
 
 def test_pods_that_are_seen_to_go_stand_no_longer() -> None:

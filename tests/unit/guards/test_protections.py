@@ -99,6 +99,22 @@ def test_each_protection(fields: dict[str, Any], args: dict[str, Any], cause: st
 
 
 @pytest.mark.parametrize(
+    ("fields", "figures"),
+    [
+        ({"priority": CRITICAL}, {"priority": CRITICAL, "threshold": CRITICAL}),
+        ({"priority_class": "system-node-critical"}, {"priority_class": "system-node-critical"}),
+        ({"marked_critical": True}, {"annotated": True}),
+    ],
+)
+def test_what_makes_a_pod_critical_is_told(fields: dict[str, Any], figures: dict[str, Any]) -> None:
+    """Its priority, its class, or its annotation."""
+    refusal = first_cause(pod("a", **fields))
+
+    assert refusal is not None
+    assert refusal.cause.figures == figures
+
+
+@pytest.mark.parametrize(
     ("flag", "fields"),
     [
         ("evictLocalStoragePods", {"local_storage": True}),
@@ -162,6 +178,21 @@ def test_protection_of_storage_classes(claims: tuple[str, ...], reason: str) -> 
 
     assert by(refusal) == ("PodsWithPVC" if reason else "")
     assert reason in (text(refusal.cause) if refusal else "")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (CLASSES, "storage class of claim c is unknown, so it counts as protected"),
+        (enabled("PodsWithoutPDB"), "PDBs are unknown, so it counts as having none"),
+    ],
+)
+def test_kinds_that_were_not_read_protect_and_the_reason_says_so(args: dict[str, Any], words: str) -> None:
+    """Unknown is not none."""
+    refusal = first_cause(pod("a", claims=("c",)), args, claims=None, budgets=None)
+
+    assert refusal is not None
+    assert text(refusal.cause) == words
 
 
 def test_a_threshold_by_name_is_the_value_of_the_class() -> None:

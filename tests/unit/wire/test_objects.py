@@ -120,6 +120,13 @@ def test_the_small_kinds() -> None:
     assert read("PersistentVolumeClaim", *claims).claims == {("x", "a"): "fast", ("x", "b"): None}
 
 
+def test_priority_classes_may_have_one_value() -> None:
+    """They are told apart by their names."""
+    classes = [{"metadata": {"name": name}, "value": 7} for name in ("a", "b")]
+
+    assert read("PriorityClass", *classes).priority_classes == {"a": 7, "b": 7}
+
+
 def test_kinds_that_were_not_read_differ_from_empty_ones() -> None:
     """Unknown is not none."""
     snapshot = read("PodDisruptionBudget")

@@ -54,6 +54,21 @@ def test_no_affinity(affinity):
     assert (found.affinity, found.preferred_affinity, found.preferred_anti_affinity) == ((), (), ())
 
 
+def test_a_preference_without_a_weight_weighs_nothing():
+    """Of pods and of nodes."""
+    found = read_pod(
+        spec={
+            "affinity": {
+                "podAffinity": {PREFERRED: [{"podAffinityTerm": ZONE}]},
+                "nodeAffinity": {PREFERRED: [{"preference": {}}]},
+            }
+        }
+    ).spec
+
+    assert found.placement.preferred_affinity == (WeightedPodTerm(0, TERM),)
+    assert [each.weight for each in found.preferred] == [0]
+
+
 def test_ports_of_the_node():
     """Those of containers and of sidecars apart; a container's own port takes none of the node's."""
     ports = [{"containerPort": 80}, {"hostPort": 0}, {"hostPort": 80, "protocol": "UDP", "hostIP": "10.0.0.1"}]
@@ -93,3 +108,4 @@ def test_cpu_of_containers_and_of_the_overhead():
 
     assert found.cpus == (ContainerCpu(2000, 1000), ContainerCpu())
     assert found.overhead_cpu == 50
+    assert placement().overhead_cpu == 0

@@ -306,6 +306,7 @@ def test_null_is_absent_wherever_a_server_may_write_it() -> None:
     assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
     assert (pod.phase, pod.reason, pod.nominated_node) == ("", "", "")
     assert pod.conditions == (Condition("Ready", "", "", None),)
+    assert pod.containers == (ContainerStatus(), ContainerStatus(exit_code=0))
 
 
 @pytest.mark.parametrize("written", ["2026-01-02T01:30:00+01:30", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00"])

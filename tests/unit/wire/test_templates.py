@@ -127,6 +127,14 @@ def test_a_deployment_says_whether_its_replica_sets_change(status: Any, expected
     assert known("ReplicaSet", item, Deployment=[workload("web", status=status)]) == expected
 
 
+def test_a_rollout_that_has_made_no_pod_yet_is_under_way() -> None:
+    """The API server leaves a count of zero out."""
+    rolling = workload("web", status={"replicas": 1})
+    del rolling["status"]["updatedReplicas"]
+
+    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[rolling]) == "changing"
+
+
 @pytest.mark.parametrize(("generation", "expected"), [({"generation": 1}, "changing"), ({}, "known")])
 def test_generations_that_are_not_said_count_as_none(generation: dict[str, int], expected: str) -> None:
     """A controller that has not reported is behind the first generation; files without generations are settled."""
@@ -195,6 +203,7 @@ def test_a_job_may_wait_for_the_end_of_a_pod(spec: Any, only_failed: bool) -> No
         pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, "nothing", id="suspended"),
         pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "False"}]}}, "known", id="resumed"),
         pytest.param({"backoffLimit": 0}, "nothing", id="no failure is forgiven"),
+        pytest.param({"backoffLimit": 1}, "known", id="nothing has failed yet"),
         pytest.param({"backoffLimit": 6, "status": {"failed": 5}}, "known", id="one failure is left"),
         pytest.param({"backoffLimit": 6, "status": {"failed": 6}}, "nothing", id="none is left"),
         pytest.param({"backoffLimit": 0, "podFailurePolicy": {"rules": []}}, "known", id="rules may forgive"),

@@ -23,6 +23,14 @@ def test_a_toleration(wire: dict[str, Any], model: Toleration) -> None:
     assert read_pod(spec={"tolerations": [wire]}).spec.tolerations == (model,)
 
 
+def test_a_spread_constraint() -> None:
+    """By one pod at the most, and not in any other way."""
+    (found,) = read_pod(spec={"topologySpreadConstraints": [{"topologyKey": "zone"}]}).spec.spread
+
+    assert (found.max_skew, found.when_unsatisfiable) == (1, "DoNotSchedule")
+    assert (found.node_affinity_policy, found.node_taints_policy) == ("Honor", "Ignore")
+
+
 @pytest.mark.parametrize(
     ("resources", "quality"),
     [
