@@ -45,6 +45,21 @@ def test_what_came_within_fifteen_seconds_of_the_first_came_with_it(seconds, res
     assert [refusal is not None for refusal in answers] == [False] * 4 + [rests]
 
 
+@pytest.mark.parametrize(("seconds", "rests"), [(15, False), (16, True)])
+def test_the_first_pods_are_those_within_fifteen_seconds(seconds, rests):
+    """If three of five came together, one cycle has not moved them all; if one came first, a cycle may have moved it."""
+    ages = [600, 600 - seconds, 600 - seconds, 60, 60]
+    pods = [pod(f"p{number}", age=age) for number, age in enumerate(ages)]
+    answers = []
+
+    def script(on, evict):
+        answers.extend(evict.resting(each, REST) for each in pods)
+
+    decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
+
+    assert [refusal is not None for refusal in answers] == [rests] * 3 + [True] * 2
+
+
 def test_an_owner_that_has_lost_its_share_keeps_the_rest():
     """Others' pods do not count against it, and pods without an owner have nobody to lose them."""
     owned = [*(pod(f"p{number}") for number in range(8)), pod("other", owners="other")]
@@ -71,6 +86,18 @@ def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(star
 
     assert ledger.runs[0].error is None
     assert [refusal is not None for refusal in answers] == [True, False]
+
+
+def test_a_pod_without_an_owner_does_not_rest():
+    """Nobody replaces it, so it has not replaced another one."""
+    answers = []
+
+    def script(on, evict):
+        answers.append(evict.resting(on.pods()[0], REST))
+
+    ledger = decide(cluster([node("n1"), node("n2")], [pod("bare", owners=None, age=60)]), Scripted(script))
+
+    assert (ledger.runs[0].error, answers) == (None, [None])
 
 
 @pytest.mark.parametrize("going", [{"terminating": True}, {"phase": "Failed"}, {"phase": "Succeeded"}])

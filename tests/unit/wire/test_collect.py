@@ -30,6 +30,7 @@ def test_a_list_may_be_null() -> None:
 NODE = {"metadata": {"name": "n"}}
 BUDGET = {"metadata": {"name": "web", "namespace": "x"}, "spec": {"selector": {}}}
 CLASS = {"metadata": {"name": "high"}, "value": 7}
+CLAIM = {"metadata": {"name": "data", "namespace": "x"}, "spec": {"storageClassName": "fast"}}
 USAGE = {"metadata": {"name": "n"}, "usage": {"cpu": "1"}}
 
 
@@ -41,6 +42,7 @@ USAGE = {"metadata": {"name": "n"}, "usage": {"cpu": "1"}}
         ("Node", NODE, {**NODE, "spec": {"unschedulable": True}}, "n"),
         ("PodDisruptionBudget", BUDGET, {**BUDGET, "status": {"disruptionsAllowed": 1}}, "x/web"),
         ("PriorityClass", CLASS, {**CLASS, "value": 8}, "high"),
+        ("PersistentVolumeClaim", CLAIM, {**CLAIM, "spec": {"storageClassName": "slow"}}, "x/data"),
         ("NodeMetrics", USAGE, {**USAGE, "usage": {"cpu": "2"}}, "n"),
     ],
 )
