@@ -1,6 +1,6 @@
 """Pods from the API server's JSON."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypedDict
 
 import msgspec
@@ -10,6 +10,7 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.wire import parts, volumes
 from rebalancer.wire.annotations import Annotations
 from rebalancer.wire.intern import Interned
+from rebalancer.wire.objects import aware
 from rebalancer.wire.parts import decode, decode_list
 from rebalancer.wire.specs import Specs, SpecWire
 
@@ -130,7 +131,7 @@ class PodDecoder:
             uid=metadata.uid or "",
             node=spec.node_name or "",
             labels=self._labels(bytes(metadata.labels)),
-            created=_aware(metadata.creation_timestamp) or LONG_AGO,
+            created=aware(metadata.creation_timestamp) or LONG_AGO,
             terminating=metadata.deletion_timestamp is not None,
             owners=self._owners(bytes(metadata.owner_references)),
             spec=pod_spec,
@@ -171,7 +172,7 @@ class PodDecoder:
     def _observed(self, status: _Status) -> _Observed:
         conditions = tuple(map(_condition, status.conditions or ()))
         return {
-            "started": _aware(status.start_time),
+            "started": aware(status.start_time),
             "phase": status.phase or "",
             "reason": status.reason or "",
             "ready": any(each.type == "Ready" and each.status == "True" for each in conditions),
@@ -192,7 +193,7 @@ def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
 
 
 def _condition(wire: _Condition) -> Condition:
-    return Condition(wire.type, wire.status or "", wire.reason or "", _aware(wire.last_transition_time))
+    return Condition(wire.type, wire.status or "", wire.reason or "", aware(wire.last_transition_time))
 
 
 def _status_fields(wire: _ContainerStatus) -> tuple[int, str, str, int | None]:
@@ -201,7 +202,3 @@ def _status_fields(wire: _ContainerStatus) -> tuple[int, str, str, int | None]:
     if state.terminated is None:
         return (wire.restart_count, waiting, "", None)
     return (wire.restart_count, waiting, state.terminated.reason or "", state.terminated.exit_code)
-
-
-def _aware(time: datetime | None) -> datetime | None:
-    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)

@@ -50,7 +50,7 @@ class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     selector: dict[str, Any] | None = None
-    replicas: int | None = 1
+    replicas: int | None = None
     template: msgspec.Raw = msgspec.Raw()
 
 
@@ -210,7 +210,8 @@ def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
 
 def _shrinks(wire: WorkloadWire) -> bool:
     """Return whether there are more pods than wanted, so that one that goes is not replaced."""
-    return wire.spec.replicas is not None and wire.spec.replicas < wire.status.replicas
+    wanted = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
+    return wanted < wire.status.replicas
 
 
 def _ends(wire: JobWire) -> bool:

@@ -23,12 +23,21 @@ EQUIVALENT: Mapping[str, str] = {
             "status.client_certificate_data or status.client_key_data",
         )
     },
+    "rebalancer/guards/owner_shares.py: owner is None or self._lost[owner] < most_lost(self._had[owner]) -> "
+    "(self._lost[owner] < most_lost(self._had[owner])) on: "
+    "if owner is None or self._lost[owner] < most_lost(self._had[owner]):": (
+        "nothing is counted for pods without an owner, so that they have always lost less than one"
+    ),
     "rebalancer/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
     ),
     "rebalancer/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
     "wire = decode(raw, _DiskWire) or _DiskWire()": "a disk that is null does not come so far",
+    "rebalancer/wire/podspec.py: True -> (False) on: "
+    "init_containers = zip(amounts.init_containers, key.init_containers, strict=True)": (
+        "the first are made from the second, one from each"
+    ),
     "rebalancer/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),

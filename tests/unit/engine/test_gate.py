@@ -1,14 +1,16 @@
 """The gate: what the sink's answers lead to."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rebalancer.engine.ledger import Ledger
+from rebalancer.eviction.holding import DryHolder, Held
 from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
 from rebalancer.guards.limits import Limits
 from rebalancer.report.words import notice_text
-from tests.make import cluster, decide, evicted, node, pdb, pod, refused, says_no
+from tests.make import NOW, cluster, decide, evicted, node, pdb, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 
 ON = [node("n1"), node("n2")]
@@ -176,6 +178,21 @@ def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
 def test_a_protected_pod_in_progress_is_protected_first() -> None:
     """The cause that would hold anyway."""
     assert refused(after(Granted(), moving("m", mirror=True))[0]) == {"m": "MirrorPods"}
+
+
+def test_a_node_that_was_emptied_is_held_from_then_on() -> None:
+    """The strategies that follow see it, and the ledger names it; a run that holds none does nothing."""
+    seen = []
+
+    def script(on: Any, evict: Any) -> None:
+        seen.append(sorted(on.held))
+        evict.emptied(on.nodes[0])
+
+    ledger = decide(cluster(ON, []), Scripted(script), Scripted(script), holder=DryHolder(NOW, timedelta(minutes=15)))
+
+    assert seen == [[], ["n1"]]
+    assert ledger.held[0] == Held("n1", NOW + timedelta(minutes=15))
+    assert decide(cluster(ON, []), Scripted(script)).held == []
 
 
 def test_a_doubt_counts_in_its_own_column() -> None:

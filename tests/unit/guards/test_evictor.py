@@ -86,6 +86,16 @@ def test_only_pods_of_selected_namespaces_go(namespaces: Any, cause: str) -> Non
     assert by(first_cause(pod("a"), args, namespaces=namespaces)) == cause
 
 
+@pytest.mark.parametrize(("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown")])
+def test_labels_that_do_not_match_are_told_from_those_that_are_unknown(labels: Any, words: str) -> None:
+    """The cure is another one."""
+    args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+    refusal = first_cause(pod("a"), args, namespaces=labels)
+
+    assert refusal is not None
+    assert words in text(refusal.cause)
+
+
 def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go() -> None:
     """A strategy that asks for that alone learns it too, as in the descheduler."""
     labels = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}

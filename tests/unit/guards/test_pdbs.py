@@ -73,6 +73,14 @@ def test_each_rule(fields: dict[str, Any], budget: dict[str, Any], granted: bool
     assert refusal is None or (refusal.by == "PDB" and "PDB web" in text(refusal.cause))
 
 
+def test_a_status_that_lags_is_told_as_such() -> None:
+    """A report does not take it for a PDB whose disruptions are used up."""
+    refusal = DisruptionBudgets([pdb("web", 1, observed=False)]).refusal(web("a"))
+
+    assert refusal is not None
+    assert refusal.cause.figures == {"pdb": "web", "observed": False}
+
+
 def test_a_terminating_pod_costs_nothing() -> None:
     """It goes anyway."""
     assert not DisruptionBudgets([pdb("web", 0)]).refusal(web("a", terminating=True))
@@ -158,7 +166,7 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
     """Of the ready pods, of which two have to stay, `a` is on its way out: it does not go again."""
     pods = [web(name, age=100 - place) for place, name in enumerate("abcdefghi"[:ready])]
     budget = pdb("web", allowed, current_healthy=ready, desired_healthy=2, disrupted=frozenset({"a"}))
-    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget,)), Greedy())
+    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget, pdb("other", 0))), Greedy())
 
     assert evicted(ledger) == taken
     assert ledger.refusals[0].pod.name == "a"

@@ -283,6 +283,7 @@ def test_pods_on_a_node_that_could_not_be_read_stay() -> None:
     assert refusal is not None
     assert (refusal.by, text(refusal.cause)) == ("MalformedNodes", "its node n1 could not be read: lots")
     assert first_cause(pod("a", node="n2"), nodes=nodes) is None
+    assert first_cause(pod("a", node=""), nodes=nodes) is None
 
 
 def test_a_priority_class_that_could_not_be_read_protects_every_priority() -> None:

@@ -31,6 +31,14 @@ def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
     assert found.assumed_of_containers == {"cpu": 100, "memory": 200 * MIB}
 
 
+def test_nothing_is_assumed_of_what_a_container_requests_where_the_pod_requests_something_as_a_whole():
+    """One container names its memory: then the other one is not taken to need any."""
+    named = {"image": "web", "resources": {"requests": {"memory": "1Gi"}}}
+    spec = {"containers": [named, {"image": "log"}], "resources": {"requests": {"cpu": "2"}}}
+
+    assert read_pod(spec=spec).spec.placement.assumed == {"cpu": 2000, "memory": 1024 * MIB}
+
+
 def test_what_a_pod_requests_of_something_else_as_a_whole_says_nothing_of_cpu_and_memory():
     """Each container still counts a little."""
     containers = [{"image": "web"}, {"image": "log"}]

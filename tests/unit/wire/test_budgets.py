@@ -113,6 +113,28 @@ def test_one_whose_selector_cannot_be_read_counts_for_its_namespace(item: dict[s
     )
 
 
+def test_one_without_generations_is_up_to_date() -> None:
+    """Files written by hand leave them out, on both sides."""
+    (found,) = (
+        read("PodDisruptionBudget", pdb(metadata={"name": "web"}, status={"disruptionsAllowed": 1})).budgets or ()
+    )
+
+    assert (found.observed, found.disruptions_allowed) == (True, 1)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"namespace": None}, {"namespace": ""}])
+def test_one_without_a_namespace_is_in_the_default_one(metadata: dict[str, Any]) -> None:
+    """Whether the rest of it can be read or not: it harms no other namespace."""
+    good, bad = pdb(metadata={"name": "a", **metadata}), pdb(metadata={"name": "b", **metadata}, status=[])
+
+    found = read("PodDisruptionBudget", good, bad).budgets or ()
+
+    assert [(each.name, each.namespace, bool(each.problem)) for each in found] == [
+        ("a", "default", False),
+        ("b", "default", True),
+    ]
+
+
 @pytest.mark.parametrize(
     "item", [None, 5, [], pdb(metadata=None), pdb(metadata={"name": "web", "namespace": 7}), pdb(metadata=["web"])]
 )

@@ -58,6 +58,16 @@ def documents(*all_of_them: Any) -> Collection:
     return collection
 
 
+def test_objects_that_differ_are_found_before_a_snapshot_is_made() -> None:
+    """So that the error can name the file that brought the second one."""
+    collection = documents({"kind": "PodDisruptionBudget", **BUDGET})
+    collection.check()
+    collection.add("PodDisruptionBudget", json.dumps({**BUDGET, "spec": {}}).encode())
+
+    with pytest.raises(ValueError, match="PodDisruptionBudget x/web occurs twice"):
+        collection.check()
+
+
 def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
     """Items of a typed list have no kind of their own."""
     pod, node = {"kind": "Pod", **pod_document("a")}, {"metadata": {"name": "n"}}
@@ -67,6 +77,16 @@ def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
 
     assert [each.name for each in snapshot.pods] == ["a", "b"]
     assert [each.name for each in snapshot.nodes] == ["n"]
+
+
+def test_a_list_needs_no_kind_of_its_own() -> None:
+    """Its items say what they are: none of them may get lost."""
+    items = [{"kind": "Pod", **pod_document("a")}, {"kind": "PodDisruptionBudget", **BUDGET}]
+
+    snapshot = documents({"items": items}).snapshot(NOW)
+
+    assert [each.name for each in snapshot.pods] == ["a"]
+    assert [each.name for each in snapshot.budgets or ()] == ["web"]
 
 
 def test_other_kinds_are_ignored() -> None:

@@ -93,3 +93,21 @@ def test_a_host_of_load_watcher_without_figures_stands_there_without_any():
 
     assert answer.percents == {"n1": {}, "n2": {"cpu": 5}}
     assert answer.figures == {"n1": [], "n2": [LoadFigure("CPU", "AVG", 5)]}
+
+
+@pytest.mark.parametrize(
+    ("operators", "value"),
+    [
+        (["AVG", "Latest", ""], 0),
+        (["", "Latest", "AVG"], 2),
+        (["Latest", "", "Std"], 0),
+        (["", "Std"], 0),
+        (["Std"], None),
+    ],
+)
+def test_of_load_watchers_figures_the_steadiest_counts(operators, value):
+    """The average, else the latest, else the one that does not say, in whatever order; a spread is no load."""
+    metrics = [{"type": "CPU", "operator": each, "value": number} for number, each in enumerate(operators)]
+    text = json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": metrics}}}})
+
+    assert msgspec.json.decode(text, type=LoadWatcherAnswer).percents["n1"].get("cpu") == value

@@ -40,6 +40,12 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
             "Burstable",
             id="two that may use twice what they ask for",
         ),
+        pytest.param({"containers": [container(limits={"cpu": "1m"})]}, "Burstable", id="the least limit there is"),
+        pytest.param(
+            {"containers": [container(requests={"cpu": "1m", "memory": 1}, limits={"cpu": "1m", "memory": 1})]},
+            "Guaranteed",
+            id="the least of both",
+        ),
     ],
 )
 def test_quality_of_service_is_derived_from_cpu_and_memory(spec: dict[str, Any], quality: str) -> None:

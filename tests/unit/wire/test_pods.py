@@ -187,6 +187,13 @@ def test_the_priority_class_of_a_pod_is_read() -> None:
     spec = read_pod(spec={"priorityClassName": "system-node-critical"}).spec
 
     assert (spec.priority_class, spec.priority) == ("system-node-critical", None)
+    assert read_pod(spec={"priorityClassName": None}).spec.priority_class == ""
+
+
+@pytest.mark.parametrize(("priority", "is_read"), [(2**31 - 1, True), (-(2**31), True), (2**31, False)])
+def test_a_priority_has_32_bits(priority: int, is_read: bool) -> None:
+    """The highest and the lowest are read; a pod with one beyond them stays."""
+    assert bool(read_pod(spec={"priority": priority}).problem) is not is_read
 
 
 @pytest.mark.parametrize(
@@ -206,6 +213,11 @@ def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
     pod = read_pod(spec={"volumes": volumes})
 
     assert (pod.spec.local_storage, pod.claims) == (local, claims)
+
+
+def test_an_image_volume_may_name_no_image() -> None:
+    """The pod is read all the same."""
+    assert not read_pod(spec={"volumes": [{"name": "v", "image": {"reference": None}}]}).problem
 
 
 def test_claims_that_are_made_for_a_pod_are_named_after_it() -> None:
@@ -293,6 +305,17 @@ def test_null_is_absent_wherever_a_server_may_write_it() -> None:
     assert not pod.problem
     assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
     assert (pod.phase, pod.reason, pod.nominated_node) == ("", "", "")
+    assert pod.conditions == (Condition("Ready", "", "", None),)
+
+
+@pytest.mark.parametrize("written", ["2026-01-02T01:30:00+01:30", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00"])
+def test_times_may_be_written_in_any_zone(written: str) -> None:
+    """They are one and the same moment; one that names no zone is in UTC."""
+    created = read_pod(creationTimestamp=written).created
+    status = {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": written}]}
+    (node,) = read("Node", {"metadata": {"name": "n"}, "status": status}).nodes
+
+    assert created == node.seen == datetime(2026, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,16 @@ def test_volumes_on_nodes():
     }
 
 
+@pytest.mark.parametrize("annotations", [{}, {"annotations": None}])
+def test_nodes_and_classes_of_volumes_may_have_no_annotations(annotations: Any) -> None:
+    """A node on which no driver runs, and a class that is not the default and makes volumes anywhere."""
+    node = read("CSINode", {"metadata": {"name": "n1", **annotations}, "spec": {"drivers": None}})
+    made = read("StorageClass", {"metadata": {"name": "slow", **annotations}, "provisioner": "x"})
+
+    assert node.companions.csi_nodes == {"n1": CsiNode(name="n1")}
+    assert made.companions.storage_classes == {"slow": StorageClass(name="slow", provisioner="x")}
+
+
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [

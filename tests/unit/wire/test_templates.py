@@ -7,7 +7,7 @@ import pytest
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.templates import Template
 from rebalancer.wire.collect import Collection
-from tests.make import NOW
+from tests.make import NOW, selector
 from tests.unit.wire.documents import page
 
 SPEC = {"containers": [{"image": "web:1", "resources": {"requests": {"cpu": "100m"}}}]}
@@ -62,6 +62,28 @@ def test_a_template_is_read_as_pods_are() -> None:
     assert (found.makes_claims, found.changing, found.only_failed) == (True, False, False)
 
 
+@pytest.mark.parametrize("made", [{"spec": SPEC}, {"metadata": {"labels": None}, "spec": SPEC}])
+def test_a_template_may_have_no_labels(made: Any) -> None:
+    """Then its pods have none."""
+    found = template("Job", workload(template=made))
+
+    assert found is not None
+    assert found.labels == {}
+
+
+@pytest.mark.parametrize("kind", ["Service", "ReplicationController"])
+@pytest.mark.parametrize(
+    ("labels", "expected"), [({"app": "web"}, selector(app="web")), ({}, None), (None, None)], ids=str
+)
+def test_a_selector_that_is_a_map_of_labels(kind: str, labels: Any, expected: Any) -> None:
+    """An empty one selects nothing; what names no namespace is in the default one."""
+    document = {"metadata": {"name": "web", "namespace": None}, "spec": {"selector": labels}}
+    companions = read(**{kind: [document]}).companions
+
+    found = {"Service": companions.services, "ReplicationController": companions.replication_controllers}[kind]
+    assert found == {("default", "web"): expected}
+
+
 def test_equal_specs_are_one() -> None:
     """Templates and pods share what is equal, so that answers about it are kept once."""
     pod = {"metadata": {"name": "a"}, "spec": SPEC}
@@ -76,8 +98,11 @@ def test_equal_specs_are_one() -> None:
         pytest.param(workload(), "known", id="as it wants to be"),
         pytest.param(workload(status={"replicas": 1}), "known", id="a pod is missing"),
         pytest.param(workload(replicas=0, status={"replicas": 0}), "nothing", id="old and empty"),
+        pytest.param(workload(status={"replicas": 0}), "known", id="its pods are still to come"),
         pytest.param(workload(replicas=0), "changing", id="scaled down to nothing"),
         pytest.param(workload(replicas=1), "changing", id="one pod too many"),
+        pytest.param(workload(replicas=None, status={"replicas": 1}), "known", id="one is wanted if nothing is said"),
+        pytest.param(workload(replicas=None), "changing", id="and two are too many"),
         pytest.param(workload(template=None), "nothing", id="without a template"),
     ],
 )
