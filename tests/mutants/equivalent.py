@@ -34,6 +34,8 @@ EQUIVALENT: Mapping[str, str] = {
     "if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)": (
         "the count is read of PDBs with disrupted pods alone; leaving the others out is a matter of speed"
     ),
+    'rebalancer/kube/exec_plugin.py: given.get("interactiveMode") or "IfAvailable" -> (given.get(\'interactiveMode\')) '
+    'on: mode=str(given.get("interactiveMode") or "IfAvailable"),': "only `Never` and `Always` are told apart from it",
     "rebalancer/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"

@@ -47,7 +47,7 @@ def test_what_came_within_fifteen_seconds_of_the_first_came_with_it(seconds, res
 
 @pytest.mark.parametrize(("seconds", "rests"), [(15, False), (16, True)])
 def test_the_first_pods_are_those_within_fifteen_seconds(seconds, rests):
-    """If three of five came together, one cycle has not moved them all; if one came first, a cycle may have moved it."""
+    """If three of five came together, no cycle has moved them all; if one came first, a cycle may have moved it."""
     ages = [600, 600 - seconds, 600 - seconds, 60, 60]
     pods = [pod(f"p{number}", age=age) for number, age in enumerate(ages)]
     answers = []
