@@ -131,6 +131,8 @@ def test_no_current_context_asks_for_one(tmp_path):
         ("users: [{name: a, user: secret}]", "users is not a list of `name` and `user` pairs"),
         ("clusters: [{cluster: {}}]", "clusters is not a list"),
         ("\xff secret", "kubeconfig"),
+        ("{current-context: a}", "has no context 'a': there is none"),
+        ("{current-context: a, contexts: [{name: a, context: {}}]}", "names cluster '', which is not there"),
         ("{current-context: a, contexts: [{name: a, context: {cluster: b}}]}", "names cluster 'b', which is not there"),
         (
             "{current-context: a, contexts: [{name: a, context: {cluster: b, user: c}}], clusters: [{name: b}]}",

@@ -20,6 +20,7 @@ from rebalancer.kube.pressure_marks import (
     is_pressed,
     mark_of,
     pressed,
+    standing,
 )
 from rebalancer.marking.pressure import Pressure
 from rebalancer.marking.rules import Signs
@@ -228,6 +229,14 @@ def test_a_taint_without_a_value_has_none_of_ours(value):
     for word in ("None", "yes"):
         signs = Signs(taint=Sign("example.com/hot", word))
         assert cleared(MarkedNode("n1", "u", [bare], None), signs).taints == [bare]
+
+
+def test_the_rules_that_mark_a_node_are_told():
+    """As they were written; a node without a mark has none."""
+    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+
+    assert standing(MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)) == PRESSURE
+    assert standing(MarkedNode("n1", "u", None, None)) == ()
 
 
 @pytest.mark.parametrize("field", ["since", "until"])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from tests.unit.wire.documents import container, pod_document, read, read_pod
 
 CRITICAL = "scheduler.alpha.kubernetes.io/critical-pod"
@@ -245,6 +246,16 @@ def test_what_a_spread_constraint_says_is_taken() -> None:
 def test_node_affinity_that_demands_nothing_is_there_all_the_same(affinity: Any, is_there: bool) -> None:
     """Pods with node affinity, whatever it says, come in another order when spreading is evened out."""
     assert read_pod(spec={"affinity": affinity}).spec.node_affinity is is_there
+
+
+def test_an_expression_without_values_has_none() -> None:
+    """`Exists` takes none: the field is absent, or null."""
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "Exists", **each}]} for each in ({}, {"values": None})]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+
+    spec = read_pod(spec={"affinity": {"nodeAffinity": required}}).spec
+
+    assert spec.node_terms == (NodeSelectorTerm((Requirement("zone", "Exists", ()),)),) * 2
 
 
 def test_constraints_on_nodes_and_neighbours() -> None:

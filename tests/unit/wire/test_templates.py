@@ -84,6 +84,13 @@ def test_a_selector_that_is_a_map_of_labels(kind: str, labels: Any, expected: An
     assert found == {("default", "web"): expected}
 
 
+def test_objects_of_two_namespaces_are_told_apart() -> None:
+    """A Service selects pods of its own namespace."""
+    documents = [{"metadata": {"name": "web", "namespace": each}, "spec": {"selector": {"app": each}}} for each in "ab"]
+
+    assert read(Service=documents).companions.services == {(each, "web"): selector(app=each) for each in "ab"}
+
+
 def test_equal_specs_are_one() -> None:
     """Templates and pods share what is equal, so that answers about it are kept once."""
     pod = {"metadata": {"name": "a"}, "spec": SPEC}
