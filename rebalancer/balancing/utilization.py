@@ -48,9 +48,11 @@ class NodeUtilization:
         left_out = list(pods)
         for amounts in left_out:
             self.charge(amounts, -1)
-        yield
-        for amounts in left_out:
-            self.charge(amounts)
+        try:
+            yield
+        finally:
+            for amounts in left_out:
+                self.charge(amounts)
 
     def percent(self, name: str) -> float | None:
         """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""

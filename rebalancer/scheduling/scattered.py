@@ -17,7 +17,7 @@ from rebalancer.scheduling.ranges import BALANCE
 from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
 
-#: So many times their share.
+#: Which multiples of the share are tried.
 _TIMES = (1, 2, 3, 5)
 
 
@@ -76,11 +76,11 @@ class Winners:
         return found
 
     def _numbers(self) -> list[int]:
-        """Return how many pods are put on each node: their share if they are to bring down all, times that, and all.
+        """Return how many pods are put on each node: its share if all are to be brought down, multiples of it, and all.
 
         That tells as a rule whether they are enough, and each number takes another question for each case.  Measured
         (`tests/outcome/simulation.py`, `half`, seeds 201 to 206): with double and fivefold there are 72 evictions in
-        the first cycle and 101 in all.  Without these it is 60 and 97: more pods stay, for nodes named to be safe.
+        the first cycle and 101 in all.  Without these it is 60 and 97: the set is wider, so more pods stay.
         """
         if not self._on:
             return []

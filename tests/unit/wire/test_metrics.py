@@ -106,7 +106,7 @@ def test_a_host_of_load_watcher_without_figures_stands_there_without_any():
     ],
 )
 def test_of_load_watchers_figures_the_steadiest_counts(operators, value):
-    """The average, else the latest, else the one that does not say, in whatever order; a spread is no load."""
+    """The average, else the latest, else the one that does not say, in whatever order; a spread is not a load."""
     metrics = [{"type": "CPU", "operator": each, "value": number} for number, each in enumerate(operators)]
     text = json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": metrics}}}})
 
