@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rebalancer.app.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
-from rebalancer.foreign.address import read_address
+from rebalancer.foreign.address import AmbiguousUserinfo, read_address
 
 Command = Callable[..., None]
 
@@ -43,7 +43,9 @@ class _Url(click.ParamType[str]):
         url = value if "://" in value or not value else f"http://{value}"
         try:
             address = read_address(url) if url else None
-        except ValueError:  # its message may repeat a part of a password
+        except AmbiguousUserinfo as error:
+            self.fail(str(error), param, ctx)
+        except ValueError:
             self.fail("it is not a URL like http://HOST:PORT", param, ctx)
         if address and address.has_userinfo and not address.is_encrypted:
             self.fail(f"credentials are not sent to {address.url} over plain http: use https", param, ctx)

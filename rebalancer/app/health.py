@@ -56,8 +56,8 @@ class Health:
         self._follows = False
 
     def policy_read(self, problem: str) -> None:
-        """Record what is wrong with the policy; empty when nothing is."""
-        self._policy_problem = problem
+        """Record what is wrong with the policy; empty when nothing is.  The page only says that something is."""
+        self._policy_problem = "it cannot be used (the log says why)" if problem else ""
 
     def api_asked(self, problem: str) -> None:
         """Record why the API server cannot be reached; empty if it was reached."""
@@ -68,8 +68,8 @@ class Health:
         self._source_problem = "no source was asked yet"
 
     def sources_asked(self, problem: str) -> None:
-        """Record what sources of usage do not say; empty if they say all that is needed."""
-        self._source_problem = problem
+        """Record what sources of usage do not say; empty if they say all.  The page only says that something is."""
+        self._source_problem = "not all is known that is needed (the log says what)" if problem else ""
 
     def alive(self) -> Checks:
         """Return the checks of `/healthz`: they fail only where a restart helps."""

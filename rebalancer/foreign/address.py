@@ -1,10 +1,26 @@
-"""URLs as people write them: with blanks, capitals, and sometimes with a password inside."""
+"""URLs as people write them: with blanks, capitals, and sometimes with a password inside.
+
+A password may hold characters that end the part before the `@` for one reader and not for the next: in
+`https://u:1234/SECRET@h` the host is u for some and h for others.  So a URL with an `@` is read only where all
+readers agree, and nothing but the scheme of any other one is ever shown.
+"""
 
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-_USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
+#: A URL of any scheme whose userinfo, host and port are plain to every reader: RFC 3986 without what it leaves open.
+_PLAIN = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
+    r"(?:(?P<userinfo>[^/?#@\\\s\[\]]*)@)?"
+    r"(?P<host>\[[0-9A-Fa-f:.]+(?:%[\w.~-]+)?\]|[^/?#@\\\s\[\]:]+)"
+    r"(?::(?P<port>[0-9]*))?"
+    r"(?P<path>/[^?#@\s]*)?(?:\?(?P<query>[^#@\s]*))?(?:#[^@\s]*)?"
+)
+#: From the scheme, or the two slashes, to the last `@` before a blank.
+_UP_TO_AT = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)\S*@")
+_LARGEST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +45,63 @@ class Address:
         return bool(self.username or self.password)
 
 
+class AmbiguousUserinfo(ValueError):  # noqa: N818  it says what the URL has
+    """A URL has an `@`, and readers differ about where its password ends."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"the URL {shown(text)} has an @, but what stands before it is not plainly a user and a password: "
+            "write their characters @ / ? # : % and \\ as %40 %2F %3F %23 %3A %25 and %5C"
+        )
+
+
 def read_address(text: str) -> Address:
     """Read a URL of http or https.
 
     Raises:
+        AmbiguousUserinfo: it may contain a password that readers take for something else.
         ValueError: it is not one; the message does not repeat userinfo.
     """
-    try:
-        parts = urlsplit(text.strip())
-        _ = parts.port  # raises for a bad port
-    except ValueError as error:
-        raise ValueError(f"{shown(text)!r} is not a URL: {shown(str(error))}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    found = read_plainly(text)
+    if found is None or found["scheme"].lower() not in ("http", "https"):
         raise ValueError(f"{shown(text)!r} is not a URL that begins with http:// or https:// and a host")
-    host = parts.netloc.rpartition("@")[2]
-    query = f"?{parts.query}" if parts.query else ""
+    if int(found["port"] or 0) > _LARGEST_PORT:
+        raise ValueError(f"{shown(text)!r} is not a URL: the port is larger than {_LARGEST_PORT}")
+    scheme = found["scheme"].lower()
+    port = f":{found['port']}" if found["port"] else ""
+    query = f"?{found['query']}" if found["query"] else ""
+    username, _, password = (found["userinfo"] or "").partition(":")
     return Address(
-        url=f"{parts.scheme}://{host}{parts.path}".rstrip("/") + query,
-        is_encrypted=parts.scheme == "https",
-        username=unquote(parts.username or ""),
-        password=unquote(parts.password or ""),
+        url=f"{scheme}://{found['host']}{port}{found['path'] or ''}".rstrip("/") + query,
+        is_encrypted=scheme == "https",
+        username=unquote(username),
+        password=unquote(password),
     )
 
 
+def read_plainly(text: str) -> re.Match[str] | None:
+    """Return the parts of a URL of any scheme; None where it is not one.
+
+    Raises:
+        AmbiguousUserinfo: it may contain a password that readers take for something else.
+    """
+    found = _PLAIN.fullmatch(text.strip())
+    if found is None and "@" in text:
+        raise AmbiguousUserinfo(text)
+    return found
+
+
 def without_userinfo(text: str) -> str:
-    """Return a text without the userinfo of the URLs in it."""
-    return _USERINFO.sub("", text) if "@" in text else text
+    """Return a text without what may be userinfo of the URLs in it: all up to the last `@` before a blank."""
+    return _UP_TO_AT.sub(r"\1", text) if "@" in text else text
 
 
 def shown(url: str) -> str:
-    """Return the part of a URL that is safe to show, even if it is malformed: nothing that may be userinfo."""
-    stripped = without_userinfo(url)
-    scheme, separator, rest = stripped.partition("//")
-    if separator and "@" not in scheme and "@" not in re.split(r"[/?#]", rest, maxsplit=1)[0]:
-        return stripped
-    return stripped.rpartition("@")[2]
+    """Return the part of a URL that is safe to show: without userinfo, and of a doubtful one the scheme alone."""
+    if "@" not in url:
+        return url
+    found = _PLAIN.fullmatch(url.strip())
+    if found:
+        return url.strip().replace(f"//{found['userinfo']}@", "//", 1)
+    scheme = _SCHEME.match(url)
+    return f"{scheme[1]}://..." if scheme else "..."

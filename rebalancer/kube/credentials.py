@@ -16,6 +16,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
+from rebalancer.foreign.address import read_plainly
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
@@ -155,11 +156,13 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
         try:
             configuration.proxy_headers = credentials_for(str(configuration.proxy or ""))
             pool = ApiClient(configuration).rest_client.pool_manager
-        except (ImportError, ValueError) as error:  # a proxy that NO_PROXY makes superfluous may be a bad one
+            access = Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
+            read_plainly(access.proxy)
+        except (ImportError, ValueError):  # a proxy that NO_PROXY makes superfluous may be a bad one
             if proxy := configuration.proxy:
-                raise NoCredentials(trouble_with(str(proxy))) from error
+                raise NoCredentials(trouble_with(str(proxy))) from None
             raise
-        return Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
+        return access
 
 
 def _demand_known(chosen: files.Chosen) -> None:

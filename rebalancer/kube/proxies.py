@@ -5,21 +5,16 @@ import os
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from urllib3.exceptions import LocationParseError
-from urllib3.util import parse_url
+from rebalancer.foreign.address import AmbiguousUserinfo, read_plainly, shown
 
 #: In the order in which the `kubernetes` package reads them.
 _VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
 
 def named(proxy: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return a proxy's address and the variable that sets it, or the kubeconfig if no variable has this value.
-
-    Everything before the last `@` may be a password, and is not shown.
-    """
+    """Return a proxy's address without a password, and the variable that sets it, or the kubeconfig."""
     setter = next((name for name in _VARIABLES if environ.get(name) == proxy), "proxy-url of the kubeconfig")
-    scheme, slashes, rest = proxy.partition("//") if "//" in proxy else ("", "", proxy)
-    return f"the proxy {scheme}{slashes}{rest.rpartition('@')[2]} ({setter})"
+    return f"the proxy {shown(proxy)} ({setter})"
 
 
 def credentials_for(proxy: str) -> dict[str, str]:
@@ -30,9 +25,10 @@ def credentials_for(proxy: str) -> dict[str, str]:
     if proxy.partition("://")[0].lower() not in ("http", "https"):
         return {}
     try:
-        user, _, password = (parse_url(proxy).auth or "").partition(":")
-    except LocationParseError:  # no error if NO_PROXY makes the proxy superfluous
+        parts = read_plainly(proxy)
+    except AmbiguousUserinfo:  # no error if NO_PROXY makes the proxy superfluous
         return {}
+    user, _, password = ((parts and parts["userinfo"]) or "").partition(":")
     if not user and not password:
         return {}
     both = f"{unquote(user)}:{unquote(password)}".encode()
@@ -54,6 +50,10 @@ def unauthorised(proxy: str) -> str:
 
 def trouble_with(proxy: str) -> str:
     """Return why a connection through a proxy cannot be set up, and the cure."""
+    try:
+        read_plainly(proxy)
+    except AmbiguousUserinfo as error:
+        return f"{named(proxy)}: {error}"
     scheme = proxy.partition("://")[0].lower()
     if scheme.startswith("socks"):
         return f"{named(proxy)} is a SOCKS proxy: install the Python package PySocks, or use an HTTP proxy"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rebalancer.errors import NoCredentials
-from rebalancer.foreign.address import read_address, shown
+from rebalancer.foreign.address import AmbiguousUserinfo, read_address, shown
 from rebalancer.kube.kubeconfig import Chosen, Document
 
 #: The credentials in a kubeconfig's user.
@@ -38,6 +38,8 @@ def addressed(chosen: Chosen) -> Chosen:
     place = f"{chosen.files}: the server of context {chosen.context!r}"
     try:
         address = read_address(server)
+    except AmbiguousUserinfo as error:
+        raise NoCredentials(f"{place}: {error}") from None
     except ValueError:
         raise NoCredentials(f"{place} is {shown(server)!r}, which is not an https:// address") from None
     given = [key for key in _CREDENTIALS if chosen.user.get(key)]

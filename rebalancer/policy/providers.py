@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from rebalancer.args.providers import MetricsProvider, Prometheus
 from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
-from rebalancer.foreign.address import read_address, shown
+from rebalancer.foreign.address import AmbiguousUserinfo, read_address, shown
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.paths import at
@@ -60,21 +60,25 @@ def _check_url(url: str, place: Place, example: str, findings: Findings) -> None
         findings.error(place, f"url is missing: {example}")
         return
     try:
-        _ = urlsplit(url.strip()).port  # raises ValueError for a bad port
-    except ValueError as error:
-        findings.error(place, f"{shown(url)!r} is not a URL: {shown(str(error))}")
-        return
-    if _is_never_answered(url):
-        # The descheduler accepts it, and then fails in every cycle.
-        findings.ignored(place, f"{shown(url)!r} can never answer: a URL begins with http:// or https:// and a host")
-
-
-def _is_never_answered(url: str) -> bool:
-    try:
         read_address(url)
+    except AmbiguousUserinfo as error:
+        findings.error(place, str(error))
     except ValueError:
-        return True
-    return False
+        if _is_url(url):
+            # The descheduler accepts it, and then fails in every cycle.
+            message = f"{shown(url)!r} can never answer: a URL begins with http:// or https:// and a host"
+            findings.ignored(place, message)
+        else:
+            findings.error(place, f"{shown(url)!r} is not a URL")
+
+
+def _is_url(url: str) -> bool:
+    """Return whether Go's `url.Parse` takes it, as the descheduler asks."""
+    try:
+        _ = urlsplit(url.strip()).port
+    except ValueError:
+        return False
+    return True
 
 
 def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -> None:
@@ -85,15 +89,11 @@ def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -
     given = prometheus.credentials
     if len(given) > 1:
         findings.error(node.place, f"there are {' and '.join(given)}; give one of them")
-    elif given and _is_plain(prometheus.url) and not prometheus.allow_token_over_http:
+    elif given and prometheus.url.strip().lower().startswith("http://") and not prometheus.allow_token_over_http:
         findings.notice(
             at(node, given[0]).place,
             "will not be sent over plain http, and strategies that need it will fail: use https, or allowTokenOverHTTP",
         )
-
-
-def _is_plain(url: str) -> bool:
-    return urlsplit(url.strip()).scheme == "http"
 
 
 def _check_token(prometheus: Prometheus, node: Node, findings: Findings) -> None:

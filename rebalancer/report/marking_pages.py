@@ -1,4 +1,8 @@
-"""What `/status` and `/nodes` show of marks: as documents for programs, as tables for a browser."""
+"""What `/status` and `/nodes` show of marks: as documents for programs, as tables for a browser.
+
+Everybody who reaches the port may read them: they say that a source or a node is in trouble, and leave to the log what
+servers said of it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,12 +19,14 @@ table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem 1
 th { border-bottom: 2px solid #888; } td { border-bottom: 1px solid #ddd; }
 @media (prefers-color-scheme: dark) { body { color: #eee; background: #181818; } td { border-color: #444; } }
 """
+_IN_THE_LOG = "the log says why"
 _NODE_HEAD = ("node", "rule", "value", "since", "until", "problem")
 
 
 def nodes_document(outcome: MarkingOutcome | None) -> dict[str, Any]:
     """Return the nodes with marks as the last evaluation left them; `evaluated` is null where there was none."""
     nodes = [each for each in node_documents(outcome) if each["rules"]] if outcome else []
+    nodes = [{**each, "problem": _IN_THE_LOG if each["problem"] else ""} for each in nodes]
     return {
         "evaluated": timestamp(outcome.now) if outcome else None,
         "count": len(nodes),
@@ -56,7 +62,7 @@ def _evaluation(outcome: MarkingOutcome) -> dict[str, Any]:
         "marked": len(outcome.evaluation.marks),
         "leftOut": list(outcome.evaluation.left_out),
         "allPressed": outcome.evaluation.all_pressed,
-        "rules": {name: outcome.evaluation.unknown.get(name, "") for name in outcome.answers},
+        "rules": {name: _IN_THE_LOG if name in outcome.evaluation.unknown else "" for name in outcome.answers},
     }
 
 

@@ -12,7 +12,7 @@ import requests
 import tenacity
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.errors import SourceError
 from rebalancer.foreign.address import without_userinfo
@@ -164,6 +164,9 @@ class Session(requests.Session):
             ) from error
         except (requests.Timeout, TimeoutError, ReadTimeoutError) as error:
             raise SourceError(self._too_slow()) from error
+        except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError):
+            # Their text repeats the URL, or that of a proxy, which may contain a password.
+            raise SourceError(f"{self._server} cannot be asked: its URL or that of a proxy cannot be used") from None
         except (requests.ConnectionError, HTTPError) as error:  # the latter while a body is read
             raise _TransientError(f"{self._server} does not answer: {_innermost(error)}") from error
         except (requests.RequestException, OSError) as error:

@@ -110,6 +110,6 @@ def test_load_watcher_gets_no_password_over_plain_http_either(server, spelling):
 @pytest.mark.parametrize("url", ["http:me:s3cret@host", "//me:s3cret@host", "me:s3cret@host", "ftp://me:s3cret@host"])
 def test_an_address_that_is_none_is_shown_without_userinfo(url):
     """However badly it is written."""
-    with pytest.raises(StrategyError, match="is not a URL") as caught:
+    with pytest.raises(StrategyError, match=r"is not a URL|has an @") as caught:
         ask(url)
     assert "s3cret" not in str(caught.value)
