@@ -97,6 +97,7 @@ class FakeApiServer:
         self.leases = FakeLeases()
         self._objects: dict[str, list[Object]] = {path: [] for path in ALWAYS_SERVED}
         self._kinds = dict(ALWAYS_SERVED)
+        self._version = 1000
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []
         self._stalled: list[threading.Event] = []
@@ -142,11 +143,14 @@ class FakeApiServer:
         return path
 
     def add(self, each: Object) -> None:
-        """Add an object, or replace the one of its kind, namespace and name."""
+        """Add an object, or replace the one of its kind, namespace and name; a pod gets a new resourceVersion."""
         version, kind = each.get("apiVersion", "v1"), each["kind"]
         path = f"/{'apis' if '/' in version else 'api'}/{version}/{PLURALS.get(kind, kind.lower() + 's')}"
         with self._lock:
             self._kinds[path] = kind
+            if kind == "Pod":
+                self._version += 1
+                each = {**each, "metadata": {**each["metadata"], "resourceVersion": str(self._version)}}
             kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
             self._objects[path] = sorted([*kept, each], key=_key)
 
@@ -164,6 +168,11 @@ class FakeApiServer:
         """Return a node as it is now."""
         with self._lock:
             return next(node for node in self._objects["/api/v1/nodes"] if _key(node) == ("", name))
+
+    def pod(self, name: str, namespace: str = "default") -> Object:
+        """Return a pod as it is now."""
+        with self._lock:
+            return next(pod for pod in self._objects["/api/v1/pods"] if _key(pod) == (namespace, name))
 
     def pod_names(self) -> list[str]:
         with self._lock:
@@ -318,7 +327,8 @@ class FakeApiServer:
                 place = f"{prefix}/namespaces/{namespace}/{plural}" if namespace else path
                 if request.path == f"{place}/{name}":
                     return Reply(200, each)
-        return Reply(404, failure(404, f"{request.path} not found", reason="NotFound"))
+        kind = request.path.split("/")[-2]
+        return Reply(404, failure(404, f"{request.path} not found", reason="NotFound", kind=kind))
 
     def _patch(self, request: Request) -> Reply:
         found = self._one(request)
@@ -349,16 +359,19 @@ class FakeApiServer:
         return Reply(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
     def _precondition(self, pod: Object, eviction: Object) -> Reply | None:
-        wanted = eviction.get("deleteOptions", {}).get("preconditions", {}).get("uid")
-        found = pod["metadata"].get("uid")
-        if wanted in (None, found):
-            return None
-        message = (
-            f'Operation cannot be fulfilled on Pod "{pod["metadata"]["name"]}": the UID in the precondition '
-            f"({wanted}) does not match the UID in record ({found}). The object might have been deleted and "
-            "then recreated"
-        )
-        return Reply(409, failure(409, message, reason="Conflict", kind="Pod"))
+        wanted = eviction.get("deleteOptions", {}).get("preconditions", {})
+        for each, name, so in (
+            ("uid", "UID", "deleted and then recreated"),
+            ("resourceVersion", "ResourceVersion", "modified"),
+        ):
+            found = pod["metadata"].get(each)
+            if wanted.get(each) not in (None, found):
+                message = (
+                    f'Operation cannot be fulfilled on Pod "{pod["metadata"]["name"]}": the {name} in the precondition '
+                    f"({wanted[each]}) does not match the {name} in record ({found}). The object might have been {so}"
+                )
+                return Reply(409, failure(409, message, reason="Conflict", kind="Pod"))
+        return None
 
     def _pdb_refusal(self, pod: Object) -> Reply | None:
         status, metadata = pod.get("status", {}), pod["metadata"]

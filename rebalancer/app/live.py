@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rebalancer.app.options import ClientOptions
 from rebalancer.cluster.pod import Pod
+from rebalancer.engine.gate import Recheck
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
@@ -20,6 +21,7 @@ from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.words import text
+from rebalancer.wire.collect import read_pod
 
 _LOG = logging.getLogger(__name__)
 
@@ -113,7 +115,7 @@ class LiveSink:
             halt=halt,
         )
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod.
 
         Raises:
@@ -124,9 +126,16 @@ class LiveSink:
         if refusal := self.closures.refusal(pod.namespace):
             self.is_denied = True
             return refusal
-        verdict = self._evictions.evict(
-            pod.namespace, pod.name, pod.uid, profile=profile, strategy=strategy, reason=text(because)
-        )
+
+        def read_again(raw: bytes) -> Verdict | str:
+            try:
+                fresh = read_pod(raw)
+            except ValueError as error:
+                return Failed(f"the pod has changed, and cannot be read: {error}")
+            return recheck(fresh) or fresh.resource_version
+
+        who = (pod.namespace, pod.name, pod.uid, pod.resource_version)
+        verdict = self._evictions.evict(*who, read_again, profile=profile, strategy=strategy, reason=text(because))
         self.closures.heard(pod, verdict)
         self.is_denied = self.is_denied or not verdict.granted
         return verdict

@@ -14,7 +14,7 @@ from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.gate import Sink
+from rebalancer.engine.gate import Recheck, Sink
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause
@@ -140,7 +140,7 @@ class _TracedSink:
         self._sink = sink
         self._tracing = tracing
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
         with self._tracing.span("EvictPod", **named):
-            return self._sink.evict(pod, profile, strategy, because)
+            return self._sink.evict(pod, profile, strategy, because, recheck)

@@ -117,6 +117,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     """A pod at the time of the snapshot.  Two pods are equal only if they are the same object.
 
     Attributes:
+        resource_version: the version that was seen; any write to the pod changes it.  Empty where it is not known.
         claims: PersistentVolumeClaims that its volumes name.
         own_claims: those of its generic ephemeral volumes, which end with it.
         nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
@@ -132,6 +133,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     namespace: str
     name: str
     uid: str = ""
+    resource_version: str = ""
     node: str = ""
     labels: Labels = {}
     created: datetime = LONG_AGO

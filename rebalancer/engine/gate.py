@@ -11,7 +11,7 @@ An example: a node may lose 2 pods and n1 has lost 1; a PDB allows 1 disruption.
 granted: n1 has lost 2, the PDB allows 0.  Then pod b of n1 is refused by the limit, and pod c of n2 by the same PDB.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -34,12 +34,22 @@ from rebalancer.guards.owner_shares import OwnerShares
 from rebalancer.guards.pdbs import DisruptionBudgets
 from rebalancer.guards.rest import Rest
 
+#: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
+Recheck = Callable[[Pod], Refused | None]
+
 
 class Sink(Protocol):
     """Where granted evictions go; the only difference between a dry run and a live one."""
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Carry out an eviction and return what became of it.
+
+        Args:
+            pod: the pod, as it was when it was decided upon.
+            profile: the profile that evicts it.
+            strategy: the strategy that evicts it.
+            because: why.
+            recheck: what keeps the pod, if it has changed meanwhile.
 
         Raises:
             CycleStopped: nothing more may be asked for; this eviction was not asked for either.
@@ -50,7 +60,7 @@ class Sink(Protocol):
 class DrySink:
     """Grants all and does nothing."""
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause) -> Verdict:  # noqa: ARG002  the interface
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:  # noqa: ARG002
         """Grant the eviction."""
         return GRANTED
 
@@ -103,7 +113,7 @@ class Gate:
             CycleOver: the limit on all evictions is reached.
         """
         refusal = self._refusal(evictor, pod, owner_limit=owner_limit)
-        verdict = refusal or self._sink.evict(pod, profile, strategy, because)
+        verdict = refusal or self._sink.evict(pod, profile, strategy, because, partial(self._kept, evictor))
         if verdict.leaving and not isinstance(verdict, Refused):
             self._spend(pod)
         if verdict.gone:
@@ -140,6 +150,12 @@ class Gate:
             or self._budgets.refusal(pod)
             or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
             or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
+        )
+
+    def _kept(self, evictor: Evictor, pod: Pod) -> Refused | None:
+        """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
+        return (
+            evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._budgets.refusal(pod)
         )
 
     def _try(self, pod: Pod) -> None:

@@ -74,10 +74,12 @@ class Failed:
     Attributes:
         error: what happened, in words.
         forbidden: the credentials lack the permission.
+        hopeless: no other pod's eviction would succeed either.
     """
 
     error: str
     forbidden: bool = False
+    hopeless: bool = False
 
     granted: ClassVar[bool] = False
     gone: ClassVar[bool] = False

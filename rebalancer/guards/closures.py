@@ -44,6 +44,9 @@ class Closures:
 
     def heard(self, pod: Pod, verdict: Verdict) -> None:
         """Learn from what became of a request."""
+        if isinstance(verdict, Failed) and verdict.hopeless:
+            self.ended = verdict.error
+            return
         if isinstance(verdict, Failed) and verdict.forbidden:
             self._forbidden.add(pod.namespace)
             if len(self._forbidden) >= _NAMESPACES and not self._has_granted:

@@ -34,6 +34,10 @@ class Unclear(ClusterError):  # noqa: N818  named like the rest of the tree
     """The answer does not say what the server has done, and another try would not help."""
 
 
+class Modified(ClusterError):  # noqa: N818  named like the rest of the tree
+    """The pod has changed since it was decided upon; nothing was done."""
+
+
 class EvictionRequest:
     """The requests for one pod's eviction; the module describes the states.
 
@@ -60,6 +64,7 @@ class EvictionRequest:
 
         Raises:
             Transient: another try may succeed.
+            Modified: the pod has changed, and no earlier request can have changed it.
             ClusterError: another try would not help.
         """
         if self.state is State.IN_DOUBT and self._is_gone():
@@ -72,6 +77,10 @@ class EvictionRequest:
             raise
         except Unclear:
             self.state = State.IN_DOUBT
+            raise
+        except Modified as error:
+            if self.state is State.IN_DOUBT:
+                raise Unclear(f"an earlier try had no clear answer, and the pod has changed: {error}") from error
             raise
         return self._heard(verdict)
 
@@ -92,7 +101,7 @@ class EvictionRequest:
         if verdict.granted:
             return self._done(verdict)
         if self.state is not State.IN_DOUBT:
-            self.state = State.REFUSED
+            self.state = State.IN_DOUBT if isinstance(verdict, Unknown) else State.REFUSED
             return verdict
         if verdict.gone:
             return self._done(GRANTED)

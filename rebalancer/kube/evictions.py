@@ -2,11 +2,12 @@
 
 Steps for one pod:
 
-1. POST the Eviction, with the pod's UID as precondition.
+1. POST the Eviction, with the pod's UID and the resourceVersion that was seen last as preconditions.
 2. A definite answer (below) is the verdict.
 3. Where nothing was done, try again, for 30 s at most.
 4. In doubt, look at the pod before each further try: gone, replaced or terminating means granted.
 5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
+6. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
 
 Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
 no second request is sent.
@@ -17,10 +18,13 @@ Definite:
 
     2xx with the Status of a success          granted
     429, the eviction is taken over           granted, in the background: another controller moves the pod later
-    404 from the API server itself            gone
-    409 on the UID in the precondition        gone: a new pod has the name
+    404 about the pod                         unknown: it went by itself, or by this request, repeated by a proxy
+    409 on the UID in the precondition        unknown for the same reason: a new pod has the name
+    409 on the resourceVersion                the pod has changed: read it (step 6); unknown where it leaves or is gone
+    404 about the subresource                 failed, and so would all others: the API does not offer evictions
     403 in a namespace that is being deleted  gone: its pods are being deleted
-    429 with a DisruptionBudget cause         PDB: it allows no disruption, or is not yet up to date (Retry-After 10)
+    429 with a DisruptionBudget cause         PDB: it allows no disruption, or is not yet up to date (Retry-After 10);
+                                              unknown where the pod leaves all the same
     403 about a poddisruptionbudget           PDB: its status cannot be used, like a negative number
     500, more than one PodDisruptionBudget    PDB
     any code, denied by an admission webhook  Webhook
@@ -36,20 +40,24 @@ In doubt, since a server may answer like this after a successful eviction (for e
     2xx with another body, 3xx, 1xx           from a proxy: look at the pod, do not try again
 
 Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.
+
+A load balancer may send a request twice, and pass on the second answer only.  So an answer from which the pod is gone,
+or leaves, never says that it went without us: that is why it is unknown above, and why it spends a limit.
 """
 
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Verdict, refused
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.eviction_request import EvictionRequest, Unclear
+from rebalancer.kube.eviction_request import EvictionRequest, Modified, Unclear
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.pod_look import PodLook, is_not_found
 from rebalancer.kube.retry_policy import RetryPolicy
@@ -57,8 +65,15 @@ from rebalancer.kube.retry_policy import RetryPolicy
 #: How long one pod's eviction is tried again.
 RETRY_FOR_SECONDS = 30.0
 
+#: How often one pod's eviction is begun, where the pod changes meanwhile (a kubelet's status changes it too).
+VERSIONS = 3
+
+#: Given a pod as it is now: the verdict if it may not go any more, else its resourceVersion.
+Recheck = Callable[[bytes], Verdict | str]
+
 REQUESTED_BY = "sigs.k8s.io/descheduler"
 
+_LEAVES = "the pod is gone or leaving, by itself or by this request"
 _TAKEN_OVER = "Eviction triggered evacuation"
 _TWO_PDBS = "more than one PodDisruptionBudget"
 _WEBHOOK_NOT_CALLED = "failed calling webhook"
@@ -90,33 +105,74 @@ class Evictions:
         self._retry_policy = retry_policy or RetryPolicy(seconds=RETRY_FOR_SECONDS)
         self._halt = halt or Halt()
 
-    def evict(self, namespace: str, name: str, uid: str, *, profile: str, strategy: str, reason: str) -> Verdict:
-        """Ask the API server to evict one pod, but not a newer pod with the same name.
+    def evict(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        resource_version: str = "",
+        recheck: Recheck | None = None,
+        *,
+        profile: str,
+        strategy: str,
+        reason: str,
+    ) -> Verdict:
+        """Ask the API server to evict one pod, but not a newer pod with the same name, nor one that has changed.
 
         Args:
             namespace: of the pod.
             name: of the pod.
             uid: of the pod; the server compares it.
+            resource_version: of the pod when it was decided upon; the server compares it unless it is empty.
+            recheck: asks every protection again about a pod that has changed.
             profile: the profile that evicts it.
             strategy: the strategy that evicts it.
             reason: why, in words; goes into the request's annotations.
 
         Returns:
-            Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by PDB, Webhook
-            or Gone; unknown when a doubt remains; failed otherwise.  No answer of a server makes this raise.
+            Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by a PDB, a
+            webhook, a protection or because the namespace ends; unknown when a doubt remains; failed otherwise.  No
+            answer of a server makes this raise.
         """
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
-        body = self._body({"name": name, "namespace": namespace, "annotations": annotations}, uid)
+        metadata: dict[str, object] = {"name": name, "namespace": namespace, "annotations": annotations}
         look = PodLook(self._client, path, uid, self._retry_policy)
+        for _ in range(VERSIONS):
+            try:
+                return self._evict(path, self._body(metadata, uid, resource_version), look)
+            except Modified as changed:
+                found = self._read_again(look, recheck, changed)
+            if not isinstance(found, str):
+                return found
+            resource_version = found
+        return Failed(f"the pod has changed between each of {VERSIONS} looks and the request that followed")
+
+    def _evict(self, path: str, body: bytes, look: PodLook) -> Verdict:
         request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look.is_gone, look.is_gone_at_last)
         try:
-            return self._retry_policy.tries(self._halt.deadline)(request.attempt)
+            verdict = self._retry_policy.tries(self._halt.deadline)(request.attempt)
+        except Modified:
+            raise
         except ClusterError as error:
             return request.conclude(error)
+        if isinstance(verdict, Refused) and verdict.cause.code is Code.PDB and look.is_gone():
+            return Unknown(f"{_LEAVES} ({verdict.cause.figures['message']})")
+        return verdict
 
-    def _body(self, metadata: dict[str, object], uid: str) -> bytes:
-        options: dict[str, object] = {"preconditions": {"uid": uid}}
+    def _read_again(self, look: PodLook, recheck: Recheck | None, changed: Modified) -> Verdict | str:
+        """Return the resourceVersion of a pod that has changed and may still go, or else the verdict."""
+        try:
+            body = look.body()
+        except ClusterError as error:
+            return Failed(f"{changed}; it cannot be read again: {error}")
+        if body is None:
+            return Unknown(f"{_LEAVES} ({changed})")
+        return recheck(body) if recheck else Failed(str(changed))
+
+    def _body(self, metadata: dict[str, object], uid: str, resource_version: str) -> bytes:
+        version = {"resourceVersion": resource_version} if resource_version else {}
+        options: dict[str, object] = {"preconditions": {"uid": uid, **version}}
         if self._grace_period_seconds is not None:
             options["gracePeriodSeconds"] = self._grace_period_seconds
         eviction = {
@@ -144,6 +200,7 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
     Raises:
         Transient: another try may succeed; its `maybe_done` says whether this one may have succeeded already.
         Unclear: the answer says nothing about the eviction.
+        Modified: the pod is not as it was when it was decided upon.
     """
     if answer.is_success and _is_agreed(answer):
         return GRANTED
@@ -151,13 +208,19 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
         raise Unclear(f"the API server answers {answer.status} to POST {path}, but not about the eviction")
     if _is_taken_over(answer):
         return Granted(background=True)
+    if is_not_found(answer) or _is_about(answer, "uid"):
+        return Unknown(f"{_LEAVES} ({_words(answer)})")
     if refused_by := _refused_by(answer):
         return refused(refused_by, message=_words(answer))
     error = error_of(answer, "POST", path)
+    if _is_about(answer, "resourceversion"):
+        raise Modified(str(error))
     if _is_undone(answer):
         raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
         raise error
+    if answer.status == HTTPStatus.NOT_FOUND and answer.explanation().kind:
+        return Failed(f"the API server does not offer evictions: {error}", hopeless=True)
     return Failed(str(error), forbidden=_is_unauthorised(answer))
 
 
@@ -190,7 +253,7 @@ def _refused_by(answer: Answer) -> Code | None:
         return Code.WEBHOOK
     if _is_short_of_budget(answer):
         return Code.PDB
-    return Code.GONE if _is_gone(answer) else None
+    return Code.GONE if _is_in_ending_namespace(answer) else None
 
 
 def _is_denied(answer: Answer) -> bool:
@@ -210,13 +273,14 @@ def _is_short_of_budget(answer: Answer) -> bool:
     )
 
 
-def _is_gone(answer: Answer) -> bool:
-    status = answer.explanation()
-    if is_not_found(answer):
-        return True
-    if answer.status == HTTPStatus.CONFLICT:
-        return "uid in" in status.message.lower() and "precondition" in status.message.lower()
-    return answer.status == HTTPStatus.FORBIDDEN and status.has_cause(_NAMESPACE_GOES)
+def _is_about(answer: Answer, field: str) -> bool:
+    """Return whether a precondition on this field, in lower case, was not met."""
+    message = answer.explanation().message.lower()
+    return answer.status == HTTPStatus.CONFLICT and f"{field} in" in message and "precondition" in message
+
+
+def _is_in_ending_namespace(answer: Answer) -> bool:
+    return answer.status == HTTPStatus.FORBIDDEN and answer.explanation().has_cause(_NAMESPACE_GOES)
 
 
 def _words(answer: Answer) -> str:

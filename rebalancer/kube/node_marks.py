@@ -107,7 +107,7 @@ class NodeMarks:
 
     def _read(self, path: str, deadline: Deadline) -> MarkedNode:
         answer = self.client.look(path, deadline=deadline)
-        if is_not_found(answer):
+        if is_not_found(answer, "nodes"):
             raise NotFound(path)
         if not answer.is_success:
             raise error_of(answer, "GET", path)
@@ -121,7 +121,7 @@ class NodeMarks:
 
 
 def _judge(answer: Answer, path: str) -> None:
-    if answer.is_success or is_not_found(answer):
+    if answer.is_success or is_not_found(answer, "nodes"):
         return
     if answer.status == HTTPStatus.CONFLICT or _is_test_failed(answer):
         raise Transient(f"PATCH {path}: others write to this node all the time")

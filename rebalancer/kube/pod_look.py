@@ -63,18 +63,26 @@ class PodLook:
             raise Transient("the eviction is in doubt, and the pod is still there")
         return True
 
-    def _look(self) -> bool:
+    def body(self) -> bytes | None:
+        """Return the pod as it is now; None where it is gone, replaced or terminating.
+
+        Raises:
+            ClusterError: that is not known.
+        """
         answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
         if is_not_found(answer):
-            return True
+            return None
         if not answer.is_success:
             raise error_of(answer, "GET", self.path)
-        return _is_leaving(answer.body, self.uid)
+        return None if _is_leaving(answer.body, self.uid) else answer.body
+
+    def _look(self) -> bool:
+        return self.body() is None
 
 
-def is_not_found(answer: Answer) -> bool:
-    """Return whether the API server says that there is no such pod; a 404 from a proxy does not count."""
-    return answer.status == HTTPStatus.NOT_FOUND and bool(answer.explanation().kind)
+def is_not_found(answer: Answer, plural: str = "pods") -> bool:
+    """Return whether the API server says that there is no such object; a 404 from a proxy does not count."""
+    return answer.status == HTTPStatus.NOT_FOUND and answer.explanation().details.kind == plural
 
 
 def _is_leaving(body: bytes, uid: str) -> bool:

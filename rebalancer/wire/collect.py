@@ -171,6 +171,20 @@ class _Document(msgspec.Struct, rename="camel"):
     items: list[msgspec.Raw] | None = None
 
 
+def read_pod(raw: bytes) -> Pod:
+    """Return one pod; where it is malformed, one that stays.
+
+    Raises:
+        ValueError: not even its name can be read.
+    """
+    collector = Collection().collector("Pod")
+    collector.add(raw)
+    if not collector.items:
+        raise ValueError(collector.warnings[0])
+    pod: Pod = collector.items[0]
+    return pod
+
+
 def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] = ("", "")) -> None:
     """Take in a document: an object, a list of objects of any kinds, or a list of lists.
 

@@ -136,8 +136,13 @@ class ListCollector(Generic[W, T]):
 
 
 def _fields(item: object) -> object:
-    """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only."""
-    return msgspec.structs.astuple(item) if isinstance(item, msgspec.Struct) else item
+    """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only.
+
+    No decision hangs on the version: two that differ in it alone differ in something that is not read.
+    """
+    if not isinstance(item, msgspec.Struct):
+        return item
+    return {name: value for name, value in msgspec.structs.asdict(item).items() if name != "resource_version"}
 
 
 def _name(raw: bytes) -> str:

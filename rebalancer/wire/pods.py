@@ -21,6 +21,7 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = None
     labels: msgspec.Raw = msgspec.Raw()
     annotations: Annotations | None = None
     owner_references: msgspec.Raw = msgspec.Raw()
@@ -129,6 +130,7 @@ class PodDecoder:
             namespace=metadata.namespace or _DEFAULT_NAMESPACE,
             name=metadata.name,
             uid=metadata.uid or "",
+            resource_version=metadata.resource_version or "",
             node=spec.node_name or "",
             labels=self._labels(bytes(metadata.labels)),
             created=aware(metadata.creation_timestamp) or LONG_AGO,

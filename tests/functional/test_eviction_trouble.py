@@ -85,15 +85,19 @@ def test_two_pdbs_over_one_pod_are_a_refusal_by_the_server_too(three, evict):
     assert len(three.sent("POST", eviction_of("a"))) == 1
 
 
-def test_a_pod_that_is_gone_is_no_failure(three, evict):
-    """Somebody else was faster."""
+def unknown(outcome):
+    return [each["name"] for each in outcome.report["unknown"]]
+
+
+def test_a_pod_that_is_gone_at_its_turn_counts_against_the_limit(three, evict):
+    """A proxy may have sent the request before, so that it went by this run; the run is no failure for that."""
     three.on("POST", eviction_of("a"), lambda _: three.remove_pod("default", "a"))
 
     outcome = evict(**ONE)
 
     assert outcome.exit_code == 0
-    assert outcome.refused()["a"] == "Gone"
-    assert three.evicted == outcome.evicted() == ["default/b"]
+    assert unknown(outcome) == ["a"]
+    assert three.evicted == outcome.evicted() == []
 
 
 def test_a_pod_made_anew_under_the_same_name_is_not_touched(three, evict):
@@ -102,9 +106,48 @@ def test_a_pod_made_anew_under_the_same_name_is_not_touched(three, evict):
 
     outcome = evict(**ONE)
 
-    assert outcome.refused()["a"] == "Gone"
+    assert unknown(outcome) == ["a"]
     assert "default/a" in three.pod_names()
+    assert three.evicted == []
+
+
+def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evict):
+    """The first answer is lost, and the second is passed on: 404."""
+
+    def first(request):
+        three.process(request)
+
+    three.on("POST", EVICTIONS, first)
+
+    outcome = evict(**ONE)
+
+    assert len(three.evicted) == 1
+    assert unknown(outcome) == ["a"]
+
+
+def test_a_pod_that_lost_its_owner_meanwhile_stays(three, evict):
+    """Nothing would make it anew; the next one goes."""
+
+    def orphan(_):
+        bare = three.pod("a")
+        three.add({**bare, "metadata": {**bare["metadata"], "ownerReferences": []}})
+
+    three.on("POST", eviction_of("a"), orphan, times=1)
+
+    outcome = evict(**ONE)
+
+    assert outcome.refused()["a"] == "FailedBarePods"
     assert three.evicted == ["default/b"]
+
+
+def test_an_api_server_without_evictions_ends_the_run(three, evict):
+    """With the word for it, after one request."""
+    three.fail("POST", EVICTIONS, status=404, message="the server could not find the requested resource")
+
+    outcome = evict()
+
+    assert len(three.sent("POST", EVICTIONS)) == 1
+    assert "the API server does not offer evictions" in outcome.failed()["a"]
 
 
 @pytest.mark.parametrize("headers", [None, {"Retry-After": "1"}], ids=["without", "with"])

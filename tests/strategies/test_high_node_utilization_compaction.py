@@ -241,7 +241,7 @@ def test_the_total_limit_ends_it():
 class Server:
     """A sink that refuses one pod."""
 
-    def evict(self, pod, profile, strategy, because):
+    def evict(self, pod, profile, strategy, because, recheck):
         return says_no("PDB", "the server says no") if pod.name == "c" else GRANTED
 
 

@@ -204,7 +204,7 @@ def test_without_figures_for_pods_a_single_pod_may_leave():
 class Server:
     """A sink that refuses one pod."""
 
-    def evict(self, pod, profile, strategy, because):
+    def evict(self, pod, profile, strategy, because, recheck):
         return says_no("PDB", "the server says no") if pod.name == "b" else GRANTED
 
 

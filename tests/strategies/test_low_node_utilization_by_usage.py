@@ -109,7 +109,7 @@ def test_a_node_without_usage_is_neither_source_nor_destination():
 class Unanswered:
     """A sink whose API server takes the request and never answers."""
 
-    def evict(self, pod, profile, strategy, because):
+    def evict(self, pod, profile, strategy, because, recheck):
         return Unknown("no answer")
 
 

@@ -295,7 +295,7 @@ class Server:
     def __init__(self, **answers):
         self.answers = answers
 
-    def evict(self, pod, profile, strategy, because):
+    def evict(self, pod, profile, strategy, because, recheck):
         return self.answers.get(pod.name, GRANTED)
 
 

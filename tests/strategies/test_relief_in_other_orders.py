@@ -33,7 +33,7 @@ def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first() -> No
 class Doubtful:
     """A sink from which no clear answer comes."""
 
-    def evict(self, pod: Any, profile: str, strategy: str, because: Cause) -> Unknown:
+    def evict(self, pod: Any, profile: str, strategy: str, because: Cause, recheck: object) -> Unknown:
         return Unknown("no answer")
 
 

@@ -77,7 +77,7 @@ class AnsweringSink:
         self.answers = answers or {}
         self.asked: list[str] = []
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str) -> Verdict:
+    def evict(self, pod: Pod, profile: str, strategy: str, because: str, recheck: object) -> Verdict:
         self.asked.append(pod.name)
         return self.answers.get(pod.name, GRANTED)
 

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
@@ -5,10 +7,12 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.report.words import text
+from tests.fake_http import Reply
 from tests.make import says_no
 
 EVICTION = "*/eviction"
 WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+REFUSED_BY_PDB = {"kind": "Status", "message": "no", "details": {"causes": [{"reason": "DisruptionBudget"}]}}
 DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 
@@ -57,18 +61,118 @@ def test_a_grace_period_is_sent_when_it_is_set(client, server, pod, seconds):
     assert server.requests[0].body["deleteOptions"]["gracePeriodSeconds"] == seconds
 
 
-def test_a_pod_that_is_not_there_is_gone(evictions):
-    """Somebody else was faster: no failure."""
-    assert evictions.evict("default", "b", "uid", **WHO) == says_no("Gone", 'pods "b" not found')
+def test_a_pod_that_is_not_there_may_have_gone_by_this_request(evictions):
+    """A proxy may have sent the request before, and lost the answer."""
+    verdict = evictions.evict("default", "b", "uid", **WHO)
+
+    assert isinstance(verdict, Unknown)
+    assert 'by itself or by this request (pods "b" not found)' in verdict.error
 
 
 def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
-    """The UID protects the successor of the pod that was meant."""
+    """The UID protects the successor of the pod that was meant; what became of that one is not known."""
     verdict = evict("uid-of-the-old-one")
 
-    assert isinstance(verdict, Refused)
-    assert (verdict.by, len(server.requests), server.evicted) == ("Gone", 1, [])
-    assert "UID in the precondition" in text(verdict.cause)
+    assert isinstance(verdict, Unknown)
+    assert (len(server.requests), server.evicted) == (1, [])
+    assert "UID in the precondition" in verdict.error
+
+
+def test_an_api_without_evictions_is_named(evict, server):
+    """Every other eviction would fail in the same way."""
+    server.fail("POST", EVICTION, status=404, message="the server could not find the requested resource")
+
+    verdict = evict()
+
+    assert isinstance(verdict, Failed)
+    assert verdict.hopeless
+    assert "the API server does not offer evictions" in verdict.error
+
+
+def again(answer):
+    """Recheck a pod that has changed; what it was asked about is kept."""
+    asked = []
+
+    def recheck(body):
+        asked.append(json.loads(body)["metadata"])
+        return answer or asked[-1]["resourceVersion"]
+
+    return recheck, asked
+
+
+def versioned(evictions, server, recheck):
+    server.add(server.pod("a") | {})
+    return evictions.evict("default", "a", "uid-of-a", "1001", recheck, **WHO)
+
+
+def test_a_pod_that_has_changed_is_read_and_goes_if_it_still_may(evictions, evict, server):
+    """A kubelet's status changes it too."""
+    recheck, asked = again(None)
+
+    assert versioned(evictions, server, recheck) == GRANTED
+
+    sent = [each.body["deleteOptions"]["preconditions"] for each in server.sent("POST", EVICTION)]
+    assert sent == [{"uid": "uid-of-a", "resourceVersion": version} for version in ("1001", "1002")]
+    assert [each["uid"] for each in asked] == ["uid-of-a"]
+
+
+def test_a_pod_that_has_become_protected_stays(evictions, evict, server):
+    """The first request changed nothing, and there is no second."""
+    stays = says_no("PreferNoEviction", "now annotated")
+    recheck, _ = again(stays)
+
+    assert versioned(evictions, server, recheck) == stays
+    assert (len(server.sent("POST", EVICTION)), server.evicted) == (1, [])
+
+
+def test_a_pod_that_changes_all_the_time_fails_after_three_requests(evictions, evict, server):
+    """It is read before each further one."""
+    recheck, asked = again(None)
+    server.on("POST", EVICTION, lambda _: server.add(server.pod("a")))
+
+    verdict = versioned(evictions, server, recheck)
+
+    assert isinstance(verdict, Failed)
+    assert (len(asked), len(server.sent("POST", EVICTION)), server.evicted) == (3, 3, [])
+
+
+@pytest.mark.parametrize("change", ["gone", "terminating", "replaced"])
+def test_a_pod_that_has_changed_because_it_leaves_is_unknown(evictions, evict, server, change):
+    """It may leave by the same request, which a proxy has sent twice; no protection is asked."""
+    recheck, asked = again(None)
+
+    def leave(_):
+        pod = server.pod("a")
+        more = {"terminating": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "replaced": {"uid": "another"}}
+        server.add({**pod, "metadata": {**pod["metadata"], **more.get(change, {})}})
+
+    server.on("POST", EVICTION, leave, times=1)
+    if change == "gone":
+        server.on("GET", "*/pods/a", lambda _: server.remove_pod("default", "a"), times=1)
+
+    assert isinstance(evictions.evict("default", "a", "uid-of-a", "1001", recheck, **WHO), Unknown)
+    assert (asked, server.evicted) == ([], [])
+
+
+def test_a_pod_that_has_changed_after_a_lost_answer_is_in_doubt(evictions, evict, server):
+    """What changed it may be the deletion; nothing more is sent."""
+    server.reset("POST", EVICTION)
+    server.on("POST", EVICTION, lambda _: server.add(server.pod("a")), times=1)
+
+    verdict = evictions.evict("default", "a", "uid-of-a", "1001", lambda _: "no", **WHO)
+
+    assert isinstance(verdict, Unknown)
+    assert len(server.sent("POST", EVICTION)) == 2
+
+
+def test_a_pdb_that_refuses_a_pod_which_leaves_says_nothing_of_this_request(evict, server, pdb):
+    """The PDB may be used up by the same request, which a proxy has sent twice."""
+    server.add(pdb("web", allowed=0, app="web"))
+    server.on("POST", EVICTION, lambda _: Reply(429, REFUSED_BY_PDB), times=1)
+    pod = server.pod("a")
+    server.add({**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+
+    assert isinstance(evict(), Unknown)
 
 
 def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
@@ -118,7 +222,7 @@ def test_an_exhausted_pdb_refuses(evict, server, pdb):
         "Cannot evict pod as it would violate the pod's disruption budget. "
         "The disruption budget web needs 2 healthy pods and has 2 currently",
     )
-    assert len(server.requests) == 1
+    assert len(server.sent("POST", EVICTION)) == 1
 
 
 def test_a_pdb_that_is_not_up_to_date_refuses(evict, server, pdb, time):
@@ -140,7 +244,7 @@ def test_two_pdbs_refuse(evict, server, pdb):
     verdict = evict()
 
     assert isinstance(verdict, Refused)
-    assert (verdict.by, len(server.requests)) == ("PDB", 1)
+    assert (verdict.by, len(server.sent("POST", EVICTION))) == ("PDB", 1)
 
 
 def test_a_pdb_in_disorder_refuses(evict, server):
@@ -279,15 +383,12 @@ def test_a_pod_that_is_replaced_after_a_lost_answer_was_evicted(evict, server, p
     assert server.pod_names() == ["default/a"]
 
 
-def test_a_pod_that_is_gone_after_an_ordinary_error_is_gone(evict, server):
-    """A 429 is a definite answer: the server had done nothing."""
+def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
+    """The 429 may be the answer to a repeated request."""
     server.on("POST", EVICTION, lambda _: server.remove_pod("default", "a"), times=1)
     server.fail("POST", EVICTION, status=429, times=1)
 
-    verdict = evict()
-
-    assert isinstance(verdict, Refused)
-    assert verdict.by == "Gone"
+    assert isinstance(evict(), Unknown)
 
 
 def test_a_silent_server_leaves_a_doubt(impatient, server, pod, time):

@@ -131,7 +131,7 @@ def test_a_doubt_is_settled_by_the_pod_whatever_the_retry_says(evict, server, an
 @pytest.mark.parametrize(
     "answer",
     [
-        {"status": 404, "message": 'pods "a" not found'},
+        {"status": 404, "body": {"kind": "Status", "message": 'pods "a" not found', "details": {"kind": "pods"}}},
         {"status": 409, "message": "the UID in the precondition (1) does not match"},
         {"status": 403, "body": {"kind": "Status", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}},
     ],
