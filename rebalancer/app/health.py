@@ -5,7 +5,7 @@ Written by the cycles' thread and read by the server's; each field is replaced a
 
 from collections.abc import Callable
 
-from rebalancer.app.lease_timing import boottime
+from rebalancer.clock import boottime
 from rebalancer.serving.checks import Checks
 
 #: How long a cycle may take beyond its deadline: the last request, its retries, Events.

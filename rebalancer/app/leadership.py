@@ -19,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from rebalancer.app.lease_timing import Timing, boottime
+from rebalancer.app.lease_timing import Timing
+from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.leases import Lease, Leases
@@ -128,7 +129,7 @@ class Leadership:
 
         A renewal that is under way is waited for: giving back a version that it replaces would fail.
         """
-        held, until = self.is_held(), time.monotonic() + self._give_back_seconds
+        held, until = self.is_held(), boottime() + self._give_back_seconds
         self._over.set()
         if self._renewing is not None:
             self._renewing.join(self._give_back_seconds)
@@ -137,7 +138,7 @@ class Leadership:
             return
         try:
             given = replace(self._mine, holder="", duration=1, renewed=self._wall())
-            self._leases.update(given, seconds=max(0.0, until - time.monotonic()))
+            self._leases.update(given, seconds=max(0.0, until - boottime()))
         except ClusterError as error:
             _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
 

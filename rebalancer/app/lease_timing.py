@@ -9,7 +9,6 @@ The rule is 1.2 x retry < deadline < duration.  Example (the descheduler's 26 s,
 
 import os
 import socket
-import time
 import uuid
 from dataclasses import dataclass
 
@@ -17,11 +16,6 @@ from rebalancer.errors import UsageError
 
 #: The renew deadline has to be more than this many retry periods (client-go's rule).
 _JITTER_FACTOR = 1.2
-
-
-def boottime() -> float:
-    """Return seconds on a clock that nobody can set and that also runs while the machine sleeps."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def new_identity() -> str:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from rebalancer.app.options import ClientOptions
+from rebalancer.clock import Clock, boottime
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.gate import Recheck
 from rebalancer.engine.ledger import Entry
@@ -15,7 +16,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 from rebalancer.guards.closures import Closures
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.deadline import Clock, Deadline
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
@@ -155,10 +156,10 @@ class EventLog:
         client: the API server.
         halt: once it has come, Events get little time.
         failures: whether refusals and failures get an Event too.
-        clock: measures how long the last Events take; monotonic, in seconds.
+        clock: measures how long the last Events take, in seconds.
     """
 
-    def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = time.monotonic) -> None:
+    def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = boottime) -> None:
         self._events = Events(client, reporting_instance(), clock=clock)
         self._halt = halt
         self._failures = failures

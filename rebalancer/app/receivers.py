@@ -9,12 +9,13 @@ receives nothing more in this run; with `gpu:NoSchedule` alone it would.
 
 from collections.abc import Collection, Iterable
 
+from rebalancer.clock import Clock
 from rebalancer.cluster.node import Node
 from rebalancer.errors import ClusterError
 from rebalancer.foreign.documents import decode_json
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Clock, Deadline
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.node_marks import NODES
 from rebalancer.wire.objects import NodeWire, node
 

@@ -13,12 +13,12 @@ from typing import NoReturn, Protocol
 
 from rebalancer.app.interruption import Interruption
 from rebalancer.app.leadership import Leadership
-from rebalancer.app.lease_timing import boottime
 from rebalancer.app.live import LiveCluster
 from rebalancer.app.options import Options
 from rebalancer.app.schedule import Schedule, Start
 from rebalancer.app.telemetry import Telemetry
 from rebalancer.app.turns import LEADER, candidate
+from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
 from rebalancer.kube.halt import Permit
 

@@ -1,26 +1,24 @@
 """A point in time after which no request is sent any more."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
-Clock = Callable[[], float]
+from rebalancer.clock import Clock, boottime
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on a monotonic clock after which no request is sent any more.
+    """A point in time after which no request is sent any more.
 
     Attributes:
         at: seconds on `clock`.
-        clock: a monotonic clock, in seconds.
+        clock: in seconds, like `boottime`.
     """
 
     at: float
-    clock: Clock = time.monotonic
+    clock: Clock = boottime
 
     @classmethod
-    def after(cls, seconds: float, clock: Clock = time.monotonic) -> "Deadline":
+    def after(cls, seconds: float, clock: Clock = boottime) -> "Deadline":
         """Return the deadline that lies `seconds` from now."""
         return cls(clock() + seconds, clock)
 

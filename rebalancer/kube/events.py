@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Clock, Deadline
+from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Events:
         client: the API server.
         reporting_instance: who reports; see `reporting_instance`.
         retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
-        clock: measures the time that `close` takes; monotonic, in seconds.
+        clock: measures the time that `close` takes, in seconds.
 
     Attributes:
         problem: why the first undelivered Event was not delivered; empty when all were.
@@ -97,7 +98,7 @@ class Events:
         reporting_instance: str,
         *,
         retry_policy: RetryPolicy | None = None,
-        clock: Clock = time.monotonic,
+        clock: Clock = boottime,
     ) -> None:
         self.problem = ""
         self._client = client

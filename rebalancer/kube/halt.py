@@ -6,11 +6,11 @@ when the connection is established and only the body is not sent yet.
 
 import math
 import threading
-import time
 from collections.abc import Callable
 
+from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
-from rebalancer.kube.deadline import Clock, Deadline
+from rebalancer.kube.deadline import Deadline
 
 #: Returns why no write may begin any more; empty while one may.  Called before every write, from any thread.
 Permit = Callable[[], str]
@@ -30,7 +30,7 @@ class Halt:
 
     Args:
         seconds: after which no write may begin.
-        clock: a monotonic clock, in seconds.
+        clock: in seconds, like `boottime`.
         permit: may end the writes earlier.
         began: from when the seconds count, on the clock; None for now.
 
@@ -42,7 +42,7 @@ class Halt:
     def __init__(
         self,
         seconds: float = math.inf,
-        clock: Clock = time.monotonic,
+        clock: Clock = boottime,
         permit: Permit = always,
         began: float | None = None,
     ) -> None:

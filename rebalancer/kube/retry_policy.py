@@ -8,15 +8,15 @@ wait of 8 s it could begin after 31.5 s, later than `seconds` (30).  With `Retry
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import tenacity
 
+from rebalancer.clock import Clock, boottime
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Transient
-from rebalancer.kube.deadline import Clock, Deadline
+from rebalancer.kube.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class RetryPolicy:
         longest_wait: seconds that a wait lasts at most, unless the server asks for more.
         tries_unconnected: tries when no connection can be established: a server that is not there is
             reported within seconds.
-        clock: a monotonic clock, in seconds.
+        clock: in seconds, like `boottime`.
         sleep: waits for a number of seconds; None waits until they have passed or `stop` is set.
         jitter: returns a random number between two bounds.
         stop: once set, nothing is tried again, and a wait ends.
@@ -46,7 +46,7 @@ class RetryPolicy:
     shortest_wait: float = 0.1
     longest_wait: float = 8.0
     tries_unconnected: int = 4
-    clock: Clock = time.monotonic
+    clock: Clock = boottime
     sleep: Callable[[float], object] | None = None
     jitter: Callable[[float, float], float] = random.uniform
     stop: threading.Event = field(default_factory=threading.Event)

@@ -14,6 +14,7 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
+from rebalancer.clock import boottime
 from rebalancer.errors import SourceError
 from rebalancer.foreign.address import without_userinfo
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
@@ -85,7 +86,7 @@ class Session(requests.Session):
 
     def begin(self) -> None:
         """Start the time until the deadline again."""
-        self._until = time.monotonic() + self._seconds
+        self._until = boottime() + self._seconds
 
     def tries(self, ask: Callable[[], T]) -> T:
         """Call a function that sends a request, again if it may help, at most three times.
@@ -116,7 +117,7 @@ class Session(requests.Session):
         is_plain = not str(request.url).startswith("https://")  # a prepared URL has a lower-case scheme, no blanks
         if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
             raise SourceError(f"credentials are not sent over plain http to {self._server}: use https")
-        return super().send(request, **{**kwargs, "timeout": max(self._until - time.monotonic(), 0.001)})
+        return super().send(request, **{**kwargs, "timeout": max(self._until - boottime(), 0.001)})
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         """Drop the credentials where a redirect leads to another server; never add any."""
@@ -124,7 +125,7 @@ class Session(requests.Session):
             prepared_request.headers.pop("Authorization", None)
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
-        return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= self._until
+        return state.attempt_number >= _TRIES or boottime() + state.upcoming_sleep >= self._until
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
         """Read the whole answer, but not past the deadline, and raise an error if it is not a success."""
@@ -134,7 +135,7 @@ class Session(requests.Session):
             chunks.append(chunk)
             size += len(chunk)
             check_size(size, LARGEST_PAGE)
-            if time.monotonic() >= self._until:
+            if boottime() >= self._until:
                 response.close()
                 raise SourceError(self._too_slow())
         body = b"".join(chunks)

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from rebalancer.app.lease_timing import boottime
+from rebalancer.clock import boottime
 
 #: As if the machine had slept for a day: a time namespace moves the clock that counts sleep, and no other.
 SLEPT = ["unshare", "--fork", "--time", "--boottime", "86400"]
-SHOWN = "import time; from rebalancer.app.lease_timing import boottime; print(boottime() - time.monotonic())"
+SHOWN = "import time; from rebalancer.clock import boottime; print(boottime() - time.monotonic())"
 
 
 def can_have_slept() -> bool:

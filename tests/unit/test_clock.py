@@ -1,0 +1,54 @@
+"""The clock that counts the time in which a machine sleeps."""
+
+import time
+
+import pytest
+
+from rebalancer.clock import LaterClock, boottime
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.retry_policy import RetryPolicy
+
+
+class Settable:
+    """A clock that a test moves."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def asleep(monkeypatch):
+    """Let the machine have slept: `CLOCK_BOOTTIME` has gone on, `CLOCK_MONOTONIC` has stood still."""
+    real = time.clock_gettime
+
+    def fall_asleep(seconds):
+        later = {time.CLOCK_BOOTTIME: seconds}
+        monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + later.get(clock, 0.0))
+
+    return fall_asleep
+
+
+def test_a_deadline_passes_while_the_machine_sleeps(asleep):
+    """No write begins after it; a consent and a Lease are measured by the same clock."""
+    halt = Halt(60.0)
+    halt.check()
+    asleep(80.0)
+
+    with pytest.raises(Halted, match="the deadline of 60 s after the snapshot has passed"):
+        halt.check()
+    assert {Deadline.after(1.0).clock, RetryPolicy().clock} == {boottime}
+
+
+def test_without_such_a_clock_the_later_of_two_counts():
+    """The steady one stands still in sleep, and the wall clock may be set back; neither brings time back."""
+    steady, wall = Settable(10.0), Settable(5000.0)
+    clock = LaterClock(steady, wall)
+    seen = []
+    for steady.now, wall.now in ((12.0, 5002.0), (12.0, 5082.0), (13.0, 100.0), (113.0, 200.0)):
+        seen.append(clock())
+
+    assert seen == [2.0, 82.0, 82.0, 103.0]
