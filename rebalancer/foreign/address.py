@@ -18,8 +18,12 @@ _PLAIN = re.compile(
     r"(?::(?P<port>[0-9]*))?"
     r"(?P<path>/[^?#@\s]*)?(?:\?(?P<query>[^#@\s]*))?(?:#[^@\s]*)?"
 )
-#: From the scheme, or the two slashes, to the last `@` before a blank.
-_UP_TO_AT = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)\S*@")
+#: Where a URL begins in a text, also one with the wrong slashes.
+_BEGINNING = r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:[/\\]*)"
+#: From there to the last `@` before a blank.
+_UP_TO_AT = re.compile(_BEGINNING + r"\S*@", re.IGNORECASE)
+#: The same up to the last `@` of the line, where a password seems to begin: a colon, and then no port and no blank.
+_WITH_BLANKS = re.compile(_BEGINNING + r"[^\s/:@]*:(?!\s|[0-9]+(?:[/?#\s]|$))[^\n]*@", re.IGNORECASE)
 _LARGEST_PORT = 65535
 
 
@@ -92,8 +96,8 @@ def read_plainly(text: str) -> re.Match[str] | None:
 
 
 def without_userinfo(text: str) -> str:
-    """Return a text without what may be userinfo of the URLs in it: all up to the last `@` before a blank."""
-    return _UP_TO_AT.sub(r"\1", text) if "@" in text else text
+    """Return a text without what may be userinfo of the URLs in it; a password may have blanks."""
+    return _WITH_BLANKS.sub(r"\1", _UP_TO_AT.sub(r"\1", text)) if "@" in text else text
 
 
 def shown(url: str) -> str:

@@ -14,6 +14,7 @@ from http import HTTPStatus
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
+from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
@@ -127,7 +128,7 @@ class Events:
         """Hand one Event over for delivery; the arguments are those of `Event`."""
         self._published += 1
         if self._waiting.qsize() < _QUEUE_LENGTH:
-            self._waiting.put(Event(namespace, pod, uid, type_, reason, note, action))
+            self._waiting.put(Event(namespace, pod, uid, type_, reason, without_userinfo(note), action))
         else:
             self._note_problem("too many Events were waiting for delivery")
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from rebalancer.errors import PolicyError, Problem
+from rebalancer.foreign.address import without_userinfo
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -46,15 +47,15 @@ class Findings:
 
     def error(self, place: Place, message: str) -> None:
         """Note something that makes the policy unusable."""
-        self._errors[Problem(place.path, message, place.line)] = None
+        self._errors[_problem(place, message)] = None
 
     def ignored(self, place: Place, message: str) -> None:
         """Note something that has no effect; in strict reading it is an error."""
-        self._ignored[Problem(place.path, message, place.line)] = None
+        self._ignored[_problem(place, message)] = None
 
     def notice(self, place: Place, message: str) -> None:
         """Note something worth knowing; never an error."""
-        self._notices[Problem(place.path, message, place.line)] = None
+        self._notices[_problem(place, message)] = None
 
     def settle(self, source: str, *, strict: bool, error: type[PolicyError] = PolicyError) -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or raise the errors.
@@ -66,6 +67,11 @@ class Findings:
         if self._errors or (strict and self._ignored):
             raise error(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)
         return _by_line(self._ignored | self._notices)
+
+
+def _problem(place: Place, message: str) -> Problem:
+    """Return a problem without the passwords of URLs: it quotes what the author wrote, at times in the wrong place."""
+    return Problem(without_userinfo(place.path), without_userinfo(message), place.line)
 
 
 def _by_line(problems: dict[Problem, None]) -> tuple[Problem, ...]:

@@ -84,3 +84,21 @@ def test_what_is_not_a_url_of_a_server_is_an_error(url):
     """Without an @ it may be shown."""
     with pytest.raises(ValueError, match="is not a URL"):
         read_address(url)
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["s3cret", "a/s3cret", "1234/s3cret", "a#s3cret", "a bs3cret", "s3cret b", "a@s3cret", "a\\s3cret", "[s3cret"],
+)
+@pytest.mark.parametrize("scheme", ["https://", "HTTPS://", "https:/", "http:", "https:\\\\", "//"])
+def test_a_text_loses_passwords_of_any_spelling(scheme, password):
+    text = without_userinfo(f"Failed to parse: {scheme}u:{password}@h/path (and so on)")
+
+    assert "s3cret" not in text
+    assert text.endswith("h/path (and so on)")
+
+
+def test_a_text_without_passwords_keeps_all_of_it():
+    text = "https://prom:9090/api: HTTP 403, the user bob@example.com may not ask image@sha256:1"
+
+    assert without_userinfo(text) == text

@@ -70,6 +70,20 @@ def test_a_source_that_cannot_work_is_an_error(text, problem):
     assert found.startswith(problem)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        prometheus("url: 'https://me:a/s3cret@host'"),
+        prometheus("'https://me:s3cret@host': x, url: 'https://me:s3cret@host'"),
+        HEAD + "metricsProviders:\n- source: https://me:s3cret@host",
+        HEAD + "metricsProviders:\n- {source: Prometheus, prometheus: 'https://me:a s3cret@host'}",
+    ],
+)
+def test_no_message_shows_a_password(text):
+    """Wherever in the policy the URL stands."""
+    assert "s3cret" not in str(problems(text))
+
+
 def test_the_deprecated_switch_goes_with_prometheus():
     """Only KubernetesMetrics is the same source."""
     text = HEAD + "metricsCollector: {enabled: true}\n" + prometheus("url: 'http://a'").removeprefix(HEAD)
