@@ -64,7 +64,7 @@ def cycle(
         left = look.cluster(work)
         circumstances = Circumstances(True, cluster.description, "wall", work.warnings)
         return Finished(_plan(left, work, telemetry), left, circumstances)
-    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at)
+    halt = Halt(options.deadline, cluster.retry_policy.clock, permit, look.taken_at, cluster.client.ending)
     interruption.then(halt.signal)
     telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
     return _live(cluster, work, look, halt, permit, telemetry)

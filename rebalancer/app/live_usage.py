@@ -49,12 +49,12 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
         deadline: nothing is read later.
         sampled: called with each source that answers, with the time of its oldest sample.
     """
-    return usage_of(policy, *_readers(live, deadline, METRICS_KINDS), sampled)
+    return usage_of(policy, *_readers(live, deadline, METRICS_KINDS), sampled, live.client.ending.is_set)
 
 
 def live_providers(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> "Providers":
     """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""
-    return providers_of(policy, *_readers(live, deadline, ("NodeMetrics",)), sampled)
+    return providers_of(policy, *_readers(live, deadline, ("NodeMetrics",)), sampled, live.client.ending.is_set)
 
 
 def _readers(

@@ -24,9 +24,10 @@ def usage_of(
     read_secret: Callable[[SecretReference], str],
     service_account: Path | None,
     sampled: Sampled = ignored,
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> Measure:
     """Return the function that gives strategies real usage; the arguments are those of `providers_of`."""
-    providers = cache(lambda: providers_of(policy, read_metrics, read_secret, service_account, sampled))
+    providers = cache(lambda: providers_of(policy, read_metrics, read_secret, service_account, sampled, is_ending))
 
     def measure(cluster: Cluster, wanted: object) -> Measured:
         return providers().measure(cluster, wanted)
@@ -40,6 +41,7 @@ def providers_of(
     read_secret: Callable[[SecretReference], str],
     service_account: Path | None,
     sampled: Sampled = ignored,
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> "Providers":
     """Return the sources of usage that a policy sets up.
 
@@ -49,6 +51,7 @@ def providers_of(
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
         sampled: called with each source that answers, with the time of its oldest sample.
+        is_ending: returns whether the program is told to end.
     """
     from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
@@ -59,6 +62,7 @@ def providers_of(
         read_secret=read_secret,
         service_account=service_account,
         sampled=sampled,
+        is_ending=is_ending,
     )
 
 

@@ -15,6 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.foreign.exchange import GivenUp, within
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.deadline import Deadline
@@ -22,13 +23,15 @@ from rebalancer.kube.no_answer import no_answer
 from rebalancer.kube.proxies import unauthorised
 from rebalancer.kube.request import Request
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.kube.within import GivenUp, within
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
 
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0
+
+#: Bytes of the largest answer to a request about one object: etcd holds no object of more than 1.5 MiB.
+LARGEST_OBJECT = 8 << 20
 
 #: The status code that observers get for a request without an answer.
 NO_ANSWER = 0
@@ -57,6 +60,10 @@ class Client:
         retry_policy: how reads are tried again.
         observe: called with every request; the status code is `NO_ANSWER` where no answer came.
         is_patient: whether loading credentials may take longer than the request that needs them.
+        ending: see the attribute.
+
+    Attributes:
+        ending: set once the program is told to end: from then on a request takes a few seconds at most.
     """
 
     def __init__(
@@ -67,7 +74,9 @@ class Client:
         retry_policy: RetryPolicy | None = None,
         observe: Observe = lambda _method, _path, _status: None,
         is_patient: bool = False,
+        ending: threading.Event | None = None,
     ) -> None:
+        self.ending = ending or threading.Event()
         self._observe = observe
         self._is_patient = is_patient
         self._connection = connection
@@ -82,6 +91,7 @@ class Client:
             retry_policy=self._retry_policy,
             observe=self._observe,
             is_patient=True,
+            ending=self.ending,
         )
 
     def get(
@@ -121,7 +131,7 @@ class Client:
             Unreachable, NoCredentials: as for `post`.
         """
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
-        return self._send(Request("GET", path, until))
+        return self._send(Request("GET", path, until, largest=LARGEST_OBJECT))
 
     def post(
         self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
@@ -162,7 +172,7 @@ class Client:
     ) -> Answer:
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
-        return self._send(Request(method, path, until, body, gate, content_type=content_type))
+        return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT, content_type))
 
     def _send(self, request: Request) -> Answer:
         access = self._connection.access(self._loading_seconds(request))
@@ -189,7 +199,7 @@ class Client:
         request.gate()
         status = NO_ANSWER
         try:
-            answer = within(left, partial(self._exchange, access, request, headers))
+            answer = within(left, partial(self._exchange, access, request, headers), self.ending.is_set)
             status = answer.status
         except GivenUp:
             message = f"no answer from {self._server()}: timed out"

@@ -17,6 +17,7 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.foreign.address import read_plainly
+from rebalancer.foreign.exchange import cuttable
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
@@ -155,7 +156,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
     with _as_no_credentials("the connection cannot be set up"):
         try:
             configuration.proxy_headers = credentials_for(str(configuration.proxy or ""))
-            pool = ApiClient(configuration).rest_client.pool_manager
+            pool = cuttable(ApiClient(configuration).rest_client.pool_manager)
             access = Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
             read_plainly(access.proxy)
         except (ImportError, ValueError):  # a proxy that NO_PROXY makes superfluous may be a bad one

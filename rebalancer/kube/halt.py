@@ -33,6 +33,7 @@ class Halt:
         clock: in seconds, like `boottime`.
         permit: may end the writes earlier.
         began: from when the seconds count, on the clock; None for now.
+        signalled: see the attribute; that of a client makes its requests end soon after a signal.
 
     Attributes:
         deadline: when the time is up.
@@ -45,9 +46,10 @@ class Halt:
         clock: Clock = boottime,
         permit: Permit = always,
         began: float | None = None,
+        signalled: threading.Event | None = None,
     ) -> None:
         self.deadline = Deadline((clock() if began is None else began) + seconds, clock)
-        self.signalled = threading.Event()
+        self.signalled = signalled or threading.Event()
         self._seconds = seconds
         self._signal = ""
         self._permit = permit

@@ -5,7 +5,7 @@
 3. Convert percent to an amount.  Example: 35 % CPU of a node with a capacity of 4 cores is 1400 millicores.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from rebalancer.args.providers import LoadWatcher
@@ -29,7 +29,7 @@ DEFAULT_MAX_AGE = timedelta(minutes=5)
 Pods = Mapping[tuple[str, str], Resources]
 
 
-def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
+def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) -> LoadWatcherAnswer:
     """Read load-watcher's figures.
 
     Raises:
@@ -37,8 +37,8 @@ def ask(provider: LoadWatcher) -> LoadWatcherAnswer:
     """
     address = address_of(provider.url)
     url = address.url
-    session = Session(f"load-watcher at {url}", provider.timeout.total_seconds(), plain, auth=from_userinfo(address))
-    with session:
+    auth, seconds = from_userinfo(address), provider.timeout.total_seconds()
+    with Session(f"load-watcher at {url}", seconds, plain, auth=auth, is_ending=is_ending) as session:
         body = session.tries(lambda: session.get(f"{url}/watcher")).content
     try:
         return decode_json(body, LoadWatcherAnswer)

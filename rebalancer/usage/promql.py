@@ -48,13 +48,19 @@ class PromQL:
         auth: the credentials.
         service_account: the folder with the cluster's certificates, in a pod.
         now: the time at which queries are evaluated.
+        is_ending: returns whether the program is told to end.
 
     Raises:
         SourceError: its certificates cannot be read.
     """
 
     def __init__(
-        self, provider: Prometheus, auth: AuthBase | None, service_account: Path | None, now: datetime
+        self,
+        provider: Prometheus,
+        auth: AuthBase | None,
+        service_account: Path | None,
+        now: datetime,
+        is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         url = address_of(provider.url).url
         self._session = Session(
@@ -62,6 +68,7 @@ class PromQL:
             provider.timeout.total_seconds(),
             lambda body: _words(body).error or plain(body),
             secrets_over_http=provider.allow_token_over_http,
+            is_ending=is_ending,
         )
         self._session.hooks["response"].append(self._note_warnings)
         self._now = {"time": f"{now.timestamp():.3f}"}

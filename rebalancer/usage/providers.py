@@ -35,6 +35,7 @@ class Providers:
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
         sampled: called with each source that answers, with the time of its oldest sample.
+        is_ending: returns whether the program is told to end.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Providers:
         read_secret: ReadSecret,
         service_account: Path | None,
         sampled: Sampled = ignored,
+        is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_ending = is_ending
         self._given = {each.source: each for each in given}
         self._collector = collector
         self._read_secret = read_secret
@@ -54,7 +57,7 @@ class Providers:
         self._samples = OldestSamples(sampled)
         self._metrics = ask_once(lambda _: read_metrics())
         self._promql = ask_once(self._connect)
-        self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider()))
+        self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider(), is_ending))
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
@@ -129,7 +132,11 @@ class Providers:
     def _connect(self, now: datetime) -> PromQL:
         provider = self._given[PROMETHEUS].prometheus or Prometheus()
         return PromQL(
-            provider, credentials(provider, self._service_account, self._read_secret), self._service_account, now
+            provider,
+            credentials(provider, self._service_account, self._read_secret),
+            self._service_account,
+            now,
+            self._is_ending,
         )
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:

@@ -4,6 +4,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from rebalancer.clock import boottime
 from rebalancer.errors import SourceError
 from rebalancer.foreign.address import without_userinfo
 from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.foreign.exchange import GivenUp, cuttable, within
 
 T = TypeVar("T")
 
@@ -48,6 +50,7 @@ class Session(requests.Session):
             particular none from `~/.netrc`.
         secrets_over_http: whether credentials may go over plain http.
         sleep: waits between two tries.
+        is_ending: returns whether the program is told to end: then a request takes a few seconds at most.
     """
 
     def __init__(
@@ -59,8 +62,12 @@ class Session(requests.Session):
         auth: AuthBase | None = None,
         secrets_over_http: bool = False,
         sleep: Callable[[float], None] = time.sleep,
+        is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_ending = is_ending
         super().__init__()
+        self.mount("https://", _Adapter())
+        self.mount("http://", _Adapter())
         self._server = server
         self._seconds = seconds
         self._explain = explain
@@ -117,7 +124,16 @@ class Session(requests.Session):
         is_plain = not str(request.url).startswith("https://")  # a prepared URL has a lower-case scheme, no blanks
         if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
             raise SourceError(f"credentials are not sent over plain http to {self._server}: use https")
-        return super().send(request, **{**kwargs, "timeout": max(self._until - boottime(), 0.001)})
+        left = max(self._until - boottime(), 0.001)
+        send = partial(super().send, request, **{**kwargs, "timeout": left})
+        try:
+            return within(left, send, self._is_ending)
+        except GivenUp:
+            raise SourceError(
+                f"{self._server} is not waited for any longer: the run is told to end"
+                if self._is_ending()
+                else self._too_slow()
+            ) from None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         """Drop the credentials where a redirect leads to another server; never add any."""
@@ -125,19 +141,17 @@ class Session(requests.Session):
             prepared_request.headers.pop("Authorization", None)
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
-        return state.attempt_number >= _TRIES or boottime() + state.upcoming_sleep >= self._until
+        is_late = boottime() + state.upcoming_sleep >= self._until
+        return state.attempt_number >= _TRIES or is_late or self._is_ending()
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
-        """Read the whole answer, but not past the deadline, and raise an error if it is not a success."""
+        """Read the whole answer, and raise an error if it is not a success."""
         chunks = []
         size = 0
         while chunk := response.raw.read1(_CHUNK, decode_content=True):
             chunks.append(chunk)
             size += len(chunk)
             check_size(size, LARGEST_PAGE)
-            if boottime() >= self._until:
-                response.close()
-                raise SourceError(self._too_slow())
         body = b"".join(chunks)
         # The session itself would read the body without a deadline, and has no public way to set it.
         response._content = body  # noqa: SLF001
@@ -184,17 +198,18 @@ class _Nobody(AuthBase):
 
 
 class _Adapter(HTTPAdapter):
-    """Connects with the given TLS context."""
+    """Connects with the given TLS context, or the usual one, and in a way that can be cut short."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self._tls = {"ssl_context": context} if context else {}
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **{**kwargs, "ssl_context": self._context})
+        super().init_poolmanager(*args, **{**kwargs, **self._tls})
+        cuttable(self.poolmanager)
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        return super().proxy_manager_for(*args, **{**kwargs, "ssl_context": self._context})
+        return cuttable(super().proxy_manager_for(*args, **{**kwargs, **self._tls}))
 
 
 def plain(body: bytes) -> str:

@@ -96,7 +96,7 @@ class Evaluator:
     def _write(self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit) -> Problems:
         if self._dry_run:
             return changes.problems(seen.carried)
-        halt = Halt(permit=permit)
+        halt = Halt(permit=permit, signalled=self._cluster.client.ending)
         self._interruption.then(halt.signal)
         with self._telemetry.stage("mark"):
             return write(self._cluster.client, changes, due, halt)

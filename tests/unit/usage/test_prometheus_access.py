@@ -200,6 +200,9 @@ def test_a_slow_server_is_given_up_at_its_timeout():
 class Dripping:
     """A server that never comes to the end of its answer."""
 
+    def __init__(self, beginning):
+        self._beginning = beginning
+
     def __enter__(self):
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -216,14 +219,17 @@ class Dripping:
     def _serve(self):
         connection, _ = self._socket.accept()
         with connection, suppress(OSError):
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            connection.sendall(self._beginning)
             while not self._end.wait(0.02):
                 connection.sendall(b" ")
 
 
-def test_an_answer_that_drips_is_given_up_at_the_timeout():
-    """Each byte comes in time, the whole does not."""
-    with Dripping() as server, pytest.raises(StrategyError, match=r"did not answer within 0.3 s"):
+@pytest.mark.parametrize(
+    "beginning", [b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200", b""]
+)
+def test_an_answer_that_drips_is_given_up_at_the_timeout(beginning):
+    """Each byte comes in time, the whole does not: of the body, a header, the status line."""
+    with Dripping(beginning) as server, pytest.raises(StrategyError, match=r"did not answer within 0.3 s"):
         ask(server.url, timeout="300ms")
 
 
