@@ -2,7 +2,7 @@
 
 import gc
 
-from rebalancer import cli
+from rebalancer.cli.main import main as cli
 
 #: New objects between two garbage collections.  With Python's default of 700, a tenth of a run goes into collections
 #: that free nothing, since the whole cluster is in use.

@@ -17,9 +17,6 @@ A strategy holds no client, no clock, no limit and no log: the engine grants or 
 
 from pydantic import Field, field_validator, model_validator
 
-from rebalancer.args.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, Thresholds
-from rebalancer.args.pods import PodArgs
-from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.by_usage import ByUsage
 from rebalancer.balancing.relocation import Relocation
@@ -29,16 +26,19 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Condition, ContainerStatus, Pod
 from rebalancer.cluster.states import POD_STATES
 from rebalancer.cluster.taints import Taint, untolerated
+from rebalancer.engine.strategy import Balance, Deschedule
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused
+from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, Thresholds
+from rebalancer.policy.pods import PodArgs
+from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.scheduling.anti_affinity import AntiAffinityIndex
 from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes
 from rebalancer.scheduling.node_affinity import Preferences, unmet
 from rebalancer.scheduling.spread import Domains, Topology
-from rebalancer.strategy import Balance, Deschedule
 
 __all__ = [
     "POD_STATES",

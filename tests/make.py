@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
@@ -16,12 +15,13 @@ from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
-from rebalancer.guards.limits import Limits
+from rebalancer.policy.evictor import DefaultEvictorArgs
 
 NOW = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
 

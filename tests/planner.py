@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.candidates import Selection
@@ -18,10 +17,11 @@ from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
-from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
+from rebalancer.policy.evictor import DefaultEvictorArgs
 
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.candidates import Selection
@@ -32,6 +31,7 @@ from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.steering import Steer
+from rebalancer.policy.utilization import UtilizationArgs
 
 #: How full pods may make a node unless a policy says otherwise.
 _PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)

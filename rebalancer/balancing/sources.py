@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.landings import Landings
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.usage import Usage, measured, requested
@@ -11,6 +10,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
+from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.scheduling.simulator.configuration import ConfigurationError
 
 

@@ -6,20 +6,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from rebalancer.args.arguments import Namespaces
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.strategy import Strategy
 from rebalancer.engine.wider_destinations import widen_destinations
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
-from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import Limits
+from rebalancer.policy.arguments import Namespaces
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.scheduling.other_orders import OtherOrders
-from rebalancer.strategy import Strategy
 
 _LOG = logging.getLogger(__name__)
 _FEWEST_NODES = 2

@@ -19,8 +19,13 @@ from typing import Protocol
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.limits import LimitCounter, Limits
+from rebalancer.engine.owner_shares import OwnerShares
+from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.recorded_steer import RecordedSteer
+from rebalancer.engine.rest import Rest
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
@@ -28,11 +33,6 @@ from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
-from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import LimitCounter, Limits
-from rebalancer.guards.owner_shares import OwnerShares
-from rebalancer.guards.pdbs import DisruptionBudgets
-from rebalancer.guards.rest import Rest
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
 Recheck = Callable[[Pod], Refused | None]

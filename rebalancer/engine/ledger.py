@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Held
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Landing, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
-from rebalancer.guards.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)

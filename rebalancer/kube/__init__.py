@@ -1,6 +1,6 @@
 """The API server: requests, what its answers mean, and how to reach it.
 
 The only package that knows kubeconfig files and the package `kubernetes`.  Nothing here decides which pod is evicted,
-and nothing here decodes a list: the bytes go to a collector that the caller passes in.  `kubernetes` is imported
+and only `kube.wire` decodes lists: the bytes go to a collector that the caller passes in.  `kubernetes` is imported
 inside functions, since this import alone takes half a second.
 """

@@ -18,8 +18,8 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
-from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.retry_after import retry_after
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
 TEXT_LIMIT = 256

@@ -14,8 +14,6 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from rebalancer.errors import NoCredentials, Unreachable
-from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.foreign.exchange import GivenUp, within
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.deadline import Deadline
@@ -23,6 +21,8 @@ from rebalancer.kube.no_answer import no_answer
 from rebalancer.kube.proxies import unauthorised
 from rebalancer.kube.request import Request
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.untrusted.exchange import GivenUp, within
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second

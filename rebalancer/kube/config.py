@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebalancer.errors import NoCredentials
-from rebalancer.foreign.address import without_userinfo
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.overrides import NO_OVERRIDES, Overrides
+from rebalancer.untrusted.address import without_userinfo
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access

@@ -16,8 +16,6 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
-from rebalancer.foreign.address import read_plainly
-from rebalancer.foreign.exchange import cuttable
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.endpoint import Endpoint, endpoint_of
@@ -26,6 +24,8 @@ from rebalancer.kube.impersonation import Headers, impersonation
 from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.kube.server import addressed
+from rebalancer.untrusted.address import read_plainly
+from rebalancer.untrusted.exchange import cuttable
 
 #: What the `kubernetes` package understands.
 _AUTH_PROVIDERS = ("gcp", "oidc")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from rebalancer.foreign.documents import decode_json
 from rebalancer.kube.kubeconfig import Document
+from rebalancer.untrusted.documents import decode_json
 
 
 class Status(msgspec.Struct, rename="camel"):

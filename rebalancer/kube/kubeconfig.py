@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from rebalancer.errors import NoCredentials
-from rebalancer.foreign.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
+from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
 Document = dict[str, object]
 

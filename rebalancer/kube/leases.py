@@ -5,7 +5,7 @@ When two processes write at once, only one succeeds:
 1. A and B both read the Lease: resourceVersion 812, no holder.
 2. A writes itself as holder, on version 812.  The API server accepts, and the version is now 813.
 3. B writes itself as holder, also on version 812.  The API server answers 409: B does not hold the Lease.
-4. A renews: it writes a new renewTime on version 813.  When and how often is decided in `rebalancer.app.leadership`.
+4. A renews: it writes a new renewTime on version 813.  When and how often is decided in `rebalancer.run.leadership`.
 """
 
 import json
@@ -18,10 +18,10 @@ from typing import Annotated
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import NotFound, Rejected, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _API_VERSION = "coordination.k8s.io/v1"

@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
-from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
 from rebalancer.kube.deadline import Deadline
+from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rebalancer.args.steering import avoid_keys
+from rebalancer.policy.steering import avoid_keys
 
 #: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"

@@ -18,7 +18,6 @@ from http import HTTPStatus
 
 import msgspec
 
-from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
@@ -26,6 +25,7 @@ from rebalancer.kube.marks import MarkedNode, Taint, Wanted
 from rebalancer.kube.node_patch import patch
 from rebalancer.kube.pod_look import is_not_found
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 NODES = "/api/v1/nodes"
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import msgspec
 
 from rebalancer.errors import Forbidden
-from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Rejected, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

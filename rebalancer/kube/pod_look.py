@@ -7,11 +7,11 @@ from http import HTTPStatus
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.foreign.documents import Unreadable, decode_json
 from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: Seconds for one look, and for all last looks together.  Looks are the only requests after the deadline or a signal.
 LOOK_SECONDS = 5.0

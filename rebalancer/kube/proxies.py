@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from rebalancer.foreign.address import AmbiguousUserinfo, read_plainly, shown
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_plainly, shown
 
 #: In the order in which the `kubernetes` package reads them.
 _VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from rebalancer.foreign.documents import LARGEST_PAGE
 from rebalancer.kube.answers import Transient
 from rebalancer.kube.deadline import Deadline
+from rebalancer.untrusted.documents import LARGEST_PAGE
 
 
 @dataclass(frozen=True, slots=True)

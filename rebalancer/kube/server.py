@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from rebalancer.errors import NoCredentials
-from rebalancer.foreign.address import AmbiguousUserinfo, read_address, shown
 from rebalancer.kube.kubeconfig import Chosen, Document
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, shown
 
 #: The credentials in a kubeconfig's user.
 _CREDENTIALS = (

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from rebalancer.args.arguments import Duration, Part, Percent, ResourceName
-from rebalancer.args.usage import NodeLabel
 from rebalancer.cluster.selectors import check_label_value
 from rebalancer.marking.sign import PRESSURE_KEY, Sign, read_sign
+from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
+from rebalancer.policy.usage import NodeLabel
 
 API_VERSION = "rebalancer/v1"
 KIND = "MarkingRules"

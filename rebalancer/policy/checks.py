@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from rebalancer.args.arguments import Plugin
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
+from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.paths import at, items

@@ -16,9 +16,9 @@ try:
 except ImportError:  # PyYAML without libyaml: the same result, but slower
     from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
 
-from rebalancer.foreign.documents import DEEPEST, Unreadable, check_yaml
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.scalars import PLAIN_SCALARS, TAG, Scalar, scalar
+from rebalancer.untrusted.documents import DEEPEST, Unreadable, check_yaml
 
 _QUOTED = 40  # characters of a bad value that a message repeats
 _MOST_NODES = 100_000  # aliases multiply: a few lines can stand for billions of nodes

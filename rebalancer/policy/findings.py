@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from rebalancer.errors import PolicyError, Problem
-from rebalancer.foreign.address import without_userinfo
+from rebalancer.untrusted.address import without_userinfo
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rebalancer.args.arguments import Args, Plugin
 from rebalancer.policy import v1alpha1
+from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
 from rebalancer.policy.config_map import POLICY, wanted_document
 from rebalancer.policy.document import TOP, Node
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
 from rebalancer.policy.paths import items
-from rebalancer.policy.providers import check_providers
+from rebalancer.policy.provider_checks import check_providers
 from rebalancer.policy.suggest import did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly

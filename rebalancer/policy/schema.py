@@ -12,7 +12,7 @@ from pydantic.json_schema import (
     models_json_schema,
 )
 
-from rebalancer.args.arguments import Args, Plugin, duration_text
+from rebalancer.policy.arguments import Args, Plugin, duration_text
 from rebalancer.policy.v1alpha2 import API_VERSION, KIND, POINTS, WirePolicy
 
 #: pydantic keeps its own names for the bounds of a number if a validator runs before them.

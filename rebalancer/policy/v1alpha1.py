@@ -8,7 +8,7 @@ the descheduler's conversion: strategies keep the order of the document (in the 
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from rebalancer.args.arguments import Plugin
+from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.suggest import did_you_mean

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from rebalancer.args.arguments import Int, Part
+from rebalancer.policy.arguments import Int, Part
 
 
 class UtilizationThresholds(Part):

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from rebalancer.args.arguments import Count, Int, Part
-from rebalancer.args.holding import Hold
-from rebalancer.args.providers import MetricsProvider
-from rebalancer.args.steering import Steering
+from rebalancer.policy.arguments import Count, Int, Part
+from rebalancer.policy.holding import Hold
+from rebalancer.policy.providers import MetricsProvider
+from rebalancer.policy.steering import Steering
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from rebalancer.args.arguments import Args
+from rebalancer.policy.arguments import Args
 from rebalancer.policy.document import Node
 from rebalancer.policy.findings import Findings, Place
 from rebalancer.policy.suggest import did_you_mean

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rebalancer.args.arguments import Args
-from rebalancer.args.providers import MetricsProvider
-from rebalancer.args.steering import Steering
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import Problem
+from rebalancer.policy.arguments import Args
+from rebalancer.policy.providers import MetricsProvider
+from rebalancer.policy.steering import Steering
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import IO, Any
 
 import yaml
 
-from rebalancer.foreign.printable import printable
 from rebalancer.report.lines import report_lines
 from rebalancer.report.show import Color, show
+from rebalancer.untrusted.printable import printable
 
 Report = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ import types
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from rebalancer.foreign.printable import printable, printable_lines
+from rebalancer.untrusted.printable import printable, printable_lines
 
 _Failure: TypeAlias = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
 

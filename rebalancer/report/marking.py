@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rebalancer.foreign.printable import printable
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.marking.pressure import Pressure
 from rebalancer.report.document import timestamp
+from rebalancer.untrusted.printable import printable
 
 _HEAD = ("node", "rule", "value", "since", "until", "change")
 

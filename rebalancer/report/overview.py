@@ -8,8 +8,8 @@ from typing import Any
 
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
-from rebalancer.guards.limits import Limits
-from rebalancer.guards.pdbs import DisruptionBudgets
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.pdbs import DisruptionBudgets
 
 _LARGEST = 5
 #: A plan is alarming if it takes more than this share of the cluster's pods, or of the pods of an owner without a PDB.

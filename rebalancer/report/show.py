@@ -7,9 +7,9 @@ from typing import IO, Any, Literal
 
 from rich.console import Console
 
-from rebalancer.foreign.printable import printable
 from rebalancer.report.table import print_table
 from rebalancer.report.terminal import print_terminal
+from rebalancer.untrusted.printable import printable
 
 Color = Literal["auto", "always", "never"]
 

@@ -9,9 +9,9 @@ Example, for CPU and a node with 8 cores of capacity and 6 allocatable:
 
 from math import isfinite
 
-from rebalancer.args.usage import UsageQuery
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU
+from rebalancer.policy.usage import UsageQuery
 
 _WHOLE = {"ratio": 1.0, "percent": 100.0}
 _MILLI = 1000

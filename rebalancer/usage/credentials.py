@@ -6,10 +6,10 @@ from pathlib import Path
 from requests import PreparedRequest
 from requests.auth import AuthBase, HTTPBasicAuth
 
-from rebalancer.args.providers import Prometheus, SecretReference
 from rebalancer.errors import SourceError
-from rebalancer.foreign.address import Address, read_address
-from rebalancer.foreign.documents import read_bounded
+from rebalancer.policy.providers import Prometheus, SecretReference
+from rebalancer.untrusted.address import Address, read_address
+from rebalancer.untrusted.documents import read_bounded
 
 #: The largest file with a token or a password, in bytes.
 _LONGEST_SECRET = 1 << 20

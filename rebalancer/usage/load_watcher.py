@@ -8,20 +8,20 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.loads import NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.errors import SourceError
-from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.policy.providers import LoadWatcher
+from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
 from rebalancer.usage.credentials import address_of, from_userinfo
+from rebalancer.usage.load_watcher_answer import LoadWatcherAnswer
 from rebalancer.usage.node_names import without_port
 from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant
 from rebalancer.usage.session import Session, plain
-from rebalancer.wire.load_watcher import LoadWatcherAnswer
 
 RESOURCES = (CPU, MEMORY)
 DEFAULT_MAX_AGE = timedelta(minutes=5)

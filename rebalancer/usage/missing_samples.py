@@ -8,11 +8,11 @@ sample counts as using what its pods request.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import StrategyError
+from rebalancer.policy.usage import MetricsUtilization
 
 _NAMED = 3
 

@@ -6,9 +6,9 @@ Example: `instance="10.0.0.7:9100"` with `match: internalIP` is the node whose I
 import re
 from collections.abc import Iterable, Mapping
 
-from rebalancer.args.usage import NodeLabel
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
+from rebalancer.policy.usage import NodeLabel
 from rebalancer.usage.promql import Sample
 
 _PORT = re.compile(r"(?<=.):\d+$")

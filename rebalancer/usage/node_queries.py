@@ -13,9 +13,9 @@ Without a window, 3 and 4 are the same present value, asked for once.
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from rebalancer.args.usage import NodeQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
+from rebalancer.policy.usage import NodeQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount, usable
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask

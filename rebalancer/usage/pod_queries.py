@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rebalancer.args.usage import PodQuery, PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError
+from rebalancer.policy.usage import PodQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, Sample

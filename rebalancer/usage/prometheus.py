@@ -13,11 +13,11 @@ that used 1 core in 20 steps and 3 cores in 10 has 1000 millicores at quantile 0
 from collections.abc import Mapping
 from datetime import timedelta
 
-from rebalancer.args.usage import PrometheusUsage
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
+from rebalancer.policy.usage import PrometheusUsage
 from rebalancer.usage.node_queries import NodeColumn
 from rebalancer.usage.pod_queries import pod_figures
 from rebalancer.usage.promql import Ask

@@ -8,9 +8,9 @@ import msgspec
 from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 
-from rebalancer.args.providers import Prometheus
 from rebalancer.errors import SourceError
-from rebalancer.foreign.documents import Unreadable, decode_json
+from rebalancer.policy.providers import Prometheus
+from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import address_of
 from rebalancer.usage.session import Session, plain

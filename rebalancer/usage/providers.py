@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from rebalancer.args.providers import LoadWatcher, MetricsProvider, Prometheus
-from rebalancer.args.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
@@ -14,6 +12,8 @@ from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError, StrategyError
 from rebalancer.marking.pressure import Answer
 from rebalancer.marking.rules import Rule
+from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
+from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share, rule_queries
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials

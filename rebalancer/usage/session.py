@@ -17,9 +17,9 @@ from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.clock import boottime
 from rebalancer.errors import SourceError
-from rebalancer.foreign.address import without_userinfo
-from rebalancer.foreign.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.foreign.exchange import GivenUp, cuttable, within
+from rebalancer.untrusted.address import without_userinfo
+from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
+from rebalancer.untrusted.exchange import GivenUp, cuttable, within
 
 T = TypeVar("T")
 

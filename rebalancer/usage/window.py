@@ -7,7 +7,7 @@ Example: the median of the query `node_load` over a window of 30m is sent as
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rebalancer.args.usage import PrometheusUsage
+from rebalancer.policy.usage import PrometheusUsage
 
 #: A window has this many steps, unless they would be shorter than a usual scrape interval.
 _STEPS = 30

@@ -16,15 +16,15 @@ import pytest
 import yaml
 
 from rebalancer.errors import NoCredentials, RebalancerError
-from rebalancer.foreign import documents
-from rebalancer.foreign.documents import Unreadable, read_bounded, unpacked
 from rebalancer.kube import kubeconfig
 from rebalancer.kube.answers import Answer
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.lists import read_list
-from rebalancer.snapshot_file import read_snapshot_file
-from rebalancer.wire.collect import Collection
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.run.snapshot_file import read_snapshot_file
+from rebalancer.untrusted import documents
+from rebalancer.untrusted.documents import Unreadable, read_bounded, unpacked
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import Program, finish

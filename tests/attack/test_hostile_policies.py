@@ -7,7 +7,7 @@ from random import Random
 import pytest
 import yaml
 
-from rebalancer.app.policies import preset_directory
+from rebalancer.run.policies import preset_directory
 from tests.attack.random_clusters import cluster
 from tests.attack.random_policies import policy
 from tests.attack.seeds import seeds

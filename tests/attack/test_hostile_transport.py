@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import LeaseOptions, Options
-from rebalancer.app.run import run
-from rebalancer.commandline.question import Question
+from rebalancer.cli.question import Question
 from rebalancer.errors import ClusterError
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import _Handler

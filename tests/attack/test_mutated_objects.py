@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.errors import UsageError
+from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.wire.collect import Collection, add_document
 from tests.attack.protected_objects import MISSING, PROTECTIONS, WRONG, Document, Protection, at, paths, pod, spoiled
 from tests.make import NOW, decide, evicted
 from tests.unit.engine.stand_ins import Greedy, Polite
-from tests.unit.wire.documents import page
+from tests.unit.kube.wire.documents import page
 
 ATTEMPTS = 60 * int(os.environ.get("REBALANCER_ATTACK", "1"))
 attack = settings(max_examples=ATTEMPTS, derandomize=True, database=None)

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import LeaseOptions, Options
-from rebalancer.app.run import run
-from rebalancer.commandline.question import Question
+from rebalancer.cli.question import Question
 from rebalancer.errors import ClusterError, Interrupted
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.start import run
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import node, pdb, pod, policy

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
 
-from rebalancer.plugins import builtin
+from rebalancer.engine.plugins import builtin
 from tests.bench.large_cluster import cluster
 
 RUNS = 7

@@ -5,8 +5,8 @@ import itertools
 import pytest
 import yaml
 
-from rebalancer.app.policies import known_plugins, read_policy
-from rebalancer.policy import load_policy
+from rebalancer.policy.load import load_policy
+from rebalancer.run.policies import known_plugins, read_policy
 from tests.chart.helm import CHART, CI, ROOT, Object, needed, one, policy_text, refusal, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.policy import load_scheduler_configuration
+from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from tests.chart.helm import container, needed, one, pod_spec, pod_template, policy_text, refusal, template
 
 pytestmark = needed

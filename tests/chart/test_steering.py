@@ -5,8 +5,8 @@ import json
 import pytest
 import yaml
 
-from rebalancer.app.policies import known_plugins
-from rebalancer.policy import load_policy
+from rebalancer.policy.load import load_policy
+from rebalancer.run.policies import known_plugins
 from tests.chart.helm import ADMISSION, Object, kinds, needed, one, pod_spec, policy_text, refusal, template
 from tests.chart.test_policy import granted, profile
 

@@ -2,15 +2,15 @@
 
 import json
 
-from rebalancer.app.policies import known_plugins
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
-from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import Limits
-from rebalancer.guards.protections import ABSOLUTE
-from rebalancer.policy import decode_policy
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.protections import ABSOLUTE
+from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.policy.load import decode_policy
+from rebalancer.run.policies import known_plugins
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster, pods_by_key, snapshot

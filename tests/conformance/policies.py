@@ -6,12 +6,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rebalancer.app.policies import known_plugins
-from rebalancer.args.arguments import Args
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 from rebalancer.errors import PolicyError
-from rebalancer.policy import Policy, Profile, decode_policy
+from rebalancer.policy.arguments import Args
+from rebalancer.policy.load import decode_policy
+from rebalancer.policy.values import Policy, Profile
+from rebalancer.run.policies import known_plugins
 from tests.conformance import program
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case

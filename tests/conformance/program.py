@@ -9,7 +9,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from rebalancer.cli import main
+from rebalancer.cli.main import main
 
 USAGE_ERROR = 2
 

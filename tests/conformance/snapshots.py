@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.wire.collect import Collection, add_document
+from rebalancer.kube.wire.collect import Collection, add_document
 from tests.conformance.corpus import Case
 
 #: Lists of a case by the kind of their objects.

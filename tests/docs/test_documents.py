@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from rebalancer.args.evictor import DEFAULT_EVICTOR
-from rebalancer.cli import main
+from rebalancer.cli.main import main
+from rebalancer.policy.evictor import DEFAULT_EVICTOR
 from rebalancer.report.words import text
 from strategies import BUILTIN
 from tests import make

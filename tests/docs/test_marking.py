@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rebalancer.commandline.mark import mark as command
+from rebalancer.cli.mark import mark as command
 from rebalancer.marking.rules import MarkingRules, Rule, Signs
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample

@@ -12,7 +12,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY
-from rebalancer.snapshot_file import read_snapshot_file
+from rebalancer.run.snapshot_file import read_snapshot_file
 
 ROOT = Path(__file__).parents[2]
 TARGET = 65.0

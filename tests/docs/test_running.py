@@ -5,11 +5,11 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from rebalancer.app.options import Options
-from rebalancer.app.serve import pages
-from rebalancer.app.telemetry import Telemetry
-from rebalancer.cli import main
-from rebalancer.metrics import MOST_SERIES, Metrics
+from rebalancer.cli.main import main
+from rebalancer.run.options import Options
+from rebalancer.run.serve import pages
+from rebalancer.run.telemetry import Telemetry
+from rebalancer.telemetry.metrics import MOST_SERIES, Metrics
 
 TEXT = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
 ROW = re.compile(r"^\|( `(?:descheduler|rebalancer)_[^|]*)\|([^|]*)\|", re.MULTILINE)

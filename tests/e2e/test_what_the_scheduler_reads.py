@@ -1,10 +1,10 @@
 """The kinds that the scheduler goes by, as a real API server lists them."""
 
-from rebalancer.app.cluster_lists import PATHS, read_cluster
-from rebalancer.app.live import open_cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
-from rebalancer.wire.companions import SCHEDULER_KINDS
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.run.cluster_lists import PATHS, read_cluster
+from rebalancer.run.live import open_cluster
 from tests.e2e.api import RESOURCES, Object
 from tests.e2e.builders import deployment, job, node, statefulset
 from tests.e2e.harness import ControlPlane

@@ -8,8 +8,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rebalancer.args.providers import LoadWatcher
 from rebalancer.cluster.loads import NodeLoads
+from rebalancer.policy.providers import LoadWatcher
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator

@@ -12,12 +12,12 @@ import msgspec
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.kube.wire.collect import Collection, add_document
+from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.wire.collect import Collection, add_document
-from rebalancer.wire.pods import PodDecoder, PodWire
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for

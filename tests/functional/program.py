@@ -14,7 +14,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from rebalancer.cli import main
+from rebalancer.cli.main import main
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.

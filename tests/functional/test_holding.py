@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rebalancer.args.holding import HOLD_KEY
 from rebalancer.kube.hold_marks import HoldMark
+from rebalancer.policy.holding import HOLD_KEY
 from tests.functional.objects import DAY, node, pod, policy
 
 PACKS = """

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from rebalancer.app.interruption import Interruption
-from rebalancer.app.options import LeaseOptions, Options
-from rebalancer.app.run import run
-from rebalancer.commandline.question import Question
+from rebalancer.cli.question import Question
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish, wait_for

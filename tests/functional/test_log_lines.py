@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rebalancer.logs import JsonLines
+from rebalancer.cli.logs import JsonLines
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish
 
@@ -111,4 +111,4 @@ def test_a_line_of_text_begins_with_its_time(many, rebalancer):
     assert times == sorted(times)
     assert before <= times[0]
     assert times[-1] <= datetime.now(UTC)
-    assert any(" INFO rebalancer.app.live_cycle: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)
+    assert any(" INFO rebalancer.run.live_cycle: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)

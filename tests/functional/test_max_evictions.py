@@ -54,6 +54,6 @@ def test_warnings_about_the_policy_come_first(three, rebalancer):
     outcome = finish(rebalancer.start("run", "--yes", "--policy", twice, "--kubeconfig", kubeconfig))
 
     first, last = outcome.stderr.splitlines()
-    assert f" WARNING rebalancer.app.run: policy {twice}: " in first
+    assert f" WARNING rebalancer.run.start: policy {twice}: " in first
     assert "maxNoOfPodsToEvictTotal" in first
     assert "not now" in last

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from rebalancer.app.options import Options
-from rebalancer.app.policies import parse_policy
-from rebalancer.app.work import work_maker
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.run.options import Options
+from rebalancer.run.policies import parse_policy
+from rebalancer.run.work import work_maker
 from tests import make
 from tests.functional.objects import OLD, node, pod, policy
 from tests.functional.test_kinds_of_the_scheduler import METRICS, by_usage

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 from kubernetes import client as api
 
-from rebalancer.app.kept import kept, kept_fields
-from rebalancer.wire import (
+from rebalancer.kube.wire import (
     annotations,
     budgets,
     companions,
@@ -24,7 +23,8 @@ from rebalancer.wire import (
     storage_drivers,
     workloads,
 )
-from rebalancer.wire.companions import SCHEDULER_KINDS
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.run.kept import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import arrival

@@ -23,38 +23,38 @@ EQUIVALENT: Mapping[str, str] = {
             "status.client_certificate_data or status.client_key_data",
         )
     },
-    "rebalancer/guards/closures.py: 0 -> (1) on: self._length = 0": "the first failure sets it anew",
-    "rebalancer/guards/owner_shares.py: owner is None or self._lost[owner] < most_lost(self._had[owner]) -> "
+    "rebalancer/engine/closures.py: 0 -> (1) on: self._length = 0": "the first failure sets it anew",
+    "rebalancer/engine/owner_shares.py: owner is None or self._lost[owner] < most_lost(self._had[owner]) -> "
     "(self._lost[owner] < most_lost(self._had[owner])) on: "
     "if owner is None or self._lost[owner] < most_lost(self._had[owner]):": (
         "nothing is counted for pods without an owner, so that they have always lost less than one"
     ),
-    "rebalancer/guards/pdbs.py: budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod) -> "
+    "rebalancer/engine/pdbs.py: budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod) -> "
     "(pod.name not in budget.disrupted and covers(budget, pod)) on: "
     "if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)": (
         "the count is read of PDBs with disrupted pods alone; leaving the others out is a matter of speed"
     ),
     'rebalancer/kube/exec_plugin.py: given.get("interactiveMode") or "IfAvailable" -> (given.get(\'interactiveMode\')) '
     'on: mode=str(given.get("interactiveMode") or "IfAvailable"),': "only `Never` and `Always` are told apart from it",
-    "rebalancer/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
+    "rebalancer/kube/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
     ),
-    "rebalancer/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
+    "rebalancer/kube/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
     "wire = decode(raw, _DiskWire) or _DiskWire()": "a disk that is null does not come so far",
-    "rebalancer/wire/podspec.py: True -> (False) on: "
+    "rebalancer/kube/wire/podspec.py: True -> (False) on: "
     "init_containers = zip(amounts.init_containers, key.init_containers, strict=True)": (
         "the first are made from the second, one from each"
     ),
-    "rebalancer/wire/podspec.py: True -> (False) on: "
+    "rebalancer/kube/wire/podspec.py: True -> (False) on: "
     "for key, (requests, limits) in zip(keys, resources, strict=True)": "the second are made from the first",
-    "rebalancer/wire/workloads.py: False -> (True) on: changing: bool = False": (
+    "rebalancer/kube/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),
     "rebalancer/engine/wider_destinations.py: entry.destination is None or entry.pod not in found -> "
     "(entry.pod not in found) on: if entry.destination is None or entry.pod not in found:": (
         "only pods with a destination are found; it is said for the type checker"
     ),
-    'rebalancer/wire/specs.py: spec.preemption_policy or "" -> (spec.preemption_policy) on: '
+    'rebalancer/kube/wire/specs.py: spec.preemption_policy or "" -> (spec.preemption_policy) on: '
     'preemption=spec.preemption_policy or "",': "it is only compared with `Never`",
 }

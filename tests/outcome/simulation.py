@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.measured import Measured
@@ -23,6 +22,7 @@ from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Claim, Volume
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.outcome import zoned_scheduler

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from tests import make
 
 NAMESPACES = ("a", "b")

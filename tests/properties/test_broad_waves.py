@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from tests import make
 from tests.measured import cluster, node, pod
 from tests.planner import planner

@@ -3,7 +3,7 @@
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.models.node_utilization import High

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.models.node_utilization import Low

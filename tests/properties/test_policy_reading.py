@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import PolicyError
-from rebalancer.policy import LoadedPolicy, decode_policy, load_policy
+from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.values import LoadedPolicy
 from tests.unit.policy.stand_ins import PLUGINS
 
 _KEYS = """

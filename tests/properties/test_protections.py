@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from tests import make
 from tests.properties.crowds import BUDGETS, EVICTORS, NODES, pods
 from tests.unit.engine.stand_ins import Greedy, Polite

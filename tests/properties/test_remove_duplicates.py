@@ -3,7 +3,7 @@
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests import make
 from tests.models.placement import World

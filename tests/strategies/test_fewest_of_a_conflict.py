@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector

@@ -5,11 +5,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from rebalancer.args.holding import HOLD_KEY
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import DryHolder, Held
 from rebalancer.eviction.steering import DrySteer
+from rebalancer.policy.holding import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs

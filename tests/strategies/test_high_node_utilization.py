@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused

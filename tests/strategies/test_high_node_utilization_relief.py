@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import GRANTED
-from rebalancer.guards.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no

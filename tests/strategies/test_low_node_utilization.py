@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused

@@ -3,9 +3,9 @@
 import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Unknown
-from rebalancer.guards.limits import Limits
 from rebalancer.report.words import notice_text, text
 from tests.make import decide, evicted, owner, pdb, refused, says_no, selector
 from tests.measured import cluster, low, low_anywhere, node, pod, points

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from rebalancer.api import POD_STATES
 from rebalancer.cluster.pod import Condition, ContainerStatus
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.pod_life_time import PodLifeTime, PodLifeTimeArgs
 from tests.make import NOW, cluster, decide, evicted, node, owner, pod, refused

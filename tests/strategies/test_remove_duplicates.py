@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused

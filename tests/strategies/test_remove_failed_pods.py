@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.cluster.pod import ContainerStatus
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused

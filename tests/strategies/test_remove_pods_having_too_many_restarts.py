@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.cluster.pod import ContainerStatus
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_pods_having_too_many_restarts import (
     RemovePodsHavingTooManyRestarts,

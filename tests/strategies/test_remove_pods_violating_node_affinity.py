@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy

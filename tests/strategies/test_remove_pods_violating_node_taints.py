@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_pods_violating_node_taints import (
     RemovePodsViolatingNodeTaints,

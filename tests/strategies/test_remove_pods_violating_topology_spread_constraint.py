@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyte
 import pytest
 
-from rebalancer.commandline.progress import Watch
+from rebalancer.cli.progress import Watch
 from rebalancer.report.standing import Standing
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
@@ -108,7 +108,7 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home):
     reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
 
     process = at_home.start(*live(at_home, "--dry-run", "-v", "1"))
-    words = "INFO rebalancer.commandline.progress: reading pods: 500 of 600"
+    words = "INFO rebalancer.cli.progress: reading pods: 500 of 600"
     assert next(line for line in process.stderr if words in line).endswith(f"{words}\n")
     reading.set()
 

@@ -15,8 +15,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from rebalancer import __version__
-from rebalancer.cli import main
-from rebalancer.plugins import builtin
+from rebalancer.cli.main import main
+from rebalancer.engine.plugins import builtin
 
 POLICY = {
     "apiVersion": "descheduler/v1alpha2",
@@ -98,7 +98,7 @@ def test_the_exit_codes_are_explained() -> None:
 
 def test_help_needs_no_heavy_part() -> None:
     """It answers at once: neither the API client nor pydantic, msgspec, YAML or rich is imported."""
-    code = "import sys, rebalancer.cli; print([name for name in sys.argv[1:] if name in sys.modules])"
+    code = "import sys, rebalancer.cli.main; print([name for name in sys.argv[1:] if name in sys.modules])"
     heavy = ("kubernetes", "urllib3", "pydantic", "msgspec", "yaml", "rich", "prometheus_api_client")
 
     found = subprocess.run(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from rebalancer.app.turns import LEADER, ONE_CYCLE
-from rebalancer.cli import main
+from rebalancer.cli.main import main
+from rebalancer.run.turns import LEADER, ONE_CYCLE
 
 #: Of descheduler v0.36.0, in the order of its help.
 FLAGS = [

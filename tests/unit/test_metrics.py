@@ -2,11 +2,11 @@
 
 import pytest
 
-from rebalancer import metrics as module
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown, refused
-from rebalancer.metrics import Metrics
+from rebalancer.telemetry import metrics as module
+from rebalancer.telemetry.metrics import Metrics
 from tests.functional.probing import samples
 from tests.make import pod
 

@@ -4,8 +4,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from rebalancer.engine.plugins import GROUP, builtin, plugin, strategies
 from rebalancer.errors import UsageError
-from rebalancer.plugins import GROUP, builtin, plugin, strategies
 from strategies.low_node_utilization import LowNodeUtilization
 from tests.unit.offered import Own
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from rebalancer.errors import SnapshotError
-from rebalancer.snapshot_file import SnapshotFile, read_snapshot_file
+from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from tests.make import NOW
 
 NODE = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from rebalancer.args.utilization import UtilizationArgs
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.compaction import Compaction
 from rebalancer.balancing.compaction.demands import Demands, NodesInUse
@@ -20,6 +19,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.steering import DrySteer, Steer
+from rebalancer.policy.utilization import UtilizationArgs
 
 _DECIMALS = 9  # smaller differences are floating-point noise
 

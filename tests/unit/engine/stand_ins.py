@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rebalancer.api import Args, Balance, Cluster, Deschedule, Evict
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.cluster.pod import Pod
+from rebalancer.engine.evictor import Evictor
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict
-from rebalancer.guards.evictor import Evictor
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from tests.make import cluster, node
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rebalancer.args.evictor import DefaultEvictorArgs
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink
+from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.eviction.verdict import Unknown
-from rebalancer.guards.limits import Limits
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.holding import DryHolder, Held
 from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
-from rebalancer.guards.limits import Limits
 from rebalancer.report.words import notice_text
 from tests.make import NOW, cluster, decide, evicted, node, pdb, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rebalancer.guards.limits import Limits
-from rebalancer.guards.owner_shares import OwnerShares
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.owner_shares import OwnerShares
 from tests.make import cluster, decide, node, owner, pdb, pod, refused
 from tests.unit.engine.stand_ins import Scripted
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from rebalancer.args.arguments import Args
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.strategy import Balance
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import HOT, DrySteer, Landing, Move, Wave
-from rebalancer.guards.limits import Limits
-from rebalancer.strategy import Balance
+from rebalancer.policy.arguments import Args
 from tests import make
 
 KEYS = ("avoid", "avoid-more")

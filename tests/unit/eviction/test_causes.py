@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from rebalancer.api import Cause, Refused
-from rebalancer.args import evictor as names
-from rebalancer.args.evictor import DefaultEvictorArgs
+from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.destination import Destination
-from rebalancer.guards.evictor import Evictor
-from rebalancer.guards.limits import Limits
+from rebalancer.policy import evictor as names
+from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.document import Circumstances, document
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, node, pod

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.args.holding import HOLD_KEY
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.hold_marks import HoldMark, held, is_held, mark_of, released
 from rebalancer.kube.leftover_marks import HoldMarks, cleared
 from rebalancer.kube.marks import Keys, Mark, MarkedNode
 from rebalancer.kube.node_patch import patch
 from rebalancer.kube.run_marks import RunMarks
+from rebalancer.policy.holding import HOLD_KEY
 from tests.fake_patches import patched
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

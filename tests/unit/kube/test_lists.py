@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.foreign.documents import LARGEST_FILE, LARGEST_PAGE
 from rebalancer.kube.answers import Expired, NotFound
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
+from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
 
 PODS = "/api/v1/pods"
 

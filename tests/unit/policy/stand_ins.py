@@ -5,10 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rebalancer.args.arguments import Args, Count, Int, Names, Namespaces, Part, Percent, Plugin, Selector
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import PolicyError, Problem
-from rebalancer.policy import LoadedPolicy, decode_policy, load_policy
+from rebalancer.policy.arguments import Args, Count, Int, Names, Namespaces, Part, Percent, Plugin, Selector
+from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.values import LoadedPolicy
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 OLD_HEAD = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.app.policies import known_plugins
 from rebalancer.errors import MarkingRulesError
 from rebalancer.marking.rules import Signs
+from rebalancer.marking.rules_file import load_marking_rules
 from rebalancer.marking.sign import Sign
-from rebalancer.policy import decode_policy, load_marking_rules
+from rebalancer.policy.load import decode_policy
+from rebalancer.run.policies import known_plugins
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
 PROMETHEUS = "metricsProviders: [{source: Prometheus, prometheus: {url: 'http://prometheus:9090'}}]\n"

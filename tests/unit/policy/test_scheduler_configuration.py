@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SchedulerConfigurationError
-from rebalancer.policy import load_scheduler_configuration
+from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import DEFAULT_PLUGINS, OTHER_PLUGINS, read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.state import State

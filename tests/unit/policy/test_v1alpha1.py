@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rebalancer.args.arguments import Args
+from rebalancer.policy.arguments import Args
 from tests.unit.policy.stand_ins import (
     OLD_HEAD,
     PLUGINS,

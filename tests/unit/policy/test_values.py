@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
-from rebalancer.policy import LoadedPolicy, Policy
+from rebalancer.policy.values import LoadedPolicy, Policy
 from tests.unit.policy.stand_ins import (
     HEAD,
     LIFE_TIME,

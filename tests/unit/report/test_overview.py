@@ -1,7 +1,7 @@
 """How large a plan is beside its cluster, and what is called out."""
 
 from rebalancer.cluster.pod import Owner
-from rebalancer.guards.limits import Limits
+from rebalancer.engine.limits import Limits
 from rebalancer.report.overview import NO_LIMITS, overview
 from tests.make import pdb, pod
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.args.holding import HOLD_KEY
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.marking.sign import PRESSURE_KEY
+from rebalancer.policy.holding import HOLD_KEY
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 

@@ -6,14 +6,14 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from rebalancer.args.providers import MetricsProvider
-from rebalancer.args.usage import MetricsUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.errors import SourceError
+from rebalancer.policy.providers import MetricsProvider
+from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
 from rebalancer.usage.sample_ages import Sampled, ignored

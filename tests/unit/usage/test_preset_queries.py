@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from rebalancer.app.policies import read_policy
+from rebalancer.run.policies import read_policy
 from tests.make import cluster, pod
 from tests.real_prometheus import RealPrometheus, Series, needed
 from tests.unit.usage.settings import Sources, nodes, prometheus

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from rebalancer.app.policies import known_plugins
 from rebalancer.errors import PolicyError
-from rebalancer.policy import load_policy
+from rebalancer.policy.load import load_policy
+from rebalancer.run.policies import known_plugins
 
 CPU = "nodes: {cpu: {query: q, unit: cores}}"
 BASIC = "basicAuth: {username: a, passwordFile: p}"

@@ -6,8 +6,8 @@ Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 poi
 import pytest
 
 from rebalancer.balancing.steering.broad import BroadWaves
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.steering import HOT
-from rebalancer.guards.limits import Limits
 from tests import make
 from tests.measured import cluster, node, pod
 from tests.planner import planner

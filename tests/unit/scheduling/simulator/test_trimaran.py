@@ -11,7 +11,7 @@ from rebalancer.cluster.loads import LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition
 from rebalancer.errors import StrategyError
-from rebalancer.policy import load_scheduler_configuration
+from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
 from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import Variation
 from rebalancer.scheduling.simulator.plugins.target_load_packing import Target, packed

@@ -1,0 +1,259 @@
+"""The command line: options in, exit code out, no logic.
+
+Everything heavy is imported inside the commands, so that `--help` answers at once.
+"""
+
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebalancer import __version__
+from rebalancer.cli import extras
+from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
+from rebalancer.cli.client_options import client_options, warn_of_insecurity
+from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.group import Spelled
+from rebalancer.cli.logs import set_up
+from rebalancer.cli.mark import mark
+from rebalancer.cli.options import (
+    context_option,
+    kubeconfig_option,
+    policy_option,
+    scheduler_config_option,
+    verbosity_option,
+)
+from rebalancer.cli.service_flags import service_flags
+from rebalancer.cli.unmark import unmark
+from rebalancer.errors import UsageError
+from rebalancer.untrusted.printable import printable
+
+if TYPE_CHECKING:
+    from rebalancer.report.show import Color
+    from rebalancer.run.options import ClientOptions
+
+OUTPUTS = ("table", "wide", "json", "yaml")
+COLORS = ("auto", "always", "never")
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(cls=Spelled, context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="rebalancer")
+def main() -> None:
+    """Even out the load of Kubernetes nodes: decide which pods should move, and evict them.
+
+    `rebalancer presets` lists policies to begin with; `rebalancer run --policy PRESET --dry-run` changes nothing.
+
+    Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
+    evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 130 and 143 SIGINT or
+    SIGTERM came (in a pod: before anything was evicted).
+    """
+
+
+@main.command(short_help="Run one cycle, or a loop of cycles.")
+@policy_option
+@kubeconfig_option
+@context_option
+@client_options
+@click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+@click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
+@click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(OUTPUTS),
+    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
+)
+@click.option("--color", type=click.Choice(COLORS), default="auto", show_default=True, help="auto: on a terminal.")
+@click.option(
+    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
+)
+@click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+@click.option(
+    "--descheduling-interval", default="0", show_default=True, metavar="DURATION", help="0 runs one cycle and ends."
+)
+@click.option(
+    "--deadline", default="5m", show_default=True, metavar="DURATION", help="No eviction later after the snapshot."
+)
+@click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
+@click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@click.option(
+    "--max-evictions",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="No more in one cycle, whatever the policy allows.",
+)
+@scheduler_config_option
+@click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
+@click.option(
+    "--hold",
+    metavar="DURATION",
+    help="Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
+)
+@service_flags
+@descheduler_flags
+@verbosity_option
+@exit_on_error
+def run(
+    policy: str,
+    output: str | None,
+    log_format: str,
+    descheduling_interval: str,
+    deadline: str,
+    verbosity: int,
+    color: "Color",
+    *,
+    yes: bool,
+    hold: str | None,
+    client: "ClientOptions",
+    **options: Any,
+) -> None:
+    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
+    set_up(verbosity, as_json=log_format == "json")
+    tell_of_accepted(click.get_current_context())
+    warn_of_insecurity(client)
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415  see the module's docstring
+
+    shape = output or ("lines" if log_format == "json" else "table")
+    with Interruption() as interruption:
+        from rebalancer.cli.progress import progress_for  # noqa: PLC0415
+        from rebalancer.cli.question import Question  # noqa: PLC0415
+        from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
+        from rebalancer.run.start import run, run_on  # noqa: PLC0415
+
+        asked = Options(
+            policy=policy,
+            deadline=_seconds("--deadline", deadline),
+            interval=_seconds("--descheduling-interval", descheduling_interval),
+            hold=_hold(hold),
+            client=client,
+            **options,
+        )
+
+        person = Question(yes=yes)
+        progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
+
+        def delivered(outcome: Outcome) -> int:
+            return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
+
+        if asked.interval:
+            run_on(asked, person, delivered, interruption, progress)
+            return
+        sys.exit(delivered(run(asked, person, interruption, progress=progress)))
+
+
+@main.command(short_help="Check a policy without a cluster.")
+@policy_option
+@click.option("--lenient", is_flag=True, help="Let warnings pass.")
+@scheduler_config_option
+@exit_on_error
+def validate(policy: str, scheduler_config: str | None, *, lenient: bool) -> None:
+    """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
+    from rebalancer.run import policies  # noqa: PLC0415
+    from rebalancer.run.scheduler import read_scheduler  # noqa: PLC0415
+
+    loaded = policies.read_policy(policy, strict=not lenient)
+    for warning in (*loaded.warnings, *read_scheduler(scheduler_config).warnings):
+        complain(f"Warning: {warning}")
+    profiles = loaded.policy.profiles
+    names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
+    count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
+    click.echo(f"{printable(policy)} is valid: {count}, strategies {', '.join(names) or 'none'}")
+
+
+@main.command()
+@kubeconfig_option
+@context_option
+@client_options
+@click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
+@verbosity_option
+@exit_on_error
+def snapshot(
+    kubeconfig: str | None, context: str | None, path: str, verbosity: int, *, client: "ClientOptions"
+) -> None:
+    """Write the live cluster to a file that `run --snapshot` reads.
+
+    Only what a decision may look at is in it, and only its owner may read it.
+    """
+    set_up(verbosity, as_json=False)
+    warn_of_insecurity(client)
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
+
+    with Interruption():
+        from rebalancer.cli.progress import progress_for  # noqa: PLC0415
+        from rebalancer.run.capture import capture  # noqa: PLC0415
+
+        progress = progress_for("table", verbosity, log_as_json=False)
+        counts, warnings = capture(kubeconfig, context, path, client, progress)
+    for warning in warnings:
+        complain(f"Warning: {warning}")
+    click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
+
+
+@main.command()
+@click.argument("name", required=False)
+@exit_on_error
+def strategies(name: str | None) -> None:
+    """List the strategies, or explain one of them."""
+    from rebalancer.run.describe import describe_strategy, list_strategies  # noqa: PLC0415
+
+    for line in describe_strategy(name) if name else list_strategies():
+        click.echo(line)
+
+
+@main.command(short_help="List the presets (policies that are ready to use), or print one.")
+@click.argument("name", required=False)
+@exit_on_error
+def presets(name: str | None) -> None:
+    """List the presets, or print one of them, to use as it is or to start from."""
+    from rebalancer.run.describe import describe_preset, list_presets  # noqa: PLC0415
+
+    for line in [describe_preset(name)] if name else list_presets():
+        click.echo(line)
+
+
+@main.command()
+@exit_on_error
+def schema() -> None:
+    """Print the JSON schema of a policy, for editors and checks."""
+    import json  # noqa: PLC0415
+
+    from rebalancer.run.policies import schema  # noqa: PLC0415
+
+    click.echo(json.dumps(schema(), indent=2))
+
+
+for _command in (mark, unmark, extras.version, extras.help_, extras.completion):
+    main.add_command(_command)
+
+
+def _seconds(option: str, text: str) -> float:
+    from rebalancer.policy.arguments import parse_duration  # noqa: PLC0415
+
+    try:
+        return parse_duration(text).total_seconds()
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def _hold(text: str | None) -> timedelta | None:
+    from rebalancer.policy.holding import parse_hold  # noqa: PLC0415
+
+    try:
+        return None if text is None else parse_hold(text)
+    except ValueError as error:
+        raise UsageError(f"--hold: {error}") from None
+
+
+def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
+    """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
+    from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
+
+    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
+    if not trouble:
+        return exit_code
+    complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+    return exit_code if has_evicted(report) else 1

@@ -1,0 +1,95 @@
+"""The command `mark`."""
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from rebalancer.cli.client_options import client_options, warn_of_insecurity
+from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.logs import set_up
+from rebalancer.cli.options import context_option, kubeconfig_option, policy_option, verbosity_option
+from rebalancer.cli.service_flags import Seconds, service_flags
+from rebalancer.run.options import ClientOptions
+
+
+@click.command(short_help="Mark nodes under pressure with a label or soft taint.")
+@policy_option
+@click.option("-r", "--rules", required=True, metavar="FILE|-", help="When a node is marked, and how (MarkingRules).")
+@kubeconfig_option
+@context_option
+@client_options
+@click.option("--dry-run", is_flag=True, help="Say which nodes would be marked, and change nothing.")
+@click.option(
+    "--interval",
+    type=Seconds(),
+    default="0",
+    show_default=True,
+    metavar="DURATION",
+    help="From evaluation to evaluation; 0 evaluates once and ends.",
+)
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The report.")
+@click.option(
+    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
+)
+@click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+@service_flags
+@verbosity_option
+@exit_on_error
+def mark(
+    policy: str,
+    rules: str,
+    output: str,
+    log_format: str,
+    verbosity: int,
+    *,
+    client: ClientOptions,
+    **options: Any,
+) -> None:
+    """Mark nodes that are under pressure, for as long as it lasts, so that the scheduler prefers others.
+
+    Labels and soft taints are set and taken off; no pod is evicted. The Lease is rebalancer-mark by default.
+
+    Exit codes: 0 nodes are marked as the rules say; 1 a source did not answer, or a node could not be changed;
+    2 bad usage, policy or rules; 3 no cluster, or a permission is missing; 130 and 143 SIGINT or SIGTERM came.
+    """
+    set_up(verbosity, as_json=log_format == "json")
+    warn_of_insecurity(client)
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
+
+    with Interruption("before a node was changed") as interruption:
+        from rebalancer.run.marking import mark as marking  # noqa: PLC0415
+        from rebalancer.run.marking.work import MarkOptions  # noqa: PLC0415
+        from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
+
+        asked = MarkOptions.of(rules, Options(policy=policy, client=client, **options))
+
+        def delivered(outcome: Outcome) -> None:
+            if output == "json":
+                click.echo(json.dumps(outcome.report))
+            elif _is_news(outcome.report):
+                _print(outcome.report)
+
+        if asked.run.interval:
+            marking.mark_on(asked, delivered, interruption)
+            return
+        outcome = marking.mark(asked, interruption)
+    if output == "json":
+        click.echo(json.dumps(outcome.report, indent=2))
+    else:
+        _print(outcome.report)
+    sys.exit(outcome.exit_code)
+
+
+def _is_news(report: dict[str, Any]) -> bool:
+    """Return whether an evaluation of a loop is worth a table: something was marked or cleared, or went wrong."""
+    changes = [each["change"] for each in report["nodes"] if each["problem"] or each["change"] not in ("", "renewed")]
+    return bool(changes or report["warnings"] or any(each["problem"] for each in report["rules"]))
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rebalancer.report.marking import marking_lines  # noqa: PLC0415
+
+    for line in marking_lines(report):
+        click.echo(line)

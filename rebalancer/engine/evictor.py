@@ -1,0 +1,120 @@
+"""DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.cluster.selectors import parse_selector_text
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.protections import ABSOLUTE, configured, on_unread_nodes
+from rebalancer.errors import UsageError
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.verdict import Refused, refused
+from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.scheduling.certain_room import CertainRoom
+from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.fit import obstacles
+from rebalancer.scheduling.simulation import Simulation
+
+
+class Evictor:
+    """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause."""
+
+    def __init__(self, cluster: Cluster, args: DefaultEvictorArgs) -> None:
+        self._cluster = cluster
+        self._args = args
+        self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
+        protections = configured(args, threshold(args, cluster.snapshot), cluster)
+        self._all = (*self._absolute, *protections)
+        selector = parse_selector_text(args.node_selector)
+        self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
+        self._eligible = cluster.index(EligibleNodes)
+        self._others = self._eligible.among(self._destinations)
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the scheduler's answers assume, in words; nothing where it is not asked."""
+        return self._cluster.index(Simulation).notices if self._args.asks_scheduler else ()
+
+    def protection(self, pod: Pod) -> Refused | None:
+        """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
+        return next(self._protecting(pod), None)
+
+    def too_few_replicas(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
+
+        Pods without an owner or with several pass, as in the descheduler.
+        """
+        minimum = self._args.min_replicas
+        if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
+            return None
+        count = self._cluster.siblings(pod.owners[0].uid)
+        return refused(Code.MIN_REPLICAS, pods=count, minimum=minimum) if count < minimum else None
+
+    def without_destination(self, pod: Pod) -> Refused | None:
+        """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""
+        return self._fits_nowhere(pod) or self._namespace_not_selected(pod)
+
+    def without_certain_room(self, pod: Pod) -> Refused | None:
+        """Return a refusal if `nodeFit: scheduler` is on and the replacement may find no node, as things are now."""
+        if not self._args.asks_scheduler:
+            return None
+        doubt = self._cluster.index(CertainRoom).doubt(pod)
+        return refused(Code.NODE_FIT, **{name: each for name, each in asdict(doubt).items() if each}) if doubt else None
+
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return the first cause for which the pod may not go, or None."""
+        return next(self._refusals(pod), None)
+
+    def causes(self, pod: Pod) -> tuple[Cause, ...]:
+        """Return all causes for which the pod may not go, in the order in which they are checked; the first counts."""
+        return tuple(refusal.cause for refusal in self._refusals(pod))
+
+    def _refusals(self, pod: Pod) -> Iterator[Refused]:
+        yield from self._protecting(pod)
+        for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas):
+            if refusal := ask(pod):
+                yield refusal
+
+    def _protecting(self, pod: Pod) -> Iterator[Refused]:
+        protections = self._absolute if pod.evict_annotation else self._all
+        for protection in protections:
+            if refusal := protection.refusal(pod):
+                yield refusal
+
+    def _fits_nowhere(self, pod: Pod) -> Refused | None:
+        if self._args.asks_scheduler:
+            return self.without_certain_room(pod)
+        if not self._args.node_fit or self._others.any_for(pod):
+            return None
+        others = [node for node in self._destinations if node.name != pod.node]
+        return refused(
+            Code.NODE_FIT, nodes=len(others), **obstacles(self._eligible.why_not(pod, node) for node in others)
+        )
+
+    def _namespace_not_selected(self, pod: Pod) -> Refused | None:
+        selector = self._args.namespace_label_selector
+        if not selector:
+            return None
+        labels = (self._cluster.snapshot.namespaces or {}).get(pod.namespace)
+        if labels is None:
+            return refused(Code.NAMESPACE_LABEL_SELECTOR, namespace=pod.namespace, known=False)
+        if selector.matches(labels):
+            return None
+        return refused(Code.NAMESPACE_LABEL_SELECTOR, namespace=pod.namespace)
+
+
+def threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
+    """Return the priority at and above which pods stay.
+
+    Raises:
+        UsageError: the policy names a PriorityClass that the cluster does not have.
+    """
+    given = args.priority_threshold
+    if not given.name:
+        return SYSTEM_CRITICAL_PRIORITY if given.value is None else given.value
+    value = (snapshot.priority_classes or {}).get(given.name)
+    if value is None:
+        raise UsageError(f"priorityThreshold names the PriorityClass {given.name!r}, which the cluster does not have")
+    return value

@@ -1,0 +1,125 @@
+"""PodDisruptionBudgets (PDBs): what each still allows in this cycle.
+
+For each pod, in this order (PDBs do not count for pods that are pending, have ended or are terminating):
+
+1. If a PDB that may select the pod could not be read, the pod is refused.  If more than one PDB selects it, it is
+   refused as well: the API server would refuse it.
+2. A pod in the PDB's `disruptedPods` is refused: the server has let it go already.
+3. A pod that is not ready may go uncounted, if the PDB's policy is AlwaysAllow or enough others are healthy.
+4. A PDB whose status is older than its spec refuses the pod.
+5. Otherwise the PDB has to allow more disruptions than this cycle has spent of it.
+
+An example: desiredHealthy is 3, and five pods are ready, so disruptionsAllowed is 2.  The server lets one go: now
+disruptionsAllowed is 1 and `disruptedPods` names the pod.  Four others are ready, one more than 3: one more may go.  If
+only three others are ready, none may go, although disruptionsAllowed still says 1.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import chain
+
+from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.protections import covers, surely_covers
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
+
+
+class DisruptionBudgets:
+    """The PDBs, counted down by the API server's own rules as pods are granted.
+
+    For an eviction the server lowers `disruptionsAllowed` and writes the pod into `disruptedPods` in one step.  Until
+    the PDB's controller sees the pod go, it is not known whether the number was worked out again without the pod.  So
+    the ready pods of such a PDB are counted here, and the lower of the two numbers holds.
+
+    Source: the Kubernetes documentation (Specifying a Disruption Budget; API-initiated eviction; the API reference of
+    PodDisruptionBudgetStatus).
+
+    Args:
+        budgets: all PDBs.
+        pods: all pods as the cycle begins.
+    """
+
+    def __init__(self, budgets: Iterable[DisruptionBudget], pods: Iterable[Pod] = ()) -> None:
+        self._budgets: defaultdict[str, list[DisruptionBudget]] = defaultdict(list)
+        for budget in budgets:
+            self._budgets[budget.namespace].append(budget)
+        #: By PDB that has disrupted pods, how many of its pods stand: ready, not terminating, not disrupted.
+        self._standing: Counter[tuple[str, str]] = Counter()
+        for pod in pods if any(each.disrupted for each in self._all()) else ():
+            self._count_standing(pod)
+        self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
+        self._spent: Counter[tuple[str, str]] = Counter()
+
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return why a PDB forbids the eviction, or None."""
+        covering = self._covering(pod)
+        if unread := next((budget for budget in covering if budget.problem), None):
+            return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
+        if len(covering) > 1:
+            return refused(Code.PDB, pdbs=sorted(budget.name for budget in covering))
+        return next(filter(None, (self._exhausted(budget, pod) for budget in covering)), None)
+
+    def spend(self, pod: Pod, count: int) -> None:
+        """Count a granted pod against its PDB, with 1; with -1 take that back."""
+        for budget in self._covering(pod):
+            if not self._free_of_charge(budget, pod):
+                self._spent[budget.namespace, budget.name] += count
+
+    def select(self, pod: Pod) -> bool:
+        """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
+        return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
+
+    def _covering(self, pod: Pod) -> list[DisruptionBudget]:
+        if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating:
+            return []
+        # Replicas share their labels, and the pods keep them alive: an id stands for one set of labels.
+        key = (pod.namespace, id(pod.labels))
+        known = self._selecting.get(key)
+        if known is None:
+            known = [budget for budget in self._of(pod.namespace) if covers(budget, pod)]
+            self._selecting[key] = known
+        return known
+
+    def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
+        if pod.name in budget.disrupted:
+            return refused(Code.PDB, pdb=budget.name, disrupted=True)
+        if self._free_of_charge(budget, pod):
+            return None
+        if not budget.observed:
+            return refused(Code.PDB, pdb=budget.name, observed=False)
+        allowed = self._allowed(budget)
+        if allowed > self._spent[budget.namespace, budget.name]:
+            return None
+        return refused(Code.PDB, pdb=budget.name, disruptions_allowed=allowed)
+
+    def _allowed(self, budget: DisruptionBudget) -> int:
+        if not budget.disrupted:
+            return budget.disruptions_allowed
+        spare = self._standing[budget.namespace, budget.name] - budget.desired_healthy
+        return min(budget.disruptions_allowed, max(spare, 0))
+
+    def _free_of_charge(self, budget: DisruptionBudget, pod: Pod) -> bool:
+        """Return whether the PDB lets a pod that is not ready go without counting it."""
+        if pod.ready:
+            return False
+        if budget.unhealthy_policy == "AlwaysAllow":
+            return True
+        healthy = budget.current_healthy
+        if budget.disrupted:
+            healthy = min(healthy, self._standing[budget.namespace, budget.name])
+        return healthy >= budget.desired_healthy > 0
+
+    def _all(self) -> Iterable[DisruptionBudget]:
+        return chain.from_iterable(self._budgets.values())
+
+    def _of(self, namespace: str) -> Iterable[DisruptionBudget]:
+        return chain(self._budgets.get(namespace, ()), self._budgets.get(EVERY_NAMESPACE, ()))
+
+    def _count_standing(self, pod: Pod) -> None:
+        if pod.ready and not pod.terminating:
+            self._standing.update(
+                (budget.namespace, budget.name)
+                for budget in self._budgets.get(pod.namespace, ())
+                if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)
+            )

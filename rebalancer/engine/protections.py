@@ -1,0 +1,164 @@
+"""The reasons for which a pod stays whatever a strategy says: a table of names and predicates.
+
+Source: the descheduler's DefaultEvictor.  Stricter than it: mirror, static and terminating pods stay whatever their
+annotations say.  So do a pod that could not be read in full, and all pods of a node that could not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Refused, refused
+from rebalancer.policy.evictor import DefaultEvictorArgs
+
+#: Returns by which figures the pod stays, None if it need not.
+Reason = Callable[[Pod], Mapping[str, Any] | None]
+
+_HOLDS: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """A named reason to refuse a pod."""
+
+    code: Code
+    reason: Reason
+
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return the refusal of a protected pod, or None."""
+        figures = self.reason(pod)
+        return None if figures is None else refused(self.code, **figures)
+
+
+def _where(holds: Callable[[Pod], bool]) -> Reason:
+    """Return the reason of a protection that has no figures."""
+    return lambda pod: _HOLDS if holds(pod) else None
+
+
+#: What no annotation and no argument can lift.
+ABSOLUTE = (
+    Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None),
+    Protection(Code.MIRROR_PODS, _where(lambda pod: pod.mirror)),
+    Protection(Code.STATIC_PODS, _where(lambda pod: pod.static)),
+    Protection(Code.TERMINATING_PODS, _where(lambda pod: pod.terminating)),
+)
+
+
+def on_unread_nodes(cluster: Cluster) -> Protection:
+    """Return the protection of pods on nodes that could not be read: nothing is known of these nodes."""
+
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
+        node = cluster.node(pod.node)
+        return {"node": node.name, "problem": node.problem} if node and node.problem else None
+
+    return Protection(Code.MALFORMED_NODES, reason)
+
+
+def mandatory_no_eviction(args: DefaultEvictorArgs) -> Iterator[Protection]:
+    """Yield the protection by annotation where the policy makes it mandatory."""
+    if args.no_eviction_policy == "Mandatory":
+        yield Protection(Code.PREFER_NO_EVICTION, _where(lambda pod: pod.prefer_no_eviction))
+
+
+def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> Iterator[Protection]:
+    """Yield the protections that the evictor's arguments put in force, in the descheduler's order."""
+    names = args.protections()
+    yield from mandatory_no_eviction(args)
+    if Code.SYSTEM_CRITICAL_PODS in names:
+        yield Protection(Code.SYSTEM_CRITICAL_PODS, _critical)
+        yield Protection(Code.PRIORITY_THRESHOLD, _above(threshold))
+    if Code.FAILED_BARE_PODS in names:
+        yield Protection(Code.FAILED_BARE_PODS, _where(lambda pod: not pod.owners))
+    else:
+        yield Protection(Code.BARE_PODS, _where(lambda pod: not pod.owners and pod.phase != "Failed"))
+    if Code.LOCAL_STORAGE in names:
+        yield Protection(Code.LOCAL_STORAGE, _where(lambda pod: pod.spec.local_storage))
+    if Code.DAEMON_SET_PODS in names:
+        yield Protection(Code.DAEMON_SET_PODS, _where(_of_daemon_set))
+    if Code.PVC in names:
+        yield Protection(Code.PVC, _persistent(cluster, args.protected_storage_classes()))
+    if Code.WITHOUT_PDB in names:
+        yield Protection(Code.WITHOUT_PDB, _without_pdb(cluster.snapshot.budgets))
+    if Code.RESOURCE_CLAIMS in names:
+        yield Protection(Code.RESOURCE_CLAIMS, _where(lambda pod: bool(pod.spec.resource_claims)))
+    yield from _selection(args, cluster)
+
+
+def _selection(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
+    if selector := args.label_selector:
+        yield Protection(Code.LABEL_SELECTOR, _where(lambda pod: not selector.matches(pod.labels)))
+    if args.min_pod_age is not None:
+        minimum = args.min_pod_age
+        yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum.total_seconds()))
+
+
+def _critical(pod: Pod) -> Mapping[str, Any] | None:
+    priority = pod.spec.priority
+    if priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY:
+        return {"priority": priority, "threshold": SYSTEM_CRITICAL_PRIORITY}
+    if pod.spec.priority_class in SYSTEM_CRITICAL_CLASSES:
+        return {"priority_class": pod.spec.priority_class}
+    return {"annotated": True} if pod.marked_critical else None
+
+
+def _above(threshold: int) -> Reason:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
+        priority = pod.spec.priority
+        return None if priority is None or priority < threshold else {"priority": priority, "threshold": threshold}
+
+    return reason
+
+
+def _of_daemon_set(pod: Pod) -> bool:
+    return any(owner.kind == "DaemonSet" for owner in pod.owners)
+
+
+def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
+    claims = cluster.snapshot.claims or {}
+
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
+        if not classes:
+            return _HOLDS if pod.claims else None
+        for name in pod.claims:
+            storage_class = claims.get((pod.namespace, name))
+            # A claim whose class is unknown counts as protected.
+            if storage_class is None or storage_class in classes:
+                return {"claim": name, "storage_class": storage_class}
+        return None
+
+    return reason
+
+
+def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
+    def reason(pod: Pod) -> Mapping[str, Any] | None:
+        if budgets is None:
+            return {"known": False}
+        return None if any(surely_covers(each, pod) for each in budgets) else _HOLDS
+
+    return reason
+
+
+def covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    """Return whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
+
+    A PDB that could not be read may cover more pods than it selects.
+    """
+    here = budget.namespace in (EVERY_NAMESPACE, pod.namespace)
+    return here and budget.selector is not None and budget.selector.matches(pod.labels)
+
+
+def surely_covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    """Return whether a PDB that could be read selects a pod."""
+    return not budget.problem and covers(budget, pod)
+
+
+def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> Mapping[str, Any] | None:
+    if pod.started is None:
+        return {"age_seconds": None, "minimum_seconds": minimum}
+    age = (cluster.now - pod.started).total_seconds()
+    return {"age_seconds": age, "minimum_seconds": minimum} if age < minimum else None

@@ -1,0 +1,212 @@
+"""Lists and files of objects, collected page by page into one snapshot."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.kube.wire import budgets, companions, metrics, objects, storage
+from rebalancer.kube.wire.list_collector import Kind, ListCollector
+from rebalancer.kube.wire.pages import GROUPS, Page, is_of, items_of
+from rebalancer.kube.wire.pods import PodDecoder, PodWire
+from rebalancer.kube.wire.specs import Specs
+from rebalancer.kube.wire.workloads import WorkloadDecoder
+from rebalancer.untrusted.documents import decode_json
+
+_NODES = Kind(
+    "Node",
+    objects.NodeWire,
+    objects.node,
+    lambda node: node.name,
+    objects.node_stand_in,
+    "left alone, and so are its pods",
+)
+_NAMESPACES = Kind(
+    "Namespace", objects.NamespaceWire, objects.namespace, lambda item: item[0], otherwise="its labels count as unknown"
+)
+_BUDGETS = Kind(
+    "PodDisruptionBudget",
+    budgets.BudgetWire,
+    budgets.budget,
+    lambda budget: (budget.namespace, budget.name) if budget.name else None,
+    budgets.stand_in,
+    "allows no disruption",
+)
+_PRIORITY_CLASSES = Kind(
+    "PriorityClass",
+    objects.PriorityClassWire,
+    objects.priority_class,
+    lambda item: item[0],
+    objects.priority_class_stand_in,
+    "counts as the lowest, so that no priority is below it",
+)
+_CLAIMS = Kind(
+    "PersistentVolumeClaim",
+    storage.ClaimWire,
+    storage.claim,
+    lambda item: item[0],
+    otherwise="its storage class counts as unknown",
+)
+_NODE_METRICS = Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name)
+_POD_METRICS = Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name))
+
+
+def _kinds() -> Mapping[str, Kind[Any, Any]]:
+    specs = Specs()
+    pods = PodDecoder(specs)
+    kinds: tuple[Kind[Any, Any], ...] = (
+        _NODES,
+        Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
+        _NAMESPACES,
+        _BUDGETS,
+        _PRIORITY_CLASSES,
+        _CLAIMS,
+        _NODE_METRICS,
+        _POD_METRICS,
+        *companions.kinds(WorkloadDecoder(specs)),
+    )
+    return {each.name: each for each in kinds}
+
+
+class Collection:
+    """The objects of a cluster, collected kind by kind.
+
+    Attributes:
+        collectors: by kind, as `kind` is spelled in documents.
+        seen: the kinds of which objects or lists were read.
+        unfinished: the kinds whose last list says that more pages follow.
+    """
+
+    def __init__(self) -> None:
+        self._kinds = _kinds()
+        self.collectors: dict[str, ListCollector[Any, Any]] = {kind: self.collector(kind) for kind in self._kinds}
+        self.seen: set[str] = set()
+        self.unfinished: set[str] = set()
+
+    def collector(self, kind: str) -> ListCollector[Any, Any]:
+        """Return a fresh collector for a kind, to begin its list anew."""
+        return ListCollector(self._kinds[kind])
+
+    def replace(self, kind: str, collector: ListCollector[Any, Any]) -> None:
+        """Make this collector's objects the objects of its kind."""
+        self.collectors[kind] = collector
+        self.seen.add(kind)
+
+    def add(self, kind: str, raw: bytes) -> None:
+        """Take in one object of a known kind; others are ignored."""
+        if kind in self.collectors:
+            self.seen.add(kind)
+            self.collectors[kind].add(raw)
+
+    def check(self) -> None:
+        """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
+        if self.unfinished:
+            raise ValueError(f"the {min(self.unfinished)}List is not complete: more pages follow it")
+        for collector in self.collectors.values():
+            collector.unique()
+
+    def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
+        """Note that a list of a known kind was read; its objects are added one by one.
+
+        Raises:
+            ValueError: it is not a list of this kind.
+        """
+        items_of(page, kind)
+        self.seen.add(kind)
+        (self.unfinished.add if page.token else self.unfinished.discard)(kind)
+
+    def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
+        """Return what was collected; kinds that were never seen are None.
+
+        Raises:
+            ValueError: an object occurs twice, and the two differ.
+        """
+        pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
+        nodes: tuple[Node, ...] = self.collectors["Node"].unique()
+        told = (text for collector in self.collectors.values() for text in sorted(collector.warnings))
+        return Snapshot(
+            now=now,
+            nodes=nodes,
+            pods=pods,
+            namespaces=self._map("Namespace"),
+            budgets=self._tuple("PodDisruptionBudget"),
+            priority_classes=self._map("PriorityClass"),
+            claims=self._storage_classes(),
+            companions=companions.companions(self._tuple, self._whole),
+            node_metrics=self._tuple("NodeMetrics"),
+            pod_metrics=self._tuple("PodMetrics"),
+            warnings=(*warnings, *told, *sorted(_about(pods))),
+        )
+
+    def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
+        claims = self._tuple("PersistentVolumeClaim")
+        return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
+
+    def _tuple(self, kind: str) -> tuple[Any, ...] | None:
+        return self.collectors[kind].unique() if kind in self.seen else None
+
+    def _whole(self, kind: str) -> tuple[Any, ...] | None:
+        """Return the objects of a kind; None also where one of them could not be read."""
+        return None if self.collectors[kind].lost else self._tuple(kind)
+
+    def _map(self, kind: str) -> dict[Any, Any] | None:
+        return dict(self.collectors[kind].unique()) if kind in self.seen else None
+
+
+def _about(pods: tuple[Pod, ...]) -> Iterator[str]:
+    for pod in pods:
+        if pod.problem:
+            yield f"Pod {pod} is malformed and left alone: {pod.problem}"
+        elif pod.remark:
+            yield f"Pod {pod}: {pod.remark}"
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+def read_pod(raw: bytes) -> Pod:
+    """Return one pod; where it is malformed, one that stays.
+
+    Raises:
+        ValueError: not even its name can be read.
+    """
+    collector = Collection().collector("Pod")
+    collector.add(raw)
+    if not collector.items:
+        raise ValueError(collector.warnings[0])
+    pod: Pod = collector.items[0]
+    return pod
+
+
+def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] = ("", "")) -> None:
+    """Take in a document: an object, a list of objects of any kinds, or a list of lists.
+
+    The kind and the API group say what an object is: another group may have a kind of the same name.
+
+    Args:
+        collection: where objects of the kinds that are read go; others are ignored.
+        raw: the document.
+        inherited: kind and apiVersion of objects that do not name their own.
+
+    Raises:
+        ValueError: the bytes are not a JSON object, or a list of a kind that is read is not complete.
+    """
+    document = decode_json(raw, _Document)
+    version = document.api_version or inherited[1]
+    if document.items is None and not document.kind.endswith("List"):
+        kind = document.kind or inherited[0]
+        if kind in GROUPS and is_of(kind, version):
+            collection.add(kind, raw)
+        return
+    kind = document.kind.removesuffix("List")
+    if kind in GROUPS and is_of(kind, version):
+        collection.take_list(kind, msgspec.json.decode(raw, type=Page[msgspec.Raw]))
+    for item in document.items or ():
+        add_document(collection, bytes(item), (kind, version))

@@ -1,0 +1,146 @@
+"""What the scheduler reads beside nodes and pods, from the API server's JSON."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.selectors import LabelSelector
+from rebalancer.cluster.templates import Template
+from rebalancer.kube.wire import storage
+from rebalancer.kube.wire import storage_drivers as drivers
+from rebalancer.kube.wire import workloads as work
+from rebalancer.kube.wire.list_collector import Kind
+
+#: The kinds that decide where the scheduler would put pods, beside nodes and pods.
+SCHEDULER_KINDS = frozenset(
+    (
+        *("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "Namespace"),
+        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
+        "VolumeAttachment",
+    )
+)
+
+#: Returns the objects of a kind; None if the kind was not read.
+Items = Callable[[str], tuple[Any, ...] | None]
+
+_UNKNOWN = "what replaces its pods is unknown"
+#: Workloads that no controller replaces by new ones, as a Deployment does with its ReplicaSets.
+_LASTING = ("StatefulSet", "Job")
+#: For kinds where any object may change the answer for any pod.
+_SPOILT = "its whole kind counts as not read"
+
+
+class _Spec(msgspec.Struct):
+    selector: dict[str, Any] | None = None
+
+
+class ServiceWire(msgspec.Struct):
+    """A Service as the API server writes it."""
+
+    metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
+    return (wire.metadata.namespace or "default", wire.metadata.name), work.by_labels(wire.spec.selector)
+
+
+def _first(item: tuple[Hashable, object]) -> Hashable:
+    return item[0]
+
+
+def _itself(item: Hashable) -> Hashable:
+    return item
+
+
+def _key(workload: work.Workload) -> Hashable:
+    return workload.key
+
+
+def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
+    """Return the kinds; objects whose name is not read are compared as a whole."""
+    wire, without = work.WorkloadWire, decoder.without_template
+    return (
+        Kind("ReplicaSet", wire, decoder.replica_set, _key, without, _UNKNOWN, _SPOILT),
+        Kind("ReplicationController", wire, decoder.replication_controller, _key, otherwise=_SPOILT),
+        Kind("StatefulSet", wire, decoder.stateful_set, _key, without, _UNKNOWN, _SPOILT),
+        Kind("Deployment", work.DeploymentWire, work.deployment, _key, otherwise=_UNKNOWN),
+        Kind("Job", work.JobWire, decoder.job, _key, otherwise=_UNKNOWN),
+        Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
+        Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),
+        Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first, otherwise=_SPOILT),
+        Kind("CSINode", drivers.CsiNodeWire, drivers.csi_node, _first, otherwise=_SPOILT),
+        Kind("CSIDriver", drivers.CsiDriverWire, drivers.csi_driver, _first, otherwise=_SPOILT),
+        Kind("CSIStorageCapacity", drivers.StorageCapacityWire, drivers.storage_capacity, _itself, otherwise=_SPOILT),
+        Kind("VolumeAttachment", drivers.AttachmentWire, drivers.attachment, _itself, otherwise=_SPOILT),
+    )
+
+
+def companions(items: Items, whole: Items) -> Companions:
+    """Return the objects.
+
+    Args:
+        items: what was read of a kind.
+        whole: the same, but None also if an object of the kind could not be read.
+    """
+
+    def mapped(kind: str) -> dict[Any, Any] | None:
+        found = whole(kind)
+        return None if found is None else dict(found)
+
+    def selectors(kind: str) -> dict[tuple[str, str], LabelSelector | None] | None:
+        found = whole(kind)
+        return None if found is None else {each.key: each.selector for each in found}
+
+    return Companions(
+        services=mapped("Service"),
+        replica_sets=selectors("ReplicaSet"),
+        replication_controllers=selectors("ReplicationController"),
+        stateful_sets=selectors("StatefulSet"),
+        claims=mapped("PersistentVolumeClaim"),
+        volumes=mapped("PersistentVolume"),
+        storage_classes=mapped("StorageClass"),
+        csi_nodes=mapped("CSINode"),
+        csi_drivers=mapped("CSIDriver"),
+        storage_capacities=whole("CSIStorageCapacity"),
+        attachments=whole("VolumeAttachment"),
+        templates=_templates(items),
+    )
+
+
+def _templates(items: Items) -> dict[tuple[str, str], Template] | None:
+    found = {kind: items(kind) for kind in ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")}
+    if all(workloads is None for workloads in found.values()):
+        return None
+    deployments = {each.uid: each.changing for each in items("Deployment") or ()}
+    return {
+        (kind, each.uid): each.template
+        for kind, workloads in found.items()
+        for each in (workloads if kind in _LASTING else _settled(workloads or (), deployments)) or ()
+        if each.uid and each.template
+    }
+
+
+def _settled(replica_sets: Sequence[work.Workload], deployments: Mapping[str, bool]) -> Iterator[work.Workload]:
+    """Yield ReplicaSets, marked as changing if their owner may be about to replace them.
+
+    Those of a Deployment that was not read are left out, since nothing is known of them.  Owners of other kinds are not
+    read; they count as changing while two or more of their ReplicaSets have or want pods.
+    """
+    active = Counter(each.owner.uid for each in replica_sets if each.owner and each.template)
+    for each in replica_sets:
+        if each.owner is None:
+            yield each
+        elif each.owner.kind != "Deployment":
+            yield _marked(each, changing=active[each.owner.uid] > 1)
+        elif each.owner.uid in deployments:
+            yield _marked(each, changing=deployments[each.owner.uid])
+
+
+def _marked(workload: work.Workload, *, changing: bool) -> work.Workload:
+    if not changing or workload.template is None:
+        return workload
+    return msgspec.structs.replace(workload, template=msgspec.structs.replace(workload.template, changing=True))

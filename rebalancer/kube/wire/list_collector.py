@@ -1,0 +1,153 @@
+"""The objects of one kind, collected page by page; one that cannot be read becomes a stand-in that protects."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
+
+W = TypeVar("W")
+T = TypeVar("T")
+
+#: What decoding and converting an object may raise.
+_MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[W, T]):
+    """What is needed to collect the objects of a kind.
+
+    Attributes:
+        name: as documents spell it.
+        wire: what an object is decoded as.
+        convert: makes the model of it; raises ValueError where it cannot.
+        key: what identifies an object among its kind; None for a stand-in of unknown identity.
+        stand_in: makes what stands for an object that cannot be read, from its bytes and the problem; raises
+            ValueError where nothing can stand for it.
+        meaning: text that says what becomes of an object with a stand-in; empty where the stand-in itself says so.
+        otherwise: text that says what becomes of an object without one.
+    """
+
+    name: str
+    wire: type[W]
+    convert: Callable[[W], T]
+    key: Callable[[T], Hashable]
+    stand_in: Callable[[bytes, str], T] | None = None
+    meaning: str = ""
+    otherwise: str = "ignored"
+
+
+class _Identity(msgspec.Struct):
+    name: Any = None
+    namespace: Any = None
+
+
+class _Identified(msgspec.Struct):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
+
+
+class ListCollector(Generic[W, T]):
+    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
+
+    Attributes:
+        items: the objects.
+        lost: how many were left out.
+        warnings: about malformed ones.
+        more: how many are on the pages to come; None where the server does not say.
+    """
+
+    def __init__(self, kind: Kind[W, T]) -> None:
+        self.items: list[T] = []
+        self.lost = 0
+        self.warnings: list[str] = []
+        self.more: int | None = None
+        self._kind = kind
+        self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
+        self._item = msgspec.json.Decoder(kind.wire)
+
+    def add_page(self, page: bytes) -> str:
+        """Add one page of a list and return its continue token, empty at the end.
+
+        Raises:
+            ValueError: it is not a page of a list of this kind.
+        """
+        try:
+            decoded = self._page.decode(page)
+            converted = [self._kind.convert(each) for each in items_of(decoded, self._kind.name)]
+        except _MALFORMED:
+            return self._add_one_by_one(page)
+        self.items.extend(converted)
+        self.more = decoded.metadata.remaining_item_count
+        return decoded.token
+
+    def add(self, raw: bytes) -> None:
+        """Add one object.
+
+        Raises:
+            Unreadable: it is nested too deep.
+        """
+        try:
+            self.items.append(self._kind.convert(self._item.decode(raw)))
+        except _MALFORMED as error:
+            self._malformed(raw, in_words(error))
+
+    def unique(self) -> tuple[T, ...]:
+        """Return the objects; one that occurs twice and is the same both times counts once.
+
+        Raises:
+            ValueError: an object occurs twice, and the two differ in something that is read.
+        """
+        found: dict[Hashable, T] = {}
+        for number, item in enumerate(self.items):
+            key = self._kind.key(item)
+            first = found.setdefault(number if key is None else key, item)
+            if first is not item and _fields(first) != _fields(item):
+                name = "/".join(key) if isinstance(key, tuple) else key
+                raise ValueError(f"{self._kind.name} {name} occurs twice, and the two differ")
+        return tuple(found.values())
+
+    def _add_one_by_one(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[msgspec.Raw])
+        for raw in items_of(decoded, self._kind.name):
+            self.add(bytes(raw))
+        self.more = decoded.metadata.remaining_item_count
+        return decoded.token
+
+    def _malformed(self, raw: bytes, problem: str) -> None:
+        stands = self._stand_in(raw, problem)
+        self.lost += not stands
+        meaning = self._kind.meaning if stands else self._kind.otherwise
+        if meaning:
+            self.warnings.append(f"{self._kind.name} {_name(raw)} is malformed and {meaning}: {problem}")
+
+    def _stand_in(self, raw: bytes, problem: str) -> bool:
+        if self._kind.stand_in is None:
+            return False
+        try:
+            self.items.append(self._kind.stand_in(raw, problem))
+        except RecursionError as error:  # not even its name can be read, and without it nothing would be protected
+            raise Unreadable(in_words(error)) from error
+        except _MALFORMED:
+            return False
+        return True
+
+
+def _fields(item: object) -> object:
+    """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only.
+
+    No decision hangs on the version: two that differ in it alone differ in something that is not read.
+    """
+    if not isinstance(item, msgspec.Struct):
+        return item
+    return {name: value for name, value in msgspec.structs.asdict(item).items() if name != "resource_version"}
+
+
+def _name(raw: bytes) -> str:
+    try:
+        identity = msgspec.json.decode(raw, type=_Identified).metadata
+    except _MALFORMED:
+        identity = _Identity()
+    return "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"

@@ -1,0 +1,171 @@
+"""Nodes and the small kinds from the API server's JSON."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from rebalancer.cluster.node import Node, NodeImage
+from rebalancer.cluster.resources import parse_resources
+from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.taints import Taint
+from rebalancer.kube.wire.annotations import NodeAnnotations
+from rebalancer.kube.wire.parts import Quantities
+
+#: What Kubernetes keeps in 32 bits.
+LOWEST = -(2**31)
+Int32 = Annotated[int, msgspec.Meta(ge=LOWEST, le=2**31 - 1)]
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """What is used of any object's metadata."""
+
+    name: str = ""
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    generation: int = 0
+
+
+class _Named(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _NamedObject(msgspec.Struct):
+    metadata: _Named
+
+
+def _name_of(raw: bytes) -> str:
+    return msgspec.json.decode(raw, type=_NamedObject).metadata.name
+
+
+class _Taint(msgspec.Struct):
+    key: str = ""
+    value: str | None = None
+    effect: str | None = None
+
+
+class _NodeSpec(msgspec.Struct):
+    unschedulable: bool | None = None
+    taints: list[_Taint] | None = None
+
+
+class _NodeCondition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_heartbeat_time: datetime | None = None
+    last_transition_time: datetime | None = None
+
+
+class _Address(msgspec.Struct):
+    type: str = ""
+    address: str = ""
+
+
+class _NodeInfo(msgspec.Struct, rename="camel"):
+    kubelet_version: str | None = None
+
+
+class _Image(msgspec.Struct, gc=False, rename="camel"):
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
+class _NodeStatus(msgspec.Struct, rename="camel"):
+    allocatable: Quantities | None = None
+    capacity: Quantities | None = None
+    conditions: list[_NodeCondition] | None = None
+    addresses: list[_Address] | None = None
+    node_info: _NodeInfo | None = None
+    images: list[_Image] | None = None
+
+
+class _NodeMetadata(Metadata):
+    annotations: NodeAnnotations | None = None
+
+
+class NodeWire(msgspec.Struct):
+    """A node as the API server writes it."""
+
+    metadata: _NodeMetadata = msgspec.field(default_factory=_NodeMetadata)
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+def node(wire: NodeWire) -> Node:
+    """Return the node.
+
+    Raises:
+        ValueError: it has no name, or a quantity in its status cannot be read.
+    """
+    if not wire.metadata.name:
+        raise ValueError("it has no name")
+    spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
+    conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
+    return Node(
+        name=wire.metadata.name,
+        labels=wire.metadata.labels or {},
+        unschedulable=bool(spec.unschedulable),
+        ready=all(each.status == "True" for each in conditions if each.type == "Ready"),
+        taints=tuple(Taint(each.key, each.value or "", each.effect or "") for each in spec.taints or ()),
+        allocatable=parse_resources(status.allocatable or {}),
+        capacity=parse_resources(status.capacity or {}),
+        addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
+        seen=_newest(conditions),
+        kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
+        images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
+        keeping=annotations.keeping,
+        pressure=annotations.marks,
+        held_until=annotations.held_until,
+        avoided=annotations.is_avoided,
+    )
+
+
+def node_stand_in(raw: bytes, problem: str) -> Node:
+    """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay.
+
+    Raises:
+        ValueError: it has no name.
+    """
+    return Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem)
+
+
+def _newest(conditions: list[_NodeCondition]) -> datetime | None:
+    times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
+    return max((time for time in times if time is not None), default=None)
+
+
+def aware(time: datetime | None) -> datetime | None:
+    """Return a time with its zone: UTC where it has none."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+class PriorityClassWire(msgspec.Struct):
+    """A PriorityClass as the API server writes it."""
+
+    value: Int32
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+def priority_class(wire: PriorityClassWire) -> tuple[str, int]:
+    """Return name and value."""
+    return wire.metadata.name, wire.value
+
+
+def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
+    """Return the lowest value there is: as a threshold it protects every pod with a priority.
+
+    Raises:
+        ValueError: it has no name.
+    """
+    return _name_of(raw), LOWEST
+
+
+class NamespaceWire(msgspec.Struct):
+    """A namespace as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+def namespace(wire: NamespaceWire) -> tuple[str, Labels]:
+    """Return name and labels."""
+    return wire.metadata.name, wire.metadata.labels or {}

@@ -1,0 +1,206 @@
+"""Pods from the API server's JSON."""
+
+from datetime import datetime
+from typing import Any, TypedDict
+
+import msgspec
+
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
+from rebalancer.cluster.selectors import Labels
+from rebalancer.kube.wire import parts, volumes
+from rebalancer.kube.wire.annotations import Annotations
+from rebalancer.kube.wire.intern import Interned
+from rebalancer.kube.wire.objects import aware
+from rebalancer.kube.wire.parts import decode, decode_list
+from rebalancer.kube.wire.specs import Specs, SpecWire
+
+_DEFAULT_NAMESPACE = "default"
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: msgspec.Raw = msgspec.Raw()
+    annotations: Annotations | None = None
+    owner_references: msgspec.Raw = msgspec.Raw()
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class _Waiting(msgspec.Struct, gc=False):
+    reason: str | None = None
+
+
+class _Terminated(msgspec.Struct, gc=False, rename="camel"):
+    reason: str | None = None
+    exit_code: int = 0
+
+
+class _State(msgspec.Struct, gc=False):
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
+    restart_count: int = 0
+    state: _State | None = None
+
+
+class _Condition(msgspec.Struct, gc=False, rename="camel"):
+    type: str = ""
+    status: str | None = None
+    reason: str | None = None
+    last_transition_time: datetime | None = None
+
+
+class _Status(msgspec.Struct, gc=False, rename="camel"):
+    phase: str | None = None
+    reason: str | None = None
+    qos_class: str | None = None
+    nominated_node_name: str | None = None
+    start_time: datetime | None = None
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+    ephemeral_container_statuses: list[_ContainerStatus] | None = None
+
+
+class PodWire(msgspec.Struct, gc=False):
+    """A pod as the API server writes it, narrowed to what is used."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: SpecWire = msgspec.field(default_factory=SpecWire)
+    status: _Status | None = None
+
+
+class _PlainMetadata(msgspec.Struct):
+    name: Any = None
+    namespace: Any = None
+    uid: Any = None
+
+
+class _PlainPod(msgspec.Struct):
+    metadata: _PlainMetadata = msgspec.field(default_factory=_PlainMetadata)
+    spec: Any = None
+
+
+class _Observed(TypedDict):
+    """The fields of a pod that come from its status alone."""
+
+    started: datetime | None
+    phase: str
+    reason: str
+    ready: bool
+    conditions: tuple[Condition, ...]
+    containers: tuple[ContainerStatus, ...]
+    init_containers: tuple[ContainerStatus, ...]
+    ephemeral_containers: tuple[ContainerStatus, ...]
+    nominated_node: str
+
+
+class PodDecoder:
+    """Turns pods into the model, sharing what replicas have in common.
+
+    Args:
+        specs: shared with other kinds that have specs of pods.
+    """
+
+    def __init__(self, specs: Specs | None = None) -> None:
+        self._specs = specs or Specs()
+        self._labels: Interned[bytes, Labels] = Interned(lambda raw: decode(raw, dict[str, str]) or {})
+        self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(
+            lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
+        )
+        self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
+
+    def convert(self, wire: PodWire) -> Pod:
+        """Return the pod.
+
+        Raises:
+            ValueError: it has no name, or its labels or owners cannot be read.
+        """
+        if not wire.metadata.name:
+            raise ValueError("it has no name")
+        metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
+        annotations = metadata.annotations or Annotations()
+        pod_spec = self._specs.of(spec)
+        return Pod(
+            namespace=metadata.namespace or _DEFAULT_NAMESPACE,
+            name=metadata.name,
+            uid=metadata.uid or "",
+            resource_version=metadata.resource_version or "",
+            node=spec.node_name or "",
+            labels=self._labels(bytes(metadata.labels)),
+            created=aware(metadata.creation_timestamp) or LONG_AGO,
+            terminating=metadata.deletion_timestamp is not None,
+            owners=self._owners(bytes(metadata.owner_references)),
+            spec=pod_spec,
+            qos=status.qos_class or pod_spec.qos,
+            claims=volumes.claims(spec.volumes),
+            own_claims=volumes.own_claims(metadata.name, spec.volumes),
+            mirror=annotations.mirror,
+            static=annotations.static,
+            evict_annotation=annotations.evictable,
+            prefer_no_eviction=annotations.avoids_eviction,
+            marked_critical=annotations.critical,
+            remark=annotations.remark,
+            holding=annotations.holding,
+            evacuating=_is_evacuating(annotations, status),
+            problem=pod_spec.problem,
+            **self._observed(status),
+        )
+
+    def malformed(self, raw: bytes, problem: str) -> Pod:
+        """Return what stands for a pod that cannot be decoded: its names and its node; the pod stays.
+
+        Raises:
+            ValueError: not even its name can be read.
+        """
+        plain = msgspec.json.decode(raw, type=_PlainPod)
+        if not plain.metadata.name:
+            raise ValueError("it has no name")
+        node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
+        return Pod(
+            namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
+            name=str(plain.metadata.name),
+            uid=str(plain.metadata.uid or ""),
+            node=str(node or ""),
+            spec=self._specs.of(SpecWire()),
+            problem=problem,
+        )
+
+    def _observed(self, status: _Status) -> _Observed:
+        conditions = tuple(map(_condition, status.conditions or ()))
+        return {
+            "started": aware(status.start_time),
+            "phase": status.phase or "",
+            "reason": status.reason or "",
+            "ready": any(each.type == "Ready" and each.status == "True" for each in conditions),
+            "conditions": conditions,
+            "containers": self._container_statuses(status.container_statuses),
+            "init_containers": self._container_statuses(status.init_container_statuses),
+            "ephemeral_containers": self._container_statuses(status.ephemeral_container_statuses),
+            "nominated_node": status.nominated_node_name or "",
+        }
+
+    def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
+        return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+
+
+def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
+    annotated = annotations.evict_only is not None and annotations.in_progress is not None
+    return annotated and status.phase not in ("Succeeded", "Failed")
+
+
+def _condition(wire: _Condition) -> Condition:
+    return Condition(wire.type, wire.status or "", wire.reason or "", aware(wire.last_transition_time))
+
+
+def _status_fields(wire: _ContainerStatus) -> tuple[int, str, str, int | None]:
+    state = wire.state or _State()
+    waiting = (state.waiting.reason if state.waiting else None) or ""
+    if state.terminated is None:
+        return (wire.restart_count, waiting, "", None)
+    return (wire.restart_count, waiting, state.terminated.reason or "", state.terminated.exit_code)

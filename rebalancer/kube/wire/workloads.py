@@ -1,0 +1,225 @@
+"""Workloads from the API server's JSON: their selectors, their templates, and whether these may change.
+
+Sources: the Kubernetes documentation (Deployments, ReplicaSet, StatefulSets, Jobs) and the API reference.
+"""
+
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.pod import Owner
+from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
+from rebalancer.cluster.templates import Template
+from rebalancer.kube.wire import parts, volumes
+from rebalancer.kube.wire.specs import Specs, SpecWire
+
+#: Conditions with which a Job makes no more pods.
+_ENDING = frozenset(("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget", "Suspended"))
+
+
+class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What was read of an object that makes pods.
+
+    Attributes:
+        key: namespace and name.
+        selector: None where it has none that counts.
+        template: None where no pod is made from it any more, or it cannot be read.
+        owner: its controller, such as the Deployment of a ReplicaSet.
+        changing: of a Deployment, whether a rollout is under way.
+    """
+
+    key: tuple[str, str]
+    uid: str = ""
+    selector: LabelSelector | None = None
+    template: Template | None = None
+    owner: Owner | None = None
+    changing: bool = False
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    namespace: str | None = None
+    uid: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+
+class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
+    owner_references: list[parts.OwnerWire] | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    selector: dict[str, Any] | None = None
+    replicas: int | None = None
+    template: msgspec.Raw = msgspec.Raw()
+
+
+class _Status(msgspec.Struct, gc=False, rename="camel"):
+    replicas: int = 0
+    updated_replicas: int = 0
+    observed_generation: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+
+
+class WorkloadWire(msgspec.Struct, gc=False):
+    """A ReplicaSet, ReplicationController or StatefulSet as the API server writes it."""
+
+    metadata: _OwnedMetadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class DeploymentWire(msgspec.Struct, gc=False):
+    """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
+
+    metadata: _Metadata
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _JobSpec(msgspec.Struct, gc=False, rename="camel"):
+    template: msgspec.Raw = msgspec.Raw()
+    pod_replacement_policy: str | None = None
+    pod_failure_policy: dict[str, Any] | None = None
+    backoff_limit: int | None = None
+    backoff_limit_per_index: int | None = None
+
+
+class _JobCondition(msgspec.Struct, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _JobStatus(msgspec.Struct, gc=False):
+    failed: int = 0
+    conditions: list[_JobCondition] | None = None
+
+
+class JobWire(msgspec.Struct, gc=False):
+    """A Job as the API server writes it."""
+
+    metadata: _Metadata
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
+    status: _JobStatus = msgspec.field(default_factory=_JobStatus)
+
+
+class _TemplateMetadata(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class TemplateWire(msgspec.Struct, gc=False):
+    """A template of pods as the API server writes it."""
+
+    metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
+    spec: SpecWire = msgspec.field(default_factory=SpecWire)
+
+
+class WorkloadDecoder:
+    """Turns workloads into the model.
+
+    Every method raises ValueError for what cannot be read.
+
+    Args:
+        specs: shared with pods.
+    """
+
+    def __init__(self, specs: Specs) -> None:
+        self._specs = specs
+        self._template = msgspec.json.Decoder(TemplateWire)
+
+    def replica_set(self, wire: WorkloadWire) -> Workload:
+        """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
+        return self._workload(wire, parts.selector(wire.spec.selector), changing=_shrinks(wire))
+
+    def replication_controller(self, wire: WorkloadWire) -> Workload:
+        """Return a ReplicationController."""
+        return self._workload(wire, by_labels(wire.spec.selector), changing=_shrinks(wire))
+
+    def stateful_set(self, wire: WorkloadWire) -> Workload:
+        """Return a StatefulSet; a partition, or OnDelete, matters only while its two revisions differ."""
+        status = wire.status
+        changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
+        return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
+
+    def job(self, wire: JobWire) -> Workload:
+        """Return a Job, without its template if no pod replaces one that goes."""
+        spec = wire.spec
+        # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
+        only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
+        ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
+        return Workload(
+            key=_key(wire.metadata),
+            uid=wire.metadata.uid,
+            template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
+        )
+
+    def without_template(self, raw: bytes, _problem: str) -> Workload:
+        """Return what stands for a workload whose template cannot be read, if the rest can."""
+        wire = msgspec.json.decode(raw, type=WorkloadWire)
+        return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
+
+    def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> Workload:
+        metadata = wire.metadata
+        idle = not wire.status.replicas and wire.spec.replicas == 0
+        changing = changing or metadata.deletion_timestamp is not None
+        return Workload(
+            key=_key(metadata),
+            uid=metadata.uid,
+            selector=selector,
+            template=None if idle else self._made(wire.spec.template, changing=changing),
+            owner=next((parts.owner(each) for each in metadata.owner_references or () if each.controller), None),
+        )
+
+    def _made(self, raw: msgspec.Raw, *, changing: bool, only_failed: bool = False) -> Template | None:
+        if not bytes(raw):
+            return None
+        wire = self._template.decode(raw)
+        spec = self._specs.of(wire.spec)
+        if spec.problem:
+            raise ValueError(f"in its template: {spec.problem}")
+        return Template(
+            labels=wire.metadata.labels or {},
+            spec=spec,
+            claims=volumes.claims(wire.spec.volumes),
+            makes_claims=any(each.ephemeral is not None for each in wire.spec.volumes or ()),
+            changing=changing,
+            only_failed=only_failed,
+        )
+
+
+def deployment(wire: DeploymentWire) -> Workload:
+    """Return a Deployment: its ReplicaSets make the pods, it says whether they change."""
+    old = wire.status.replicas > wire.status.updated_replicas
+    ends = wire.metadata.deletion_timestamp is not None
+    return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, changing=old or ends or _unseen(wire))
+
+
+def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
+    """Return the selector of a kind whose selector is a map of labels; an empty one counts as absent."""
+    return EVERYTHING.narrowed({key: str(value) for key, value in (labels or {}).items()}) or None
+
+
+def _key(metadata: _Metadata) -> tuple[str, str]:
+    return metadata.namespace or "default", metadata.name
+
+
+def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
+    """Return whether the controller has not seen the present spec yet."""
+    return wire.status.observed_generation < wire.metadata.generation
+
+
+def _shrinks(wire: WorkloadWire) -> bool:
+    """Return whether there are more pods than wanted, so that one that goes is not replaced."""
+    wanted = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
+    return wanted < wire.status.replicas
+
+
+def _ends(wire: JobWire) -> bool:
+    """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
+
+    An evicted pod counts as failed, unless a podFailurePolicy or a backoffLimitPerIndex is set, which may forgive it.
+    """
+    spec, status = wire.spec, wire.status
+    counted = spec.pod_failure_policy is None and spec.backoff_limit_per_index is None
+    last = counted and spec.backoff_limit is not None and status.failed >= spec.backoff_limit
+    return last or any(each.type in _ENDING and each.status == "True" for each in status.conditions or ())

@@ -1,0 +1,190 @@
+"""The arguments of DefaultEvictor, the one evictor there is."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
+from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
+from rebalancer.eviction import causes
+from rebalancer.eviction.causes import Code
+from rebalancer.policy.arguments import Args, Count, Duration, Int, Names, Part, Plugin, Selector
+
+LOCAL_STORAGE = Code.LOCAL_STORAGE.value
+SYSTEM_CRITICAL = Code.SYSTEM_CRITICAL_PODS.value
+FAILED_BARE = Code.FAILED_BARE_PODS.value
+DAEMON_SET = Code.DAEMON_SET_PODS.value
+PVC = Code.PVC.value
+WITHOUT_PDB = Code.WITHOUT_PDB.value
+RESOURCE_CLAIMS = Code.RESOURCE_CLAIMS.value
+
+#: As policies spell them.
+DEFAULT_PROTECTIONS = tuple(code.value for code in causes.DEFAULT_PROTECTIONS)
+EXTRA_PROTECTIONS = tuple(code.value for code in causes.EXTRA_PROTECTIONS)
+
+
+class PriorityThreshold(Part):
+    """Pods of this priority and above stay: by value, or by the name of a PriorityClass."""
+
+    value: Int | None = Field(None, description="A priority.")
+    name: str = Field("", description="The name of a PriorityClass.")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.value is not None and self.name:
+            raise ValueError("give either value or name, not both")
+        if self.value is not None and self.value > SYSTEM_CRITICAL_PRIORITY:
+            raise ValueError(f"a threshold is at most {SYSTEM_CRITICAL_PRIORITY}; critical pods stay anyway")
+        return self
+
+
+class StorageClass(Part):
+    """A storage class by name."""
+
+    name: str = Field("", description="Its name.")
+
+
+class PvcProtection(Part):
+    """Narrows PodsWithPVC to claims of certain storage classes."""
+
+    protected_storage_classes: tuple[StorageClass, ...] = Field(
+        (), strict=False, description="Only pods with claims of these classes stay; unknown claims count as such."
+    )
+
+
+class ProtectionConfig(Part):
+    """Settings of single protections."""
+
+    pods_with_pvc: PvcProtection = Field(PvcProtection(), alias="PodsWithPVC", description="For PodsWithPVC.")
+
+
+class PodProtections(Part):
+    """Which protections are on."""
+
+    default_disabled: Names = Field((), description=f"Switch these off: {', '.join(DEFAULT_PROTECTIONS)}.")
+    extra_enabled: Names = Field((), description=f"Switch these on: {', '.join(EXTRA_PROTECTIONS)}.")
+    config: ProtectionConfig = Field(ProtectionConfig(), description="Settings of single protections.")
+
+    @field_validator("default_disabled")
+    @classmethod
+    def _defaults(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _known_once(names, DEFAULT_PROTECTIONS)
+
+    @field_validator("extra_enabled")
+    @classmethod
+    def _extras(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _known_once(names, EXTRA_PROTECTIONS)
+
+    @model_validator(mode="after")
+    def _class_names(self) -> Self:
+        classes = self.config.pods_with_pvc.protected_storage_classes
+        if PVC in self.extra_enabled and any(not each.name for each in classes):
+            raise ValueError("a protected storage class needs a name")
+        return self
+
+
+def _known_once(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    problems = [f"{name!r} is not one of {', '.join(known)}" for name in names if name not in known]
+    problems += [f"{name!r} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
+    if problems:
+        raise ValueError("; ".join(problems))
+    return names
+
+
+def _no_null_threshold(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class DefaultEvictorArgs(Args):
+    """Which pods may be evicted at all."""
+
+    node_selector: str = Field("", description="Nodes that nodeFit may choose from, like a=b,c in (d,e).")
+    label_selector: Selector = Field(LabelSelector(), description="Only matching pods may be evicted.")
+    namespace_label_selector: Selector = Field(
+        LabelSelector(), description="Only pods in namespaces with matching labels may be evicted."
+    )
+    priority_threshold: Annotated[PriorityThreshold, BeforeValidator(_no_null_threshold)] = Field(
+        PriorityThreshold(), description="Pods of this priority and above stay."
+    )
+    node_fit: bool | Literal["scheduler"] = Field(
+        False,
+        description="Evict only what fits some other node; scheduler: only what the scheduler places for certain.",
+    )
+    min_replicas: Count = Field(0, description="Pods of owners with fewer pods stay; 0 and 1 mean nothing.")
+    min_pod_age: Duration | None = Field(None, description="Pods that have run for less stay, like 10m.")
+    no_eviction_policy: Literal["", "Preferred", "Mandatory"] = Field(
+        "", description="What the annotation prefer-no-eviction means; Preferred unless given."
+    )
+    pod_protections: PodProtections = Field(PodProtections(), description="Which protections are on.")
+    evict_local_storage_pods: bool = Field(False, description=f"Deprecated: disables {LOCAL_STORAGE}.")
+    evict_daemon_set_pods: bool = Field(False, description=f"Deprecated: disables {DAEMON_SET}.")
+    evict_system_critical_pods: bool = Field(False, description=f"Deprecated: disables {SYSTEM_CRITICAL}.")
+    evict_failed_bare_pods: bool = Field(False, description=f"Deprecated: disables {FAILED_BARE}.")
+    ignore_pvc_pods: bool = Field(False, description=f"Deprecated: enables {PVC}.")
+    ignore_pods_without_pdb: bool = Field(
+        False, alias="ignorePodsWithoutPDB", description=f"Deprecated: enables {WITHOUT_PDB}."
+    )
+
+    @field_validator("node_selector")
+    @classmethod
+    def _parses(cls, text: str) -> str:
+        parse_selector_text(text)
+        return text
+
+    @model_validator(mode="after")
+    def _one_style(self) -> Self:
+        chosen = self.pod_protections
+        if (chosen.default_disabled or chosen.extra_enabled) and any(self._deprecated().values()):
+            names = ", ".join(name for name, on in self._deprecated().items() if on)
+            raise ValueError(f"podProtections replaces the deprecated {names}; drop one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _all_nodes(self) -> Self:
+        if self.asks_scheduler and self.node_selector:
+            raise ValueError("with nodeFit: scheduler the scheduler chooses among all nodes; leave nodeSelector out")
+        return self
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether the scheduler is asked if a replacement finds a node."""
+        return self.node_fit == "scheduler"
+
+    def protections(self) -> frozenset[str]:
+        """Return the names of the protections in force (the descheduler's effective pod protections)."""
+        chosen = self.pod_protections
+        disabled = {*chosen.default_disabled, *(name for name in self._switched_off())}
+        enabled = {*chosen.extra_enabled, *(name for name in self._switched_on())}
+        return frozenset((set(DEFAULT_PROTECTIONS) - disabled) | enabled)
+
+    def protected_storage_classes(self) -> frozenset[str]:
+        """Return the storage classes PodsWithPVC is narrowed to; none means all."""
+        return frozenset(each.name for each in self.pod_protections.config.pods_with_pvc.protected_storage_classes)
+
+    def _switched_off(self) -> list[str]:
+        flags = (
+            (self.evict_local_storage_pods, LOCAL_STORAGE),
+            (self.evict_daemon_set_pods, DAEMON_SET),
+            (self.evict_system_critical_pods, SYSTEM_CRITICAL),
+            (self.evict_failed_bare_pods, FAILED_BARE),
+        )
+        return [name for on, name in flags if on]
+
+    def _switched_on(self) -> list[str]:
+        flags = ((self.ignore_pvc_pods, PVC), (self.ignore_pods_without_pdb, WITHOUT_PDB))
+        return [name for on, name in flags if on]
+
+    def _deprecated(self) -> dict[str, bool]:
+        return {
+            "evictLocalStoragePods": self.evict_local_storage_pods,
+            "evictDaemonSetPods": self.evict_daemon_set_pods,
+            "evictSystemCriticalPods": self.evict_system_critical_pods,
+            "evictFailedBarePods": self.evict_failed_bare_pods,
+            "ignorePvcPods": self.ignore_pvc_pods,
+            "ignorePodsWithoutPDB": self.ignore_pods_without_pdb,
+        }
+
+
+DEFAULT_EVICTOR = Plugin(
+    name="DefaultEvictor", args=DefaultEvictorArgs, points=frozenset({"filter", "preEvictionFilter"})
+)

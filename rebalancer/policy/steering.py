@@ -1,0 +1,51 @@
+"""What a policy may say about steering: the key `steering`, which is ours."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from rebalancer.cluster.selectors import key_fault
+from rebalancer.policy.arguments import Duration, Part, Percent
+from rebalancer.policy.holding import HOLD_KEY
+
+AVOID_KEY = "kube-rebalancer/avoid"
+_SECOND = "-more"
+_LONGEST_NAME = 63 - len(_SECOND)
+_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=1)
+
+
+def avoid_keys(key: str) -> tuple[str, str]:
+    """Return the keys of the two soft taints: of every avoided node, and of hot nodes beside it.
+
+    A node has no two taints of one key and one effect, so two taints need two keys.
+    """
+    return key, key + _SECOND
+
+
+class Steering(Part):
+    """How replacements are steered to where they help, by soft taints on the other nodes."""
+
+    key: str = Field(AVOID_KEY, description="Key of the soft taints; the second of a hot node has `-more` appended.")
+    settle: Duration = Field(
+        timedelta(seconds=60), description="How long a wave waits for its replacements to be bound, at least."
+    )
+    min_gain: Annotated[Percent, Field(ge=0, le=100)] = Field(
+        1.5, description="How many points, in percent of a node, a move has to bring."
+    )
+
+    @field_validator("key")
+    @classmethod
+    def _taintable(cls, key: str) -> str:
+        if fault := key_fault(key, _LONGEST_NAME):
+            raise ValueError(f"{key!r} cannot be the key of a taint: {fault}")
+        if key == HOLD_KEY:
+            raise ValueError(f"{key!r} is the key of the taints that hold emptied nodes: give steering another one")
+        return key
+
+    @field_validator("settle")
+    @classmethod
+    def _a_time(cls, settle: timedelta) -> timedelta:
+        if not _SHORTEST <= settle <= _LONGEST:
+            raise ValueError("settle has to be between 1s and 1h")
+        return settle

@@ -1,0 +1,210 @@
+"""What a strategy may say about real usage: the arguments `metricsUtilization`.
+
+The descheduler's keys are metricsServer, source and prometheus.query; the others are ours.  What a number means is
+declared, never guessed: unit and base stand beside each query.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import Field, field_validator, model_validator
+
+from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS
+from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
+
+#: A replacement is not moved again for so long by default: longer than three cycles five minutes apart.
+REST = timedelta(minutes=20)
+
+KUBERNETES_METRICS = "KubernetesMetrics"
+PROMETHEUS = "Prometheus"
+LOAD_WATCHER = "LoadWatcher"
+
+_SHORTEST_WINDOW = timedelta(minutes=1)
+_BYTES = (MEMORY, "ephemeral-storage")
+_EXAMPLE = "base: allocatable, or capacity"
+
+Quantile = Annotated[Percent, Field(ge=0, le=1)]
+
+
+class NodeLabel(Part):
+    """How a series says which node it is about."""
+
+    label: str = Field("instance", min_length=1, description="The label; a port at the end of its value is left out.")
+    match: Literal["name", "hostname", "internalIP"] = Field(
+        "name", description="What its value is of the node: its name, or its address of this type."
+    )
+
+
+class UsageQuery(Part):
+    """A query with a value for each node or pod, and what the value means."""
+
+    query: str = Field(min_length=1, description="In PromQL; its result is an instant vector.")
+    unit: Literal["ratio", "percent", "cores", "bytes"] = Field(
+        description="Of the value: ratio (0 to 1) and percent are shares of the base."
+    )
+    base: Literal["capacity", "allocatable"] | None = Field(
+        None, description="What of the node a ratio or percent is a share of; needed with these, and only with them."
+    )
+
+    @model_validator(mode="after")
+    def _shares_have_a_base(self) -> Self:
+        share = self.unit in ("ratio", "percent")
+        if share and self.base is None:
+            raise ValueError(f"the unit {self.unit} needs a base: what is it a share of? Write {_EXAMPLE}")
+        if not share and self.base is not None:
+            raise ValueError(f"the unit {self.unit} has no base: leave it out")
+        return self
+
+    def mismatch(self, resource: str) -> str:
+        """Return why a resource is not measured in this unit; empty if it can be."""
+        if self.unit == "cores" and resource != CPU:
+            return f"cores are a unit of {CPU}, not of {resource}"
+        if self.unit == "bytes" and resource not in _BYTES:
+            return f"bytes are a unit of {' and '.join(_BYTES)}, not of {resource}"
+        return ""
+
+
+class NodeQuery(UsageQuery):
+    """What nodes use of one resource."""
+
+    node: NodeLabel = Field(NodeLabel(), description="How a series names its node.")
+
+
+Q = TypeVar("Q", bound=UsageQuery)
+
+
+class PodLabels(Part):
+    """The labels that name a pod."""
+
+    namespace: str = Field("namespace", min_length=1, description="The label with the pod's namespace.")
+    pod: str = Field("pod", min_length=1, description="The label with the pod's name.")
+
+
+class PodQuery(UsageQuery):
+    """What pods use of one resource."""
+
+    labels: PodLabels = Field(PodLabels(), description="The labels that name the pod.")
+    node: NodeLabel | None = Field(
+        None, description="How a series names the node of its pod, if it does; tells apart pods of one name that moved."
+    )
+
+
+class PrometheusUsage(Part):
+    """How usage is read from Prometheus: by one query as in the descheduler, or by one for each resource."""
+
+    query: str = Field(
+        "", description="The descheduler's form: a value from 0 to 1 for each node, the label instance its name."
+    )
+    window: Duration | None = Field(
+        None, description="Sum up so much time, instead of taking the value of the moment; at least 1m."
+    )
+    source_quantile: Quantile = Field(
+        0.5, description="Which value of the window counts for nodes that may lose pods, and for pods."
+    )
+    destination_quantile: Quantile = Field(
+        0.95, description="Which value of the window counts for nodes that may get pods."
+    )
+    nodes: dict[ResourceName, NodeQuery] = Field({}, description="What nodes use, by resource.")
+    pods: dict[ResourceName, PodQuery] = Field({}, description="What pods use, for all resources of nodes or none.")
+
+    @field_validator("nodes", "pods")
+    @classmethod
+    def _units_fit(cls, queries: dict[str, Q]) -> dict[str, Q]:
+        wrong = [text for name, query in queries.items() if (text := query.mismatch(name))]
+        wrong += [f"{name} needs no query" for name in (PODS, METRIC_RESOURCE) if name in queries]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+        return queries
+
+    @field_validator("window")
+    @classmethod
+    def _long_enough(cls, window: timedelta | None) -> timedelta | None:
+        if window is not None and window < _SHORTEST_WINDOW:
+            raise ValueError("a window is at least 1m; leave it out for the value of the moment")
+        return window
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        ours = [name for name in ("window", "nodes", "pods") if getattr(self, name)]
+        if self.query and ours:
+            raise ValueError(f"give either query (the descheduler's form) or nodes; {', '.join(ours)} goes with nodes")
+        if self.window is None and {"source_quantile", "destination_quantile"} & self.model_fields_set:
+            raise ValueError("sourceQuantile and destinationQuantile choose from a window: give window too")
+        if self.source_quantile > self.destination_quantile:
+            raise ValueError("sourceQuantile is above destinationQuantile: a node would be source and destination")
+        if self.pods and self.pods.keys() != self.nodes.keys():
+            names = ", ".join(sorted(self.pods.keys() ^ self.nodes.keys()))
+            raise ValueError(f"nodes and pods must have queries for the same resources; only one has {names}")
+        return self
+
+
+class MetricsUtilization(Part):
+    """Decide on measured usage instead of requests."""
+
+    metrics_server: bool = Field(False, description=f"Deprecated: the source {KUBERNETES_METRICS}.")
+    source: Literal["", "KubernetesMetrics", "Prometheus", "LoadWatcher"] = Field(
+        "", description=f"{KUBERNETES_METRICS}, {PROMETHEUS} or {LOAD_WATCHER}."
+    )
+    selection: Literal["relief"] | None = Field(
+        None, description="relief: as few moves as bring a node within target; absent: the descheduler's rules."
+    )
+    max_sample_age: Duration | None = Field(
+        None,
+        description="An older sample is stale; 3m unless given, for the source Prometheus no bound, "
+        "for LoadWatcher 5m since the end of its window.",
+    )
+    min_fresh_nodes: Annotated[Percent, Field(ge=0, le=100)] = Field(
+        80, description="With fresh usage of a smaller percentage of nodes the strategy fails."
+    )
+    when_missing: Literal["fail", "requests"] = Field(
+        "fail", description="requests: what nodes request stands in for usage that is missing, also for all of it."
+    )
+    scheduler: Literal["default", "unknown"] = Field(
+        "default",
+        description="For selection: relief. default: pods that would come back, or land on a full node by "
+        "kube-scheduler's default scores, stay; unknown: a destination with room is enough.",
+    )
+    rest: Duration = Field(
+        REST,
+        description="For selection: relief. How long a replacement is not moved again: longer than three times the "
+        "time between two runs.",
+    )
+    prometheus: PrometheusUsage | None = Field(None, description=f"For the source {PROMETHEUS}.")
+
+    @property
+    def origin(self) -> str:
+        """The source, also where the deprecated switch names it."""
+        return KUBERNETES_METRICS if self.metrics_server else self.source
+
+    @property
+    def shares_only(self) -> bool:
+        """Whether the source only says how full a node is, in all (the descheduler's form of Prometheus)."""
+        return self.prometheus is not None and bool(self.prometheus.query)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.metrics_server and self.source:
+            raise ValueError(f"give source or the deprecated metricsServer, not both: {KUBERNETES_METRICS} is the same")
+        if not self.origin:
+            raise ValueError(f"give source: {KUBERNETES_METRICS}, {PROMETHEUS} or {LOAD_WATCHER}")
+        if self.origin != PROMETHEUS and self.prometheus is not None:
+            raise ValueError(f"prometheus goes with the source {PROMETHEUS} only")
+        if self.origin == PROMETHEUS and not (self.prometheus and (self.prometheus.query or self.prometheus.nodes)):
+            raise ValueError(f"the source {PROMETHEUS} needs prometheus.query, or prometheus.nodes with its queries")
+        if self.shares_only and self.when_missing == "requests":
+            raise ValueError("whenMissing: requests needs prometheus.nodes: a share of a node is in no request")
+        return self
+
+    def mismatch(self, thresholds: Mapping[str, float]) -> str:
+        """Return why thresholds do not go with this source; empty if they do.
+
+        Resources that only a cluster can tell to be unknown to the source are not a mismatch.
+        """
+        if self.origin != PROMETHEUS or self.prometheus is None:
+            return ""
+        if self.shares_only:
+            only = thresholds.keys() == {METRIC_RESOURCE}
+            return "" if only else f"with prometheus.query thresholds name {METRIC_RESOURCE} and nothing else"
+        missing = sorted(thresholds.keys() - self.prometheus.nodes.keys() - {PODS})
+        return f"thresholds name {', '.join(missing)}, without a query in prometheus.nodes" if missing else ""

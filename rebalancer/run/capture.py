@@ -1,0 +1,158 @@
+"""Writes a live cluster to a file that `--snapshot` reads."""
+
+import gzip
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rebalancer.errors import ClusterError, Forbidden, UsageError
+from rebalancer.kube.answers import NotFound, Rejected
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.report.document import timestamp
+from rebalancer.run.cluster_lists import PATHS, no_list, unread_in_words
+from rebalancer.run.kept import Tree, kept, kept_fields
+from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live_usage import METRICS_PATHS
+from rebalancer.run.options import ClientOptions
+from rebalancer.run.safe_file import write_whole
+from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.telling import Telling
+from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
+
+#: The longest wait for usage, which a snapshot can do without.
+_METRICS_SECONDS = 10.0
+
+
+class _RawCollector:
+    """Collects objects as they are, without the fields that should not leave the cluster."""
+
+    def __init__(self, kind: str, fields: Tree) -> None:
+        self.more: int | None = None
+        self.items: list[msgspec.Raw] = []
+        self._kind = kind
+        self._fields = fields
+
+    def add_page(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[dict[str, Any]])
+        self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
+        self.more = decoded.metadata.remaining_item_count
+        return decoded.token
+
+
+def _encoded(item: Any) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(msgspec.json.encode(item))
+    except RecursionError as error:
+        raise Unreadable(in_words(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads all objects of a kind, and reports each page."""
+
+    live: LiveCluster
+    signs: Signs
+    fields: Mapping[str, Tree]
+
+    def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+        def new() -> Telling[_RawCollector]:
+            return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
+
+        try:
+            found = read_list(self.live.client, path, new, deadline=deadline)
+        except ValueError as error:
+            raise no_list(self.live, kind, error) from error
+        return found.collector.items
+
+
+def capture(
+    kubeconfig: str | None,
+    context: str | None,
+    path: str,
+    asking: ClientOptions | None = None,
+    progress: Progress | None = None,
+) -> tuple[Mapping[str, int], tuple[str, ...]]:
+    """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
+
+    Usage is included if there is a metrics-server.  Only fields that a decision may need are kept
+    (`rebalancer.run.kept`).
+
+    Returns:
+        The number of objects by kind, and warnings about kinds for which the permission is missing.
+
+    Raises:
+        ClusterError: the cluster cannot be reached, or the permission to read nodes or pods is missing.
+        UsageError: the file cannot be written.
+    """
+    live = open_cluster(kubeconfig, context, asking=asking)
+    now = datetime.now(UTC)
+    reader = _Reader(live, Signs(progress), kept_fields())
+    with reader.signs.stage("read"):
+        lists, warnings = _read_everything(reader)
+    _write(Path(path), _file(lists, now, live))
+    return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
+
+
+def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+    """Return the objects by kind, and warnings about what could not be read."""
+    lists: dict[str, list[msgspec.Raw]] = {}
+    warnings = []
+    unread: dict[str, ClusterError] = {}
+    for kind, path in PATHS.items():
+        try:
+            lists[kind] = reader.read(kind, path)
+        except (Forbidden, Rejected) as error:
+            if kind in ("Node", "Pod"):
+                raise
+            unread[kind] = error
+    if unread:
+        warnings.append(f"left out: {unread_in_words(unread)}")
+    try:
+        lists |= _usage(reader)
+    except (ClusterError, ValueError) as error:
+        warnings.append(f"usage is left out: {error}")
+    return lists, warnings
+
+
+def _usage(reader: _Reader) -> dict[str, list[msgspec.Raw]]:
+    deadline = Deadline.after(_METRICS_SECONDS)
+    try:
+        return {kind: reader.read(kind, where, deadline) for kind, where in METRICS_PATHS.items()}
+    except NotFound:
+        return {}
+
+
+def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveCluster) -> bytes:
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "List",
+            "rebalancer": {"now": timestamp(now), **live.description},
+            "items": [
+                {"apiVersion": _version(kind), "kind": f"{kind}List", "items": items} for kind, items in lists.items()
+            ],
+        }
+    )
+
+
+def _version(kind: str) -> str:
+    """Return the apiVersion of a kind, taken from the path of its list: `v1`, `policy/v1`."""
+    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        if str(path) == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+            return
+        write_whole(path, gzip.compress(content) if path.suffix == ".gz" else content)
+    except OSError as error:
+        raise UsageError(f"snapshot {path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,142 @@
+"""The lists that are read from a live cluster, and the error or warning when one cannot be read."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import ClusterError, Forbidden, Unreachable
+from rebalancer.kube.answers import Rejected
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.list_collector import ListCollector
+from rebalancer.kube.wire.pages import GROUPS
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.telling import Tell, Telling, tell_nobody
+
+_LOG = logging.getLogger(__name__)
+
+#: Where each kind is listed.
+PATHS: Mapping[str, str] = {
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/pods",
+    "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
+    "Namespace": "/api/v1/namespaces",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "Service": "/api/v1/services",
+    "ReplicationController": "/api/v1/replicationcontrollers",
+    "Deployment": "/apis/apps/v1/deployments",
+    "ReplicaSet": "/apis/apps/v1/replicasets",
+    "StatefulSet": "/apis/apps/v1/statefulsets",
+    "Job": "/apis/batch/v1/jobs",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/csistoragecapacities",
+    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
+}
+
+#: What roles call the core group.
+_CORE = '""'
+
+
+def read_cluster(
+    live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: Iterable[str] = (), tell: Tell = tell_nobody
+) -> Snapshot:
+    """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
+
+    Args:
+        live: the API server.
+        kinds: what is needed besides nodes and pods.
+        halt: its deadline bounds all lists together.
+        helpful: kinds that a run can do without; if the permission is missing, the snapshot has a warning.  They are
+            read after the pods, so that the objects that pods refer to are there.
+        tell: called with every page.
+
+    Raises:
+        ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
+    """
+    now = datetime.now(UTC)
+    collection = Collection()
+    needed = {"Node", "Pod", *kinds}
+    for kind in sorted(needed):
+        _read_kind(live, collection, kind, halt, tell)
+    unread: dict[str, ClusterError] = {}
+    for kind in sorted(set(helpful) - needed):
+        try:
+            _read_kind(live, collection, kind, halt, tell)
+        except (Forbidden, Rejected) as error:
+            unread[kind] = error
+    problem = unread_in_words(unread)
+    warnings = (f"where the scheduler puts pods is unknown in part: {problem}",) if problem else ()
+    return collection.snapshot(now, warnings)
+
+
+def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
+    collector = _read(live, collection, kind, halt, tell)
+    _LOG.info("read %d objects of kind %s", len(collector.items), kind)
+    collection.replace(kind, collector)
+
+
+def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
+    path = PATHS[kind]
+
+    def new() -> Telling[ListCollector[Any, Any]]:
+        return Telling(collection.collector(kind), path, tell)
+
+    try:
+        collector = read_list(live.client, path, new, deadline=halt.deadline).collector
+        collector.unique()
+    except Unreachable as error:
+        if halt.deadline.left():
+            raise
+        raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise no_list(live, kind, error) from error
+    return collector
+
+
+def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
+    """Return the error for an answer that cannot be read as a list."""
+    return ClusterError(
+        f"{live.connection.server} does not answer like an API server: "
+        f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
+    )
+
+
+def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
+    """Return why kinds could not be read, and the rules that the role lacks; empty if all were read."""
+    forbidden = [kind for kind, error in unread.items() if isinstance(error, Forbidden)]
+    told = [str(error) for error in unread.values() if not isinstance(error, Forbidden)]
+    if forbidden:
+        names = ", ".join(map(_resource, forbidden))
+        told.insert(0, f"no permission to list {names}: add to the ClusterRole {_rules(forbidden)}")
+    return "; ".join(told)
+
+
+def _resource(kind: str) -> str:
+    """Return what a message calls a kind: `jobs.batch`."""
+    group, plural = _group_and_plural(kind)
+    return f"{plural}.{group}" if group else plural
+
+
+def _rules(kinds: Iterable[str]) -> str:
+    """Return the rules of a role that allow listing these kinds, as YAML."""
+    plurals: defaultdict[str, list[str]] = defaultdict(list)
+    for group, plural in map(_group_and_plural, kinds):
+        plurals[group or _CORE].append(plural)
+    return ", ".join(
+        f"{{apiGroups: [{group}], resources: [{', '.join(names)}], verbs: [list]}}" for group, names in plurals.items()
+    )
+
+
+def _group_and_plural(kind: str) -> tuple[str, str]:
+    """Return API group and plural of a kind, as roles spell them; the core group's name is empty."""
+    return GROUPS[kind], PATHS[kind].rpartition("/")[2]

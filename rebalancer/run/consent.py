@@ -1,0 +1,141 @@
+"""The consent to a live run: read the cluster, plan, show which pods would go, and ask."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from rebalancer.report.document import Circumstances, document
+from rebalancer.report.overview import overview
+from rebalancer.report.question import new_pods
+from rebalancer.run import policies
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.look import Look, look_at
+from rebalancer.run.options import Options
+from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.work import Finished, Work, plan
+
+Report = Mapping[str, Any]
+
+#: A look at the cluster that is older than this is not used: the cluster is read again.
+FRESH_SECONDS = 60.0
+
+
+class Person(Protocol):
+    """The person who is asked before a live run."""
+
+    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
+        """Return whether the person has to be asked; nothing has been read yet.
+
+        Raises:
+            UsageError: a person has to be asked, and nobody is there to answer.
+        """
+        ...
+
+    def agree(self, report: Report, unseen: Sequence[str]) -> None:
+        """Show a plan, and ask whether to carry it out.
+
+        Args:
+            report: of the plan, with its `overview`.
+            unseen: when the question is asked again, the pods of the plan that were not shown before.
+
+        Raises:
+            UsageError: the answer is no.
+        """
+        ...
+
+
+class Unseen(Exception):  # noqa: N818  named like the rest of the tree
+    """The plan of a fresh look has a pod that was not shown before: ask again."""
+
+
+class Consent:
+    """The latest look at the cluster, its plan, and the pods that were shown.
+
+    Args:
+        person: who is asked.
+        cluster: the way to the API server.
+        options: with the deadline.
+        work: what the policy asks for.
+        telemetry: counts what is read.
+    """
+
+    def __init__(
+        self, person: Person, cluster: LiveCluster, options: Options, work: Work, telemetry: Telemetry
+    ) -> None:
+        self._person = person
+        self._cluster = cluster
+        self._options = options
+        self._work = work
+        self._telemetry = telemetry
+        self._shown: frozenset[str] = frozenset()
+        self._look: Look | None = None
+        self._plan: Finished | None = None
+        self._has_waited = False
+
+    def obtain(self, *, for_later: bool = False) -> None:
+        """Look, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
+
+        Raises:
+            UsageError: the answer is no.
+            ClusterError: the cluster cannot be read.
+        """
+        finished = self._planned()
+        report = self._report(finished)
+        if report["evictions"] or for_later:
+            self._person.agree(report, new_pods(report, self._shown) if self._shown else [])
+        self._shown |= {each["uid"] for each in report["evictions"]}
+
+    def nothing_to_do(self) -> Finished | None:
+        """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
+        if self._plan is None or self._plan.ledger.evictions:
+            return None
+        warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
+        return Finished(
+            self._plan.ledger, self._plan.cluster, Circumstances(False, self._cluster.description, "wall", warnings)
+        )
+
+    def fresh_look(self) -> Look:
+        """Return the look that was agreed to, or a new one if it is too old or another run may have evicted since.
+
+        Raises:
+            Unseen: the plan of the new look has a pod that was not shown.
+            ClusterError: the cluster cannot be read.
+        """
+        if self._look is not None and self._is_fresh(self._look):
+            return self._look
+        self._has_waited = False
+        self._look = None
+        finished = self._planned()
+        if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
+            raise Unseen
+        assert self._look is not None
+        return self._look
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for another run to end; its evictions change the cluster, so the look at hand is out of date."""
+        self._has_waited = True
+        time.sleep(seconds)
+
+    def _is_fresh(self, look: Look) -> bool:
+        age = self._cluster.retry_policy.clock() - look.taken_at
+        return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
+
+    def _planned(self) -> Finished:
+        """Return the plan of the look at hand; take a new look first if there is none or it is too old."""
+        if self._look is None or not self._is_fresh(self._look):
+            self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
+        left = self._look.cluster(self._work)
+        with self._telemetry.signs.stage("plan"):
+            ledger = plan(left, self._work, around=self._telemetry.signs.around)
+        self._telemetry.signs.planned(len(ledger.evictions))
+        circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
+        self._plan = Finished(ledger, left, circumstances)
+        return self._plan
+
+    def _report(self, finished: Finished) -> Report:
+        pods = [entry.pod for entry in finished.ledger.evictions]
+        snapshot = finished.cluster.snapshot
+        size = overview(pods, snapshot.pods, snapshot.budgets, policies.limits(self._work.policy))
+        report = document(finished.ledger, finished.cluster, finished.circumstances)
+        runs = [{"nodes": [], **run} for run in report["strategies"]]
+        return {"overview": size, **report, "strategies": runs}

@@ -1,0 +1,99 @@
+"""Marks that no run needs any more, left on nodes by runs that were killed or lost the API server at their end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rebalancer.errors import ClusterError
+from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.hold_marks import HoldMark
+from rebalancer.kube.leftover_marks import Kind, clear
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.marks import Mark, MarkedNode
+from rebalancer.kube.node_marks import NODES, NodeObject
+from rebalancer.kube.pressure_marks import PressureMark
+from rebalancer.kube.run_marks import Problems
+from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.untrusted.documents import decode_json
+
+#: For all nodes together.
+CLEAR_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What was found on nodes.
+
+    Attributes:
+        over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
+        in_use: nodes whose marks a run may still need; the marks stay.
+        problems: why a mark could not be taken off, by the node's name.
+    """
+
+    over: tuple[MarkedNode, ...] = ()
+    in_use: tuple[MarkedNode, ...] = ()
+    problems: Problems = field(default_factory=dict)
+
+
+def expired(mark: Mark) -> bool:
+    """Return whether a mark has expired, so that no run needs it any more."""
+    return mark.expires <= datetime.now(UTC)
+
+
+def faded(mark: PressureMark) -> bool:
+    """Return whether all rules that mark a node have expired."""
+    return mark.until <= datetime.now(UTC)
+
+
+def past(mark: HoldMark) -> bool:
+    """Return whether a node is held no longer."""
+    return mark.expires <= datetime.now(UTC)
+
+
+def any_mark(_: Mark | PressureMark | HoldMark) -> bool:
+    """Return True for every mark: while we hold the Lease no other run is at work."""
+    return True
+
+
+def clear_leftovers(
+    client: Client, kind: Kind, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+) -> Leftovers:
+    """Take off the marks of runs that are over.
+
+    Args:
+        client: the API server.
+        kind: of the marks.
+        gate: called before every write; raises to prevent it.
+        dry_run: whether to find them only, without a write.
+
+    Raises:
+        ClusterError: nodes cannot be listed.
+    """
+    deadline = Deadline.after(CLEAR_SECONDS)
+    found = _find(client, kind, deadline)
+    in_use = tuple(each for each in found if kind.is_in_use(each))
+    over = tuple(each for each in found if each not in in_use)
+    problems = {} if dry_run else clear(client, over, kind, deadline, gate)
+    return Leftovers(over, in_use, problems)
+
+
+class _Nodes:
+    """Collects the nodes that carry marks from the pages of a list."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.marked: list[MarkedNode] = []
+        self._kind = kind
+
+    def add_page(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[NodeObject])
+        nodes = [each.marked() for each in items_of(decoded, "Node")]
+        self.marked += [each for each in nodes if self._kind.is_on(each)]
+        return decoded.token
+
+
+def _find(client: Client, kind: Kind, deadline: Deadline) -> list[MarkedNode]:
+    try:
+        return read_list(client, NODES, lambda: _Nodes(kind), deadline=deadline).marked
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error

@@ -1,0 +1,196 @@
+"""A live cluster: the connection to it, and how evictions and Events reach it."""
+
+import logging
+import sys
+import time
+from dataclasses import dataclass, replace
+
+from rebalancer.clock import Clock, boottime
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.closures import Closures
+from rebalancer.engine.gate import Recheck
+from rebalancer.engine.ledger import Entry
+from rebalancer.errors import CycleStopped
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
+from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.events import Events, note_of, reporting_instance
+from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.wire.collect import read_pod
+from rebalancer.report.words import text
+from rebalancer.run.options import ClientOptions
+
+_LOG = logging.getLogger(__name__)
+
+#: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
+#: has to end after SIGTERM.
+_EVENTS_SECONDS_HALTED = 5.0
+_EVENTS_SECONDS = 25.0
+
+#: How long a wait may still last after it is told to end.
+_BLINK_SECONDS = 0.1
+
+_LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
+_TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """A connection to an API server.
+
+    Attributes:
+        connection: where it is, and the credentials.
+        client: sends requests there.
+        retry_policy: how requests are tried again, and by which clock.
+    """
+
+    connection: Connection
+    client: Client
+    retry_policy: RetryPolicy
+
+    @property
+    def description(self) -> dict[str, str | None]:
+        """Context (None in a pod) and server, as reports name them."""
+        return {"context": self.connection.context, "server": self.connection.server}
+
+
+def open_cluster(
+    kubeconfig: str | None,
+    context: str | None,
+    retry_policy: RetryPolicy | None = None,
+    observe: Observe = lambda _method, _path, _status: None,
+    asking: ClientOptions | None = None,
+) -> LiveCluster:
+    """Find the API server in the same order as kubectl; no request is sent.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any.
+        retry_policy: how reads are tried again, and by which clock.
+        observe: called with every request.
+        asking: what overrides the kubeconfig, and how long a request may take.
+
+    Raises:
+        NoCredentials: no cluster is configured.
+    """
+    asking = asking or ClientOptions()
+    connection = connect(kubeconfig, context, overrides=asking.overrides)
+    retry_policy = retry_policy or RetryPolicy()
+    seconds = asking.request_timeout or LONGEST_READ_SECONDS
+    client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
+    return LiveCluster(connection, client, retry_policy)
+
+
+class LiveSink:
+    """Evicts through the API server until told to stop or the deadline has passed.
+
+    Args:
+        live: the API server.
+        grace_period_seconds: for all pods; None leaves each pod its own.
+        halt: once it has come, nothing more is evicted.
+
+    Attributes:
+        is_denied: whether a pod that the cycle's own rules allow to go was not evicted.
+        closures: the namespaces where no further pod is evicted.
+    """
+
+    def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
+        self.is_denied = False
+        self.closures = Closures()
+        self._halt = halt
+        self._evictions = Evictions(
+            live.client,
+            grace_period_seconds=grace_period_seconds,
+            retry_policy=replace(
+                live.retry_policy,
+                seconds=RETRY_FOR_SECONDS,
+                # The server has answered in this run: if it is unreachable now, it is probably restarting.
+                tries_unconnected=sys.maxsize,
+                stop=halt.signalled,
+                sleep=live.retry_policy.sleep or self.sleep,
+            ),
+            halt=halt,
+        )
+
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
+        """Evict a pod.
+
+        Raises:
+            CycleStopped: a signal came, the deadline has passed, the permit ended, or no eviction succeeds.
+        """
+        if reason := self._halt.reason or self.closures.ended:
+            raise CycleStopped(reason)
+        if refusal := self.closures.refusal(pod.namespace):
+            self.is_denied = True
+            return refusal
+
+        def read_again(raw: bytes) -> Verdict | str:
+            try:
+                fresh = read_pod(raw)
+            except ValueError as error:
+                return Failed(f"the pod has changed, and cannot be read: {error}")
+            return recheck(fresh) or fresh.resource_version
+
+        who = (pod.namespace, pod.name, pod.uid, pod.resource_version)
+        verdict = self._evictions.evict(*who, read_again, profile=profile, strategy=strategy, reason=text(because))
+        self.closures.heard(pod, verdict)
+        self.is_denied = self.is_denied or not verdict.granted
+        return verdict
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds, or until a signal comes."""
+        # Not `Event.wait`: it holds a lock, and the signal's handler, in this same thread, could wait for it for ever.
+        until = Deadline.after(seconds)
+        while until.left() and not self._halt.signalled.is_set():
+            time.sleep(min(_BLINK_SECONDS, until.left()))
+
+
+class EventLog:
+    """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note).
+
+    Args:
+        client: the API server.
+        halt: once it has come, Events get little time.
+        failures: whether refusals and failures get an Event too.
+        clock: measures how long the last Events take, in seconds.
+    """
+
+    def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = boottime) -> None:
+        self._events = Events(client, reporting_instance(), clock=clock)
+        self._halt = halt
+        self._failures = failures
+
+    def observe(self, entry: Entry) -> None:
+        """Write the Event of a ledger entry, if it gets one."""
+        match entry.verdict:
+            case Granted():
+                self._publish(entry, "Normal", entry.strategy, _note(entry))
+            case Unknown(error):
+                self._publish(entry, "Warning", "EvictionUnknown", _note(entry, error))
+            case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):
+                self._publish(entry, "Warning", "EvictionFailed", _note(entry, _failure(cause)))
+            case Failed(error) if self._failures:
+                self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
+
+    def close(self) -> str:
+        """Deliver the Events that wait, within 5 s once the run is told to end; return a warning about lost ones."""
+        lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)
+        return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
+
+    def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:
+        pod = entry.pod
+        self._events.publish(pod.namespace, pod.name, pod.uid, type_=type_, reason=reason, note=note)
+
+
+def _note(entry: Entry, error: str = "") -> str:
+    return note_of(entry.pod.node, text(entry.because), error)
+
+
+def _failure(cause: Cause) -> str:
+    """Return why a pod stays; if it is a limit, in the descheduler's words."""
+    limit = _LIMITS.get(cause.code)
+    return f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)

@@ -1,0 +1,190 @@
+"""Waves on a live cluster: mark nodes before the evictions, then see where the replacements land.
+
+0. `closed`: look whether the node that the wave goes to still takes pods; if not, another wave is planned.
+1. `begin`: stop if less than the settle time is left before the deadline; wait until earlier replacements of the same
+   owners are Ready; note which pods exist; mark the nodes to avoid; give kube-scheduler 1 s to see the marks.
+2. The engine evicts the pods of the wave.
+3. `settle`: look at the pods after 0, 0.5, 1.5, 3.5, 6.5, 9.5 s and so on, until each replacement is Ready or its time
+   (60 s by default) is up.  Example: two replacements are Ready at 2 s and 5 s; the look at 6.5 s ends the wave.
+4. `end`, after the last wave: take all marks off.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.eviction.steering import Landing, Move, Wave
+from rebalancer.eviction.verdict import Verdict
+from rebalancer.kube.client import Client
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.run_marks import Problems, RunMarks
+from rebalancer.policy.steering import Steering, avoid_keys
+from rebalancer.run.arrivals import Arrivals, owner_uid
+from rebalancer.run.receivers import Receivers
+from rebalancer.run.seen_pods import SeenPod, see_pods
+from rebalancer.run.siblings import siblings_of
+
+_LOG = logging.getLogger(__name__)
+
+#: Time for kube-scheduler to see the marks before the first pod goes.
+_WATCHERS_SECONDS = 1.0
+#: Between two looks at the pods: at first, and at most.
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
+#: For one look at the pods of a wave; one that fails is followed by another.  After a signal there are 30 s for all.
+_LOOK_SECONDS = 10.0
+#: Nodes that are named where several have a problem.
+_NAMED = 3
+
+
+class LiveSteer:
+    """Carries waves out (a `rebalancer.eviction.steering.Steer`).
+
+    Args:
+        client: the API server.
+        marks: the marks of this run.
+        halt: ends all waiting; no wave begins if less than the settle time is left before its deadline.
+        sleep: waits for that many seconds, or until a signal comes.
+        steering: the policy's settings for steering.
+        receivers: says whether nodes still take pods.
+
+    Attributes:
+        min_gain: how many points a move has to bring.
+        keys: of the taints.
+        left: why marks could not be taken off, by the node's name.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        marks: RunMarks,
+        halt: Halt,
+        sleep: Callable[[float], object],
+        steering: Steering,
+        receivers: Receivers,
+    ) -> None:
+        self.min_gain = steering.min_gain
+        self.keys = avoid_keys(steering.key)
+        self.left: Problems = {}
+        self._client = client
+        self._marks = marks
+        self._halt = halt
+        self._sleep = sleep
+        self._receivers = receivers
+        self._settle_seconds = steering.settle.total_seconds()
+        self._known: frozenset[str] = frozenset()
+        self._unready: set[str] = set()
+        self._has_ended_for_good = False
+
+    def closed(self, wave: Wave) -> frozenset[str]:
+        """Return the nodes that a wave counts on and that take no pods any more.
+
+        Raises:
+            CycleStopped: they could not be looked at.
+        """
+        wanted = sorted({each.expected for each in wave.moves if len(each.likely) == 1})
+        try:
+            reasons = {name: why for name in wanted if (why := self._receivers.why_closed(name))}
+        except ClusterError as error:
+            raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
+        for name, why in reasons.items():
+            _LOG.warning("nothing more is sent to node %s in this run: %s", name, why)
+        return frozenset(reasons)
+
+    def begin(self, wave: Wave) -> None:
+        """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.
+
+        Raises:
+            CycleStopped: the run is told to end, or its deadline comes before the wave would have settled; a node could
+                not be marked; or an earlier replacement is not Ready, and its owner would lose another pod.
+        """
+        self._demand_time()
+        self._demand_ready(wave)
+        self._known = frozenset(pod.uid for pod in self._pods(wave))
+        problems = self._marks.adjust(wave.avoid)
+        self._demand_time()
+        if problems:
+            raise CycleStopped(f"nodes could not be marked, so nothing more is evicted: {in_words(problems)}")
+        _LOG.info("a wave of %d pods begins; %d nodes are avoided", len(wave.moves), len(wave.avoid))
+        self._sleep(_WATCHERS_SECONDS)
+
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+        """Wait until the replacements are bound and Ready, or their time is up, and return where they are.
+
+        If the run is told to end meanwhile, return what was seen so far.
+        """
+        arrivals = Arrivals(moved, self._known, self._settle_seconds)
+        clock = self._halt.deadline.clock
+        began, pause = clock(), _FIRST_LOOK_SECONDS
+        self._look(arrivals, wave, clock() - began)
+        while not (self._halt.reason or arrivals.is_over(clock() - began)):
+            self._sleep(pause)
+            pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
+            self._look(arrivals, wave, clock() - began)
+        landings = arrivals.landings(is_over=not self._halt.reason)
+        self._unready |= {owner_uid(each.move) for each in landings if each.node and each.ready_seconds is None}
+        return landings
+
+    def recount(self, node: str) -> None:
+        """Look at a node again before the next wave: it was held meanwhile."""
+        self._marks.recount(node)
+
+    def end(self) -> None:
+        """Take all marks off; `left` names the nodes whose marks stay.
+
+        After a signal that is done once, since the time until SIGKILL is short, and nothing is marked any more.
+        """
+        if self._has_ended_for_good:
+            return
+        self._has_ended_for_good = self._halt.signalled.is_set()
+        self.left = self._marks.take_off()
+        if self.left:
+            _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
+
+    def _demand_time(self) -> None:
+        if reason := self._halt.reason:
+            raise CycleStopped(reason)
+        if self._halt.deadline.left() < self._settle_seconds:
+            seconds = self._settle_seconds
+            raise CycleStopped(f"--deadline comes before another wave would have settled ({seconds:g} s)")
+
+    def _demand_ready(self, wave: Wave) -> None:
+        """Wait until earlier replacements of the wave's owners are Ready: only then may an owner lose its next pod."""
+        waited_for = self._unready & {owner_uid(move) for move in wave.moves}
+        if not waited_for:
+            return
+        until = Deadline.after(self._settle_seconds, self._halt.deadline.clock)
+        while unready := {pod.owner for pod in self._pods(wave) if _is_unready(pod)} & waited_for:
+            if self._halt.reason or not until.left():
+                names = sorted({str(move.pod) for move in wave.moves if owner_uid(move) in unready})
+                raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
+            self._sleep(_LONGEST_LOOK_SECONDS)
+        self._unready -= waited_for
+
+    def _pods(self, wave: Wave) -> list[SeenPod]:
+        try:
+            return see_pods(self._client, _looked_at(wave), self._halt.deadline)
+        except ClusterError as error:
+            raise CycleStopped(f"pods could not be looked at: {error}") from error
+
+    def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
+        deadline = Deadline.after(_LOOK_SECONDS, self._halt.deadline.clock).or_sooner(self._halt.deadline)
+        try:
+            arrivals.look(see_pods(self._client, _looked_at(wave), deadline), seconds)
+        except ClusterError as error:
+            _LOG.warning("where replacements are could not be looked at: %s", error)
+
+
+def _looked_at(wave: Wave) -> Mapping[str, str]:
+    return siblings_of(move.pod for move in wave.moves)
+
+
+def _is_unready(pod: SeenPod) -> bool:
+    return not (pod.ready or pod.is_out)
+
+
+def in_words(problems: Problems) -> str:
+    """Return the first problems with their nodes, and how many more there are."""
+    named = [f"node {name}: {problems[name]}" for name in sorted(problems)[:_NAMED]]
+    more = len(problems) - len(named)
+    return "; ".join(named) + (f"; and {more} more nodes" if more else "")

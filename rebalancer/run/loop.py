@@ -1,0 +1,98 @@
+"""Cycles for as long as the program runs; a cycle that fails does not end it.
+
+1. Take the Lease: with --leader-elect once and for all cycles, without it for each cycle anew.  A dry run needs none.
+2. Read the policy file again if its content has changed; if the new one is bad, keep the last good one.
+3. Run a cycle and deliver its report.  Count failed cycles in a row.
+4. Wait for the next start (`rebalancer.run.schedule`), in naps of 1 s.  A signal, or losing the Lease, ends the wait.
+
+Example, an interval of 300 s: cycles start at 0, 300 and 600 s, the later ones up to 30 s late.  The one at 600 s
+fails: the next one starts at 1200 s, and if that fails too, the one after it at 2400 s.
+"""
+
+import logging
+from contextlib import ExitStack
+
+from rebalancer.kube.halt import Permit
+from rebalancer.run.consent import Consent, Person
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.live_cycle import connect, cycle, warn_of_no_limits
+from rebalancer.run.live_run import attempt, attended
+from rebalancer.run.options import Deliver, Options
+from rebalancer.run.policy_file import PolicyFile
+from rebalancer.run.policy_reporter import PolicyReporter
+from rebalancer.run.rounds import Rounds, sleep
+from rebalancer.run.signs import Progress
+from rebalancer.run.steered import demand_permissions
+from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.turns import in_turn
+from rebalancer.run.work import Finished, work_maker
+
+_LOG = logging.getLogger(__name__)
+
+
+def run_loop(
+    options: Options,
+    person: Person,
+    deliver: Deliver,
+    interruption: Interruption,
+    progress: Progress | None = None,
+) -> None:
+    """Run cycles until a signal comes.
+
+    Raises:
+        UsageError: an option or the policy cannot be used, or the run was declined.
+        ClusterError: the API server is not configured or not reachable, or the permission for the Lease is missing.
+    """
+    with ExitStack() as stack:
+        telemetry = stack.enter_context(attended(options, progress))
+        reporter = PolicyReporter(telemetry)
+        policy = PolicyFile(options.policy, reporter.report, work_maker(options), strict=options.strict)
+        cluster = connect(options, telemetry)
+        for warning in policy.work().warnings:
+            _LOG.warning("policy %s: %s", options.policy, warning)
+        if not options.dry_run:
+            demand_permissions(cluster, policy.work())
+        if not options.dry_run and person.must_be_asked(cluster.description):
+            Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
+        reporter.open(cluster, options.lease.resource_namespace)
+        stack.callback(reporter.close)
+        warn_of_no_limits(options, policy.work())
+        work = _Cycles(options, cluster, policy, telemetry, interruption, deliver)
+        Rounds(options, cluster, telemetry, interruption, work, "--descheduling-interval").run()
+
+
+class _Cycles:
+    """Cycles by the policy in force (a `rebalancer.run.rounds.Work`)."""
+
+    def __init__(
+        self,
+        options: Options,
+        cluster: LiveCluster,
+        policy: PolicyFile,
+        telemetry: Telemetry,
+        interruption: Interruption,
+        deliver: Deliver,
+    ) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._policy = policy
+        self._telemetry = telemetry
+        self._interruption = interruption
+        self._deliver = deliver
+
+    def refresh(self) -> None:
+        self._policy.refresh()
+
+    def act(self, permit: Permit | None) -> bool:
+        """Run one cycle and deliver its report."""
+        outcome = attempt(self._cluster, self._options, self._telemetry, lambda: self._cycle(permit))
+        self._deliver(outcome)
+        return outcome.exit_code == 0
+
+    def _cycle(self, permit: Permit | None) -> Finished:
+        return self._cycle_with(permit) if permit else in_turn(self._cluster, self._options, self._cycle_with, sleep)
+
+    def _cycle_with(self, permit: Permit) -> Finished:
+        work = self._policy.work()
+        return cycle(self._cluster, self._options, work, self._interruption, self._telemetry, permit)

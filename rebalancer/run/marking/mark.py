@@ -1,0 +1,145 @@
+"""`rebalancer mark`: one evaluation, or a loop of them."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Permit
+from rebalancer.kube.permissions import MARKING, demand_node_writes
+from rebalancer.marking.outcome import MarkingOutcome
+from rebalancer.report.marking import marking_document
+from rebalancer.run.exports import export
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.live_cycle import connect
+from rebalancer.run.marking.evaluating import Evaluator
+from rebalancer.run.marking.pages import Board
+from rebalancer.run.marking.settings import Settings
+from rebalancer.run.marking.work import MarkOptions
+from rebalancer.run.options import Deliver, Options, Outcome
+from rebalancer.run.policy_reporter import PolicyReporter
+from rebalancer.run.rounds import Rounds
+from rebalancer.run.run_names import new_run
+from rebalancer.run.serve import served
+from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.traces import traced
+from rebalancer.run.turns import Turn, turn
+
+_LOG = logging.getLogger(__name__)
+
+#: For all access reviews together.
+_REVIEW_SECONDS = 30.0
+
+
+def mark(asked: MarkOptions, interruption: Interruption) -> Outcome:
+    """Evaluate once, and return the report and the exit code.
+
+    Raises:
+        UsageError: options, policy or rules cannot be used.
+        ClusterError: there is no cluster to work on, or a permission is missing.
+        Interrupted: a signal came before anything was written.
+    """
+    settings = Settings(asked)
+    with _attended(asked.run) as (telemetry, board):
+        cluster = connect(asked.run, telemetry)
+        _demand_permissions(cluster, asked.run)
+        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board)
+        outcome = marking.evaluate(None)
+    return Outcome(marking_document(outcome), interruption.exit_code or int(not outcome.succeeded))
+
+
+def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) -> None:
+    """Evaluate until a signal comes.
+
+    Args:
+        asked: what to do, and how often.
+        deliver: takes the outcome of each evaluation.
+        interruption: entered; a signal ends the loop.
+
+    Raises:
+        UsageError: options, policy or rules cannot be used.
+        ClusterError: there is no cluster to work on, or a permission is missing.
+    """
+    with ExitStack() as stack:
+        telemetry, board = stack.enter_context(_attended(asked.run))
+        reporter = PolicyReporter(telemetry)
+        settings = Settings(asked, reporter.report)
+        cluster = connect(asked.run, telemetry)
+        _demand_permissions(cluster, asked.run)
+        reporter.open(cluster, asked.run.lease.resource_namespace)
+        stack.callback(reporter.close)
+        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
+        Rounds(asked.run, cluster, telemetry, interruption, marking, "--interval").run()
+
+
+class _Marking:
+    """Evaluations by the settings in force (a `rebalancer.run.rounds.Work`)."""
+
+    def __init__(
+        self,
+        options: Options,
+        settings: Settings,
+        cluster: LiveCluster,
+        interruption: Interruption,
+        telemetry: Telemetry,
+        board: Board,
+        deliver: Deliver = lambda _: None,
+    ) -> None:
+        self._options = options
+        self._settings = settings
+        self._cluster = cluster
+        self._telemetry = telemetry
+        self._board = board
+        self._deliver = deliver
+        self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, dry_run=options.dry_run)
+
+    def refresh(self) -> None:
+        self._settings.refresh()
+
+    def act(self, permit: Permit | None) -> bool:
+        """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
+        outcome = self.evaluate(permit)
+        self._board.show(outcome)
+        self._deliver(Outcome(marking_document(outcome), int(not outcome.succeeded)))
+        return not outcome.problems
+
+    def evaluate(self, permit: Permit | None) -> MarkingOutcome:
+        """Evaluate while the Lease is held; a dry run needs no Lease."""
+        try:
+            with self._telemetry.cycle(), self._turn(permit) as ours:
+                if ours.skipped:
+                    self._telemetry.ended("skipped")
+                    return self._evaluator.skipped(ours.skipped)
+                return self._evaluator.evaluate(self._settings.work(), ours.permit, ours.warning)
+        finally:
+            export(self._options.export, self._telemetry.metrics, self._cluster.description)
+
+    @contextmanager
+    def _turn(self, permit: Permit | None) -> Iterator[Turn]:
+        if permit or self._options.dry_run:
+            yield Turn(permit) if permit else Turn()
+            return
+        with turn(self._cluster, self._options.lease, doing="marking nodes") as ours:
+            yield ours
+
+
+@contextmanager
+def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
+    """Serve health, metrics and pages about marks, and send traces, while this is entered.
+
+    Raises:
+        UsageError: the port cannot be opened, or the certificate cannot be used.
+    """
+    with traced(options.tracing) as tracing:
+        telemetry = Telemetry(options, tracing)
+        telemetry.health.watch_sources()
+        board = Board(telemetry.health)
+        with served(options.serving, telemetry, more=board.pages()):
+            yield telemetry, board
+
+
+def _demand_permissions(cluster: LiveCluster, options: Options) -> None:
+    if not options.dry_run:
+        deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
+        demand_node_writes(cluster.client, cluster.retry_policy, deadline, MARKING)

@@ -1,0 +1,148 @@
+"""Policies, found by file or preset name, and their profiles made ready to run."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import rebalancer
+from rebalancer.engine.cycle import ProfilePlan
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.plugins import StrategyType, plugin, strategies
+from rebalancer.engine.strategy import Strategy
+from rebalancer.errors import UsageError
+from rebalancer.policy.arguments import Plugin
+from rebalancer.policy.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
+from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.schema import policy_schema
+from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.values import LoadedPolicy, Policy
+from rebalancer.run.settings_file import settings_text
+
+_PACKAGE = Path(rebalancer.__file__).parent
+
+
+def known_plugins() -> Mapping[str, Plugin]:
+    """Return the plugins that a policy may name, by name."""
+    return {DEFAULT_EVICTOR.name: DEFAULT_EVICTOR} | {name: plugin(strategy) for name, strategy in strategies().items()}
+
+
+def preset_directory() -> Path:
+    """Return the folder of the presets: inside the package in a wheel, beside it in a checkout."""
+    inside = _PACKAGE / "policies"
+    return (inside if inside.is_dir() else _PACKAGE.parent / "policies") / "presets"
+
+
+def presets() -> tuple[str, ...]:
+    """Return the names of the presets."""
+    return tuple(sorted(path.stem for path in preset_directory().glob("*.yaml")))
+
+
+def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy by its file's path, `-` for standard input, or a preset's name.
+
+    Raises:
+        PolicyError: it has problems.
+        UsageError: there is no such file and no such preset.
+    """
+    return parse_policy(policy_text(name), name, strict=strict)
+
+
+def parse_policy(text: str, name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy from its text; `name` is what messages call it.
+
+    Raises:
+        PolicyError: it has problems.
+    """
+    return load_policy(text, known_plugins(), source=name, strict=strict)
+
+
+def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
+    """Load a policy of which only the sources of usage are needed: it need not enable any strategy.
+
+    Raises:
+        PolicyError: it has problems.
+    """
+    return decode_policy(text, known_plugins(), source=name, strict=strict)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a policy with all strategies that are installed."""
+    return policy_schema(known_plugins())
+
+
+def policy_text(name: str) -> str:
+    """Return the text of a policy by its file's path, `-` for standard input, or a preset's name.
+
+    Raises:
+        UsageError: there is no such file and no such preset.
+    """
+    if name in presets() and not Path(name).exists():
+        return (preset_directory() / f"{name}.yaml").read_text()
+    try:
+        return settings_text(name, "policy")
+    except FileNotFoundError:
+        meant = get_close_matches(name, presets(), n=1)
+        hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
+        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}") from None
+
+
+def limits(policy: Policy) -> Limits:
+    """Return the policy's limits on evictions."""
+    return Limits(policy.max_per_node, policy.max_per_namespace, policy.max_total)
+
+
+def plans(policy: Policy) -> tuple[ProfilePlan, ...]:
+    """Return the profiles made ready to run."""
+    known = strategies()
+    return tuple(
+        ProfilePlan(
+            profile.name,
+            _evictor_args(profile.args),
+            tuple(_strategy(known[name], profile.args) for name in profile.deschedule),
+            tuple(_strategy(known[name], profile.args) for name in profile.balance),
+        )
+        for profile in policy.profiles
+    )
+
+
+def _evictor_args(args: Mapping[str, Any]) -> DefaultEvictorArgs:
+    evictor = args[DEFAULT_EVICTOR.name]
+    assert isinstance(evictor, DefaultEvictorArgs)
+    return evictor
+
+
+def _strategy(strategy: StrategyType, args: Mapping[str, Any]) -> Strategy[Any]:
+    return strategy(args[strategy.name])
+
+
+def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
+    """Return the kinds that these plans need besides nodes and pods; PDBs are always needed."""
+    needed = {"PodDisruptionBudget"}
+    for profile in profiles:
+        evictor = profile.evictor
+        if evictor.namespace_label_selector:
+            needed.add("Namespace")
+        if evictor.priority_threshold.name:
+            needed.add("PriorityClass")
+        if PVC in evictor.protections() and evictor.protected_storage_classes():
+            needed.add("PersistentVolumeClaim")
+        for strategy in (*profile.deschedule, *profile.balance):
+            needed |= strategy.needs
+    return frozenset(needed)
+
+
+def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
+    """Return whether decisions depend on where the scheduler would put pods."""
+    return policy.steering is not None or any(map(_asks_scheduler, profiles))
+
+
+def compacts(profiles: tuple[ProfilePlan, ...]) -> bool:
+    """Return whether a strategy empties whole nodes, which may be held then."""
+    balance = (each.args for profile in profiles for each in profile.balance)
+    return any(isinstance(args, UtilizationArgs) and args.compacts for args in balance)
+
+
+def _asks_scheduler(profile: ProfilePlan) -> bool:
+    strategies = (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
+    return profile.evictor.asks_scheduler or any(each.asks_scheduler for each in strategies)

@@ -1,0 +1,133 @@
+"""Pods of namespaces as they are now, to see where replacements are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from rebalancer.cluster.pod import LONG_AGO
+from rebalancer.errors import ClusterError
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.untrusted.documents import decode_json
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPod:
+    """A pod as it is now.
+
+    Attributes:
+        owner: UID of the controller; empty where there is none.
+        node: where it is bound; None while it is pending.
+        ready: whether it is Ready, or has done its work.
+        leaving: whether it is being deleted.
+        failed: whether it has ended without doing its work: its controller replaces it, and it may stay as an object.
+        grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
+    """
+
+    uid: str
+    name: str
+    owner: str
+    node: str | None
+    created: datetime
+    ready: bool
+    leaving: bool
+    grace_seconds: float
+    failed: bool = False
+
+    @property
+    def is_out(self) -> bool:
+        """Whether its controller does not count it any more."""
+        return self.leaving or self.failed
+
+
+class _Owner(msgspec.Struct):
+    uid: str = ""
+    controller: bool = False
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    owner_references: list[_Owner] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    conditions: list[_Condition] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        says_so = any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
+        return says_so or self.phase == "Succeeded"
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    def seen(self) -> SeenPod:
+        metadata = self.metadata
+        owners = (each.uid for each in metadata.owner_references or () if each.controller)
+        return SeenPod(
+            uid=metadata.uid,
+            name=metadata.name,
+            owner=next(owners, ""),
+            node=self.spec.node_name or None,
+            created=metadata.creation_timestamp or LONG_AGO,
+            ready=self.status.is_ready,
+            leaving=metadata.deletion_timestamp is not None,
+            grace_seconds=metadata.deletion_grace_period_seconds or 0,
+            failed=self.status.phase == "Failed",
+        )
+
+
+class _Pods:
+    """Collects the pods from the pages of a list."""
+
+    def __init__(self) -> None:
+        self.found: list[SeenPod] = []
+
+    def add_page(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[_Pod])
+        self.found += [each.seen() for each in items_of(decoded, "Pod")]
+        return decoded.token
+
+
+def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
+    """Return pods as they are now.
+
+    Args:
+        client: the API server.
+        selectors: by namespace, which of its pods: a label selector, empty for all.
+        deadline: for all lists together.
+
+    Raises:
+        ClusterError: they cannot be listed.
+    """
+    try:
+        return [pod for namespace in sorted(selectors) for pod in _see(client, namespace, selectors, deadline)]
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer with a list of pods: {error}") from error
+
+
+def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
+    path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
+    query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
+    return read_list(client, path, _Pods, query=query, deadline=deadline).found

@@ -1,0 +1,154 @@
+"""Reads a cluster from a file: what `kubectl get ... -o json|yaml` prints, or `rebalancer snapshot` writes."""
+
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+import yaml
+
+from rebalancer.errors import SnapshotError
+from rebalancer.kube.wire.collect import Collection, add_document
+from rebalancer.untrusted.documents import (
+    LARGEST_FILE,
+    Unreadable,
+    check_yaml,
+    decode_json,
+    in_words,
+    read_input,
+    unpacked,
+)
+
+_BLANK = re.compile(r"\s*")
+_HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """What a file holds.
+
+    Attributes:
+        collection: its objects.
+        recorded: the time at which `rebalancer snapshot` wrote it, or None.
+    """
+
+    collection: Collection
+    recorded: datetime | None
+
+
+class _Recorded(msgspec.Struct):
+    now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class _Header(msgspec.Struct):
+    rebalancer: _Recorded | None = None
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML with the scalars of JSON: times stay text, and so do numbers that JSON cannot write."""
+
+
+def _finite(loader: _Loader, node: yaml.ScalarNode) -> float | str:
+    """Return a number that JSON can write, else its text: a null would look like an absent field."""
+    value = loader.construct_yaml_float(node)
+    return value if math.isfinite(value) else node.value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_snapshot_file(path: str) -> SnapshotFile:
+    """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents.
+
+    Raises:
+        SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
+    """
+    collection = Collection()
+    recorded = None
+    for document in _documents(_read(path), path):
+        try:
+            header = decode_json(document, _Header)
+            add_document(collection, document)
+        except (ValueError, RecursionError) as error:
+            raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
+        recorded = header.rebalancer.now if header.rebalancer else recorded
+    _check(collection, path)
+    if not collection.collectors["Node"].items:
+        raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
+    return SnapshotFile(collection, recorded)
+
+
+def _check(collection: Collection, path: str) -> None:
+    try:
+        collection.check()
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
+
+
+def _read(path: str) -> bytes:
+    try:
+        return unpacked(read_input(path, LARGEST_FILE), LARGEST_FILE)
+    except (OSError, EOFError, zlib.error, Unreadable) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
+
+
+def _documents(content: bytes, path: str) -> Iterator[bytes]:
+    """Yield each document as JSON."""
+    if content.lstrip()[:1] in (b"{", b"["):
+        yield from _json_documents(content, path)
+    else:
+        yield from _yaml_documents(content, path)
+
+
+def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        yield from _json_stream(content, path)
+    else:
+        yield content
+
+
+def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
+    decoder = json.JSONDecoder(parse_constant=str, parse_float=_number)
+    try:
+        text = content.decode().strip()
+        position = 0
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            yield msgspec.json.encode(value)
+            position = _end_of_blank(text, position)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"snapshot {path} is not JSON: {in_words(error)}") from error
+
+
+def _number(text: str) -> float | str:
+    """Return a number, or its text where it is too large for a float."""
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def _end_of_blank(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
+
+
+def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
+    try:
+        check_yaml(yaml.parse(content, Loader=_Loader))
+        for document in yaml.load_all(content, Loader=_Loader):
+            if document is not None:
+                yield msgspec.json.encode(document)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        place = " ".join(in_words(error).split())
+        raise SnapshotError(f"snapshot {path} is not YAML: {place}") from error

@@ -1,0 +1,147 @@
+"""A run from options to report, on a file or on a live cluster."""
+
+import logging
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import UsageError
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.report.document import Circumstances
+from rebalancer.run import policies
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome
+from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.snapshot_file import read_snapshot_file
+from rebalancer.run.usage import usage_beside_file
+from rebalancer.run.work import Finished, Work, plan, publish, work_maker
+
+if TYPE_CHECKING:
+    from rebalancer.kube.retry_policy import RetryPolicy  # the client of the API server is not needed offline
+    from rebalancer.run.consent import Person
+
+
+_LOG = logging.getLogger(__name__)
+
+
+def run_on(
+    options: Options,
+    person: "Person",
+    deliver: Deliver,
+    interruption: Interruption,
+    progress: Progress | None = None,
+) -> None:
+    """Run cycles until a signal comes.
+
+    Args:
+        options: what to do, and how often.
+        person: asked before the first eviction.
+        deliver: takes the outcome of each cycle.
+        interruption: entered; a signal ends the loop.
+        progress: where signs of life go.
+
+    Raises:
+        UsageError: options or policy cannot be used.
+        ClusterError: no cluster is configured, or it does not answer.
+    """
+    _check_conflicts(options)
+    from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+    run_loop(options, person, deliver, interruption, progress)
+
+
+def run(
+    options: Options,
+    person: "Person",
+    interruption: Interruption,
+    retry_policy: "RetryPolicy | None" = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Run one cycle.
+
+    Args:
+        options: what to do.
+        person: asked before the first eviction.
+        interruption: entered; is told what a signal does once evictions may have begun.
+        retry_policy: how requests to the API server are tried again, and by which clock.
+        progress: where signs of life go.
+
+    Raises:
+        UsageError: options, policy or file cannot be used.
+        ClusterError: there is no cluster to work on.
+    """
+    _check_conflicts(options)
+    work = work_maker(options)(policies.read_policy(options.policy, strict=options.strict))
+    for warning in work.warnings:
+        _LOG.warning("policy %s: %s", options.policy, warning)
+    if options.snapshot is not None:
+        return publish(_plan_offline(options, options.snapshot, work, Signs(progress)), options)
+    from rebalancer.run.live_run import run_live  # noqa: PLC0415  as above
+
+    return run_live(options, work, person, interruption, retry_policy, progress)
+
+
+def _check_conflicts(options: Options) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if options.snapshot is None and options.now is not None:
+        raise UsageError("--now goes with --snapshot: a live cluster has its own time")
+    if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
+        raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+    if options.snapshot is not None and options.client != ClientOptions():
+        raise UsageError(
+            "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
+            "cluster: leave them out, or --snapshot"
+        )
+    if options.snapshot is not None and options.interval:
+        raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.policy == options.scheduler_config == "-":
+        raise UsageError("--policy and --scheduler-config cannot both be standard input")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
+
+
+def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Finished:
+    with signs.stage("read"):
+        file = read_snapshot_file(path)
+        snapshot = file.collection.snapshot(datetime.now(UTC))
+    now, clock = _clock(options.now, file.recorded, snapshot)
+    warnings = (*work.warnings, *_gaps(file.collection.seen, work))
+    cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
+    with signs.stage("plan"):
+        ledger = plan(cluster, work, around=signs.around)
+    return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+
+
+def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
+    """Yield a warning about each kind that matters and that the file does not hold."""
+    if "PodDisruptionBudget" not in seen:
+        yield "the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised"
+    if work.asks_scheduler and (unread := ", ".join(sorted(SCHEDULER_KINDS - seen))):
+        problem = f"the snapshot holds no {unread}; `rebalancer snapshot` writes all kinds"
+        yield f"where the scheduler puts pods is unknown in part: {problem}"
+
+
+def _clock(given: str | None, recorded: datetime | None, snapshot: Snapshot) -> tuple[datetime, str]:
+    if given is not None:
+        return parse_now(given), "option"
+    if recorded is not None:
+        return recorded, "snapshot"
+    newest = snapshot.newest()
+    return (newest, "newest") if newest else (snapshot.now, "wall")
+
+
+def parse_now(text: str) -> datetime:
+    """Read a time as RFC 3339 writes it, with its offset.
+
+    Raises:
+        UsageError: it is not such a time.
+    """
+    try:
+        time_given = datetime.fromisoformat(text)
+    except ValueError:
+        time_given = None
+    if time_given is None or time_given.tzinfo is None:
+        raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
+    return time_given

@@ -1,0 +1,146 @@
+"""What a process reports while it runs: metrics, traces, health and signs of life, in one place."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Protocol
+
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.gate import Recheck, Sink
+from rebalancer.engine.ledger import Entry
+from rebalancer.errors import StrategyError
+from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.verdict import Verdict
+from rebalancer.kube.answers import verb_and_resource
+from rebalancer.policy.usage import MetricsUtilization
+from rebalancer.report.words import text
+from rebalancer.run.health import Health
+from rebalancer.run.options import Options
+from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.work import Finished, has_failed
+from rebalancer.telemetry.metrics import Metrics
+
+#: The code of a request that got no answer.
+_NO_CODE = "none"
+
+
+class Tracing(Protocol):
+    """Where spans go."""
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
+        """Return a span; it begins when it is entered, as a child of the open one."""
+        ...
+
+
+class Untraced:
+    """No traces."""
+
+    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:  # noqa: ARG002  the interface
+        """Return a context that does nothing."""
+        return nullcontext()
+
+
+class Telemetry:
+    """Metrics, traces, health and signs of life of a process.
+
+    Args:
+        options: dry run, deadline and interval.
+        tracing: where spans go.
+        progress: where signs of life go.
+    """
+
+    def __init__(self, options: Options, tracing: Tracing | None = None, progress: Progress | None = None) -> None:
+        self.signs = Signs(progress)
+        self.metrics = Metrics(dry_run=options.dry_run)
+        self.metrics.interval(options.interval)
+        self.health = Health(options.deadline, options.interval)
+        self._tracing = tracing or Untraced()
+        self._result = "failed"
+
+    def request(self, method: str, path: str, status: int) -> None:
+        """Count a request to the API server; any answer shows that the server is reachable."""
+        verb, _ = verb_and_resource(method, path)
+        self.metrics.request(verb, str(status) if status else _NO_CODE)
+        self.health.api_asked("" if status else "the API server did not answer the last request")
+
+    @contextmanager
+    def cycle(self) -> Iterator[None]:
+        """Trace and count a cycle; one that raises has failed."""
+        self.health.cycle_began()
+        start = time.perf_counter()
+        self._result = "failed"
+        try:
+            with self._tracing.span("cycle"):
+                yield
+        finally:
+            self.metrics.cycle_ended(self._result, time.perf_counter() - start)
+
+    def finished(self, finished: Finished) -> None:
+        """Count the outcome of a cycle."""
+        ledger = finished.ledger
+        self.ended("skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded")
+        self.metrics.ledger_closed(ledger)
+
+    def ended(self, result: str) -> None:
+        """Record how the cycle ended: succeeded, failed or skipped."""
+        self._result = result
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure, trace and show a stage of a cycle."""
+        with ExitStack() as stack:
+            stack.enter_context(self.metrics.stage(name))
+            stack.enter_context(self._tracing.span(name))
+            stack.enter_context(self.signs.stage(name))
+            yield
+
+    def observe(self, entry: Entry) -> None:
+        """Count a verdict."""
+        self.metrics.observe(entry)
+        self.signs.observed(entry)
+
+    def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
+        """Trace and show a strategy (a `rebalancer.engine.cycle.Around`)."""
+        self.signs.strategy(strategy)
+        return self._tracing.span(strategy, plugin=strategy, profile=profile)
+
+    def sink(self, sink: Sink) -> Sink:
+        """Return a sink whose evictions are traced."""
+        return _TracedSink(sink, self._tracing)
+
+    def samples(self, source: str, taken: datetime) -> None:
+        """Record when the oldest sample of a source was taken."""
+        self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
+
+    def measure(self, measure: Measure) -> Measure:
+        """Return the same source of usage, with its answers and failures counted."""
+
+        def counted(cluster: Cluster, wanted: object) -> Measured:
+            if not isinstance(wanted, MetricsUtilization):
+                return measure(cluster, wanted)
+            source = wanted.origin
+            try:
+                measured = measure(cluster, wanted)
+            except StrategyError:
+                self.metrics.source_failed(source)
+                raise
+            self.metrics.source_answered(source, len(measured.missing))
+            return measured
+
+        return counted
+
+
+class _TracedSink:
+    """A sink with a span around each eviction."""
+
+    def __init__(self, sink: Sink, tracing: Tracing) -> None:
+        self._sink = sink
+        self._tracing = tracing
+
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
+        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
+        with self._tracing.span("EvictPod", **named):
+            return self._sink.evict(pod, profile, strategy, because, recheck)

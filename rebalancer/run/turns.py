@@ -1,0 +1,148 @@
+"""Runs that take turns: a live run holds the Lease while it evicts, and waits for another that holds it."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.ledger import Ledger
+from rebalancer.errors import Forbidden
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.halt import Permit, always
+from rebalancer.kube.leases import Leases
+from rebalancer.report.document import Circumstances
+from rebalancer.run.leadership import Leadership
+from rebalancer.run.lease_timing import Timing, new_identity
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.work import Finished
+
+_LOG = logging.getLogger(__name__)
+
+#: The descheduler's durations, for a loop that holds the Lease from cycle to cycle.
+LEADER = Timing(137.0, 107.0, 26.0)
+#: For one cycle: short, so that the next run need not wait long for the Lease of a run that was killed.
+ONE_CYCLE = Timing(15.0, 10.0, 2.0)
+
+#: The longest wait for a request for the Lease; half of the renew deadline if that is shorter.
+_REQUEST_SECONDS = 10.0
+
+
+def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
+    """Return the durations that the options give; `usual` if they give none, else the descheduler's for those missing.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+    given = (options.lease_duration, options.renew_deadline, options.retry_period)
+    if given == (None, None, None):
+        return usual
+    seconds = [
+        default if value is None else value
+        for value, default in zip(given, (LEADER.duration, LEADER.deadline, LEADER.retry), strict=True)
+    ]
+    return Timing(*seconds)
+
+
+def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
+    """Return the part of this process in taking turns.
+
+    Raises:
+        UsageError: the durations do not go together.
+    """
+    timing = timing_of(options, usual)
+    seconds = min(_REQUEST_SECONDS, timing.deadline / 2)
+    leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
+    return Leadership(leases, timing, new_identity())
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn of this process.
+
+    Attributes:
+        permit: returns why no further write is allowed; empty while one is.
+        skipped: why nothing may be done; empty if it is our turn.
+        warning: what the reader of the report should know.
+    """
+
+    permit: Permit = always
+    skipped: str = ""
+    warning: str = ""
+
+
+@contextmanager
+def turn(
+    cluster: LiveCluster,
+    lease: LeaseOptions,
+    sleep: Callable[[float], None] = time.sleep,
+    doing: str = "evicting",
+) -> Iterator[Turn]:
+    """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
+
+    Without the permission for the Lease it is our turn all the same, with a warning.
+
+    Args:
+        cluster: the API server.
+        lease: which Lease, and its durations.
+        sleep: waits between two tries.
+        doing: what others are not kept from, in the warning.
+
+    Raises:
+        ClusterError: the API server cannot be reached.
+    """
+    if lease.no_lease:
+        yield Turn()
+        return
+    leadership = candidate(cluster, lease, ONE_CYCLE)
+    held, missing = False, ""
+    try:
+        held = leadership.acquire(lease.lease_wait, sleep)
+    except (Forbidden, NotFound) as error:
+        missing = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
+        _LOG.warning("%s", missing)
+    if missing:
+        yield Turn(warning=missing)
+    elif not held:
+        yield Turn(skipped=f"{leadership.holder} is at work: it holds the lease {leadership.name}")
+    else:
+        try:
+            yield Turn(leadership.permit)
+        finally:
+            leadership.release()
+
+
+def in_turn(
+    cluster: LiveCluster,
+    options: Options,
+    act: Callable[[Permit], Finished],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Finished:
+    """Act while the Lease is held; a dry run needs no Lease.
+
+    If another run holds it for longer than `lease_wait`, nothing is done, and the result names that run.
+
+    Raises:
+        ClusterError: the API server cannot be reached.
+    """
+    if options.dry_run:
+        return act(always)
+    with turn(cluster, options.lease, sleep) as ours:
+        if ours.skipped:
+            return _skipped(cluster, ours.skipped)
+        finished = act(ours.permit)
+        return _with_warning(finished, ours.warning) if ours.warning else finished
+
+
+def _with_warning(finished: Finished, warning: str) -> Finished:
+    circumstances = finished.circumstances
+    return replace(finished, circumstances=replace(circumstances, warnings=(*circumstances.warnings, warning)))
+
+
+def _skipped(cluster: LiveCluster, why: str) -> Finished:
+    nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
+    return Finished(Ledger(skipped=why), nothing, Circumstances(False, cluster.description, "wall", ()))

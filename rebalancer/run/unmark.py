@@ -1,0 +1,142 @@
+"""`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from rebalancer.errors import MarksLeft, UsageError
+from rebalancer.kube import hold_marks, pressure_marks
+from rebalancer.kube.leftover_marks import HoldMarks, Kind, PressureMarks, SteeringMarks
+from rebalancer.kube.marks import Keys, MarkedNode
+from rebalancer.marking.rules import Signs
+from rebalancer.marking.sign import Sign, read_sign
+from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import Steering
+from rebalancer.report.document import timestamp
+from rebalancer.run.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded, past
+from rebalancer.run.live import open_cluster
+from rebalancer.run.options import ClientOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """The outcome of `unmark`: a line for each node, and the exit code."""
+
+    lines: tuple[str, ...]
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """One kind of marks, and the words for it.
+
+    Attributes:
+        kind: how such a mark is found and taken off.
+        whose: returns in words whose mark a node carries.
+        waits: why a mark stays.
+    """
+
+    kind: Kind
+    whose: Callable[[MarkedNode], str]
+    waits: str
+
+
+def taint_keys(key: str) -> Keys:
+    """Return the keys of both taints, made from the configured key.
+
+    Raises:
+        UsageError: it is not a valid key of a taint.
+    """
+    try:
+        return Keys.of(Steering(key=key).key)
+    except ValidationError as error:
+        raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+
+
+def pressure_signs(sign: str) -> Signs:
+    """Return the label and the taint of marks of pressure, from KEY or KEY=VALUE.
+
+    Raises:
+        UsageError: it is not valid.
+    """
+    try:
+        found: Sign = read_sign(sign)
+    except ValueError as error:
+        raise UsageError(f"--mark: {error}") from None
+    return Signs(label=found, taint=found)
+
+
+def unmark(
+    kubeconfig: str | None,
+    context: str | None,
+    keys: Keys,
+    asking: ClientOptions | None = None,
+    *,
+    signs: Signs = pressure_marks.USUAL,
+    everything: bool,
+    dry_run: bool,
+) -> Unmarked:
+    """Take off the marks that have expired, or all of them.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any.
+        keys: of steering's taints.
+        asking: how the API server is asked.
+        signs: of marks of pressure.
+        everything: whether to take off also marks that a run may still need.
+        dry_run: whether to say only what would be done.
+
+    Raises:
+        ClusterError: nodes cannot be listed.
+    """
+    cluster = open_cluster(kubeconfig, context, asking=asking)
+    found = [
+        (marks, clear_leftovers(cluster.client, marks.kind, dry_run=dry_run))
+        for marks in _all_marks(keys, signs, everything=everything)
+    ]
+    lines = [line for marks, each in found for line in _lines(marks, each, dry_run=dry_run)]
+    none = f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}"
+    failed = any(each.problems for _, each in found)
+    return Unmarked(tuple(lines or [none]), MarksLeft.exit_code if failed else 0)
+
+
+def _all_marks(keys: Keys, signs: Signs, *, everything: bool) -> Sequence[_Marks]:
+    steering = SteeringMarks(keys, any_mark if everything else expired)
+    pressure = PressureMarks(signs, any_mark if everything else faded)
+    hold = HoldMarks(any_mark if everything else past)
+    return (
+        _Marks(steering, _whose_steering, "that run may be at work"),
+        _Marks(hold, _whose_hold, "it has not expired"),
+        _Marks(pressure, _whose_pressure, "it has not expired"),
+    )
+
+
+def _lines(marks: _Marks, found: Leftovers, *, dry_run: bool) -> Iterator[str]:
+    for node in found.over:
+        yield f"node {node.name} ({marks.whose(node)}): {_outcome(node, found, dry_run=dry_run)}"
+    for node in found.in_use:
+        yield f"node {node.name} ({marks.whose(node)}): stays, since {marks.waits} (--all takes it off)"
+
+
+def _whose_steering(node: MarkedNode) -> str:
+    mark = node.mark
+    return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
+
+
+def _whose_hold(node: MarkedNode) -> str:
+    mark = hold_marks.mark_of(node)
+    return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
+
+
+def _whose_pressure(node: MarkedNode) -> str:
+    mark = pressure_marks.mark_of(node)
+    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.until)}" if mark else "pressure, nobody's"
+
+
+def _outcome(node: MarkedNode, found: Leftovers, *, dry_run: bool) -> str:
+    if dry_run:
+        return "would be unmarked"
+    problem = found.problems.get(node.name)
+    return f"stays marked: {problem}" if problem else "unmarked"

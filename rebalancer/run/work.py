@@ -1,0 +1,151 @@
+"""What a policy wants from a cycle, the plan for a cluster, and how a finished cycle is published."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
+from rebalancer.engine.gate import DrySink
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.errors import MarksLeft
+from rebalancer.eviction.holding import DryHolder
+from rebalancer.eviction.steering import DrySteer
+from rebalancer.marking.sign import PRESSURE_KEY
+from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import AVOID_KEY, Steering, avoid_keys
+from rebalancer.policy.values import LoadedPolicy, Policy
+from rebalancer.report.document import Circumstances, document
+from rebalancer.run import policies
+from rebalancer.run.options import Options, Outcome
+from rebalancer.run.scheduler import DEFAULT, Scheduler, beside, read_scheduler
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a policy wants from every cycle.
+
+    Attributes:
+        policy: as it was read.
+        plans: its profiles made ready to run.
+        warnings: what the reader of the report should know about the policy.
+        scheduler: what is known of the scheduler.
+    """
+
+    policy: Policy
+    plans: tuple[ProfilePlan, ...]
+    warnings: tuple[str, ...]
+    scheduler: Scheduler = DEFAULT
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether decisions depend on where the scheduler would put pods."""
+        return policies.asks_scheduler(self.policy, self.plans)
+
+    def seen(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the scheduler's configuration, if decisions depend on it."""
+        return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
+
+    @property
+    def hold(self) -> timedelta | None:
+        """How long nodes that are emptied are kept empty; None if none is."""
+        return self.policy.hold if policies.compacts(self.plans) else None
+
+    @property
+    def avoid_keys(self) -> tuple[str, str]:
+        """Keys of our own soft taints, even if this policy sets no such taints."""
+        return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
+
+    def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
+        """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
+        unmarked = snapshot.without_soft_taints(self.avoid_keys).with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)
+        return Cluster(unmarked, self.policy.node_selector, measure)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cycle that has come to its end.
+
+    Attributes:
+        ledger: the evictions that strategies asked for, and the answers.
+        cluster: the cluster without the pods that went.
+        circumstances: for the report.
+        leaves_marks: whether our own soft taints stay on nodes.
+    """
+
+    ledger: Ledger
+    cluster: Cluster
+    circumstances: Circumstances
+    leaves_marks: bool = False
+
+
+def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
+    """Return the function that makes policies ready to run; the scheduler's configuration is read once, now.
+
+    Raises:
+        UsageError: the scheduler's configuration cannot be used.
+    """
+    scheduler = read_scheduler(options.scheduler_config)
+    for warning in scheduler.warnings:
+        _LOG.warning("%s", warning)
+
+    def work_of(loaded: LoadedPolicy) -> Work:
+        # The smaller of the two limits is in force.
+        given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
+        steering = loaded.policy.steering or (Steering() if options.steer else None)
+        hold = options.hold or loaded.policy.hold
+        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering, hold=hold)
+        work = Work(policy, policies.plans(policy), tuple(map(str, loaded.warnings)), scheduler)
+        return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))
+
+    return work_of
+
+
+def _of_steering(policy: Policy) -> Iterator[str]:
+    """If the policy steers, yield a warning for each profile that evicts because of soft taints."""
+    for profile in policy.profiles if policy.steering else ():
+        if any(getattr(args, "include_prefer_no_schedule", False) for args in profile.args.values()):
+            yield (
+                f"profile {profile.name} counts PreferNoSchedule taints (includePreferNoSchedule), and the policy "
+                "steers: our own taints are left out, others may still evict what was steered"
+            )
+
+
+def _of_holding(work: Work) -> Iterator[str]:
+    if work.policy.hold and work.hold is None:
+        yield "nodes are to be held (hold), and no profile has HighNodeUtilization with selection: compaction"
+
+
+def plan(
+    cluster: Cluster,
+    work: Work,
+    observe: Callable[[Entry], None] = lambda _: None,
+    around: Around = nothing_around,
+) -> Ledger:
+    """Return what a cycle would do, and do nothing."""
+    limits, steering = policies.limits(work.policy), work.policy.steering
+    steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
+    holder = DryHolder(cluster.now, work.hold) if work.hold else None
+    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer, holder)
+
+
+def publish(finished: Finished, options: Options) -> Outcome:
+    """Return the report of a cycle, and the exit code of a run that consists of it."""
+    ledger = finished.ledger
+    if ledger.skipped:
+        _LOG.warning("nothing was done: %s", ledger.skipped)
+    # A Job starts a failed pod again with fresh limits: a run that may have evicted does not exit with 1 by default.
+    has_spent = bool(ledger.evictions or ledger.unknown)
+    exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
+    return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
+
+
+def has_failed(ledger: Ledger) -> bool:
+    """Return whether some part of a cycle failed."""
+    return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))

@@ -1,4 +1,0 @@
-"""The API server's JSON turned into the model; the only place where msgspec decodes.
-
-No request is made here and no file is read: bytes come in, immutable objects go out.
-"""

@@ -1,0 +1,126 @@
+"""When no more is asked for in a namespace, or at all: by verdicts alone."""
+
+import pytest
+
+from rebalancer.engine.closures import Closures
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import GRANTED, Failed, Unknown, refused
+from tests import make
+
+NOT_ALLOWED = Failed("no", forbidden=True)
+EXPECTED = refused(Code("PDB"), message="allows none")
+
+
+def pod(name, namespace="a"):
+    return make.pod(name, "n1", namespace=namespace)
+
+
+def told(closures, *verdicts, namespace="a"):
+    for number, verdict in enumerate(verdicts):
+        closures.heard(pod(f"p-{number}", namespace), verdict)
+    return closures
+
+
+def test_a_missing_permission_closes_its_namespace_alone():
+    """At the first no."""
+    closures = told(Closures(), NOT_ALLOWED)
+
+    assert closures.refusal("a") == refused(Code.NO_PERMISSION, namespace="a")
+    assert closures.refusal("b") is None
+
+
+@pytest.mark.parametrize(("before", "ended"), [((), True), ((GRANTED,), False), ((EXPECTED,), True)])
+def test_five_without_permission_end_the_run_unless_some_were_granted(before, ended):
+    """A role for some namespaces works there."""
+    closures = told(Closures(), *before, namespace="z")
+    for namespace in "abcde":
+        assert closures.ended == ""
+        told(closures, NOT_ALLOWED, namespace=namespace)
+
+    assert bool(closures.ended) is ended
+
+
+@pytest.mark.parametrize(
+    "failure", [Failed("500"), Unknown("no answer"), refused(Code("Webhook"), message="hook says no")]
+)
+def test_the_twentieth_failure_in_a_row_closes(failure):
+    """Of one cause, whatever kind."""
+    closures = told(Closures(), *[failure] * 19)
+    assert closures.refusal("a") is None
+
+    assert told(closures, failure).refusal("a").by == "Closed"
+    assert closures.refusal("b") is None
+    assert closures.ended == ""
+
+
+@pytest.mark.parametrize(
+    "between", [GRANTED, EXPECTED, Failed("something else"), refused(Code("Gone"), message="gone")]
+)
+def test_anything_else_in_between_begins_anew(between):
+    """It shows that not everything fails for that cause."""
+    failure = Failed("no")
+
+    assert told(Closures(), *[failure] * 19, between, *[failure] * 19).refusal("a") is None
+
+
+def test_names_and_numbers_in_the_words_make_no_other_cause():
+    """Each message names its pod."""
+    closures = Closures()
+    for number in range(20):
+        closures.heard(pod(f"web-{number}"), Failed(f"500 for a/web-{number} after {number} s"))
+
+    assert closures.refusal("a") is not None
+
+
+def test_one_webhook_is_one_cause_whatever_it_says():
+    """By its name."""
+    closures = Closures()
+    for word in "abcdefghijklmnopqrst":
+        said = f'admission webhook "guard" denied the request: {word}'
+        closures.heard(pod("p"), refused(Code.WEBHOOK, message=said))
+
+    assert closures.refusal("a") is not None
+
+
+def test_over_five_namespaces_the_run_ends():
+    """And not over four."""
+    closures = Closures()
+    for number in range(20):
+        closures.heard(pod("p", f"n{number % 4}"), Failed("no"))
+    assert closures.ended == ""
+
+    closures.heard(pod("p", "n4"), Failed("no"))
+
+    assert closures.ended == "evictions were given up in namespaces n0, n1, n2, n3, n4, after 20 failures in a row: no"
+
+
+def test_closed_namespaces_with_grants_between_them_do_not_end_the_run():
+    """Each has a webhook of its own that is broken, and evictions succeed elsewhere."""
+    closures = Closures()
+    for namespace in "abcdef":
+        told(closures, *[Failed("no")] * 20, namespace=namespace)
+        told(closures, GRANTED, namespace="z")
+
+    assert closures.ended == ""
+    assert closures.refusal("f") is not None
+
+
+def test_closed_namespaces_without_a_grant_end_the_run_whatever_the_causes():
+    """Nothing succeeds, though each namespace gives another reason."""
+    closures = Closures()
+    for namespace in "abcde":
+        assert closures.ended == ""
+        told(closures, *[Failed(f"{namespace * 3} is broken")] * 20, namespace=namespace)
+
+    assert closures.ended
+
+
+def test_what_was_closed_is_named_in_the_report():
+    """One namespace or more, what is missing, and what the server said last."""
+    closures = told(Closures(), *[Failed("no")] * 20)
+    assert closures.notices() == ("evictions were given up in namespace a, after 20 failures in a row: no",)
+
+    told(closures, NOT_ALLOWED, namespace="c")
+    told(closures, NOT_ALLOWED, namespace="b")
+
+    assert closures.notices()[0].startswith("no permission to create pods/eviction in namespaces b, c: give the ")

@@ -1,0 +1,148 @@
+"""DefaultEvictor: has the pod somewhere to go, and are enough of its kind left."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.evictor import Evictor
+from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.words import text
+from tests.make import cluster as make_cluster
+from tests.make import decide, evicted, node, owner, pod, refused, selector, snapshot
+from tests.unit.engine.stand_ins import Greedy, Polite, by, first_cause
+
+FIT = {"nodeFit": True}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "args", "cause"),
+    [
+        pytest.param([node("n2")], FIT, "", id="room elsewhere"),
+        pytest.param([node("n2", unschedulable=True)], FIT, "NodeFit", id="the other node is cordoned"),
+        pytest.param([node("n2", unschedulable=True)], {}, "", id="which matters with nodeFit only"),
+        pytest.param([node("n2", ready=False)], FIT, "NodeFit", id="the other node is not ready"),
+        pytest.param([], FIT, "NodeFit", id="there is no other node"),
+        pytest.param(
+            [node("n2")], {**FIT, "nodeSelector": "pool=x"}, "NodeFit", id="the selector leaves no other node"
+        ),
+        pytest.param(
+            [node("n2", labels={"pool": "x"})], {**FIT, "nodeSelector": "pool=x"}, "", id="the selector leaves one"
+        ),
+    ],
+)
+def test_a_pod_needs_another_node_to_go_to(nodes: list[Any], args: dict[str, Any], cause: str) -> None:
+    """Its own is not a place to go, and the evictor's own selector counts."""
+    assert by(first_cause(pod("a"), args, nodes=[node("n1"), *nodes])) == cause
+
+
+def test_nodes_that_the_policy_does_not_select_are_destinations_too() -> None:
+    """The policy's selector says whose pods are looked at; the evictor has one of its own."""
+    nodes = [node("n1", labels={"pool": "x"}), node("n2", labels={"pool": "x"}, unschedulable=True), node("n3")]
+    on = Cluster(snapshot(nodes, [candidate := pod("a")]), selector(pool="x"))
+
+    assert not Evictor(on, DefaultEvictorArgs(node_fit=True)).refusal(candidate)
+
+
+def test_the_reasons_are_summed_up_by_their_number() -> None:
+    """The commonest first, at most three."""
+    nodes = [
+        node("n1"),
+        *(node(f"full{each}", cpu=str(each)) for each in (1, 2)),
+        *(node(f"cordoned{each}", unschedulable=True) for each in range(3)),
+        node("tainted", taints=["k:NoSchedule"]),
+        node("taken", pods=0),
+    ]
+
+    refusal = first_cause(pod("a", cpu="3"), FIT, nodes=nodes)
+
+    assert refusal is not None
+    assert text(refusal.cause) == (
+        "fits none of 7 other nodes: 3 x cordoned, 2 x insufficient cpu, 1 x no free pod slot, ..."
+    )
+
+
+def test_no_other_node_is_said_in_words() -> None:
+    """And not as none of 0."""
+    refusal = first_cause(pod("a"), FIT, nodes=[node("n1")])
+
+    assert refusal is not None
+    assert text(refusal.cause) == "there is no other node"
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "cause"),
+    [
+        pytest.param({"default": {"team": "a"}}, "", id="the labels match"),
+        pytest.param({"default": {"team": "b"}}, "NamespaceLabelSelector", id="other labels"),
+        pytest.param({}, "NamespaceLabelSelector", id="a namespace that is not listed"),
+        pytest.param(None, "NamespaceLabelSelector", id="namespaces are unknown"),
+    ],
+)
+def test_only_pods_of_selected_namespaces_go(namespaces: Any, cause: str) -> None:
+    """What is unknown is not selected."""
+    args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+
+    assert by(first_cause(pod("a"), args, namespaces=namespaces)) == cause
+
+
+@pytest.mark.parametrize(("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown")])
+def test_labels_that_do_not_match_are_told_from_those_that_are_unknown(labels: Any, words: str) -> None:
+    """The cure is another one."""
+    args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+    refusal = first_cause(pod("a"), args, namespaces=labels)
+
+    assert refusal is not None
+    assert words in text(refusal.cause)
+
+
+def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go() -> None:
+    """A strategy that asks for that alone learns it too, as in the descheduler."""
+    labels = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+    on = make_cluster([node("n1"), node("n2")], [candidate := pod("a")], namespaces={"default": {"team": "b"}})
+    evictor = Evictor(on, DefaultEvictorArgs.model_validate(labels))
+
+    assert by(evictor.without_destination(candidate)) == "NamespaceLabelSelector"
+    assert evictor.protection(candidate) is None
+
+
+@pytest.mark.parametrize(
+    ("candidate", "others", "cause"),
+    [
+        pytest.param(pod("a"), [pod("b")], "MinReplicas", id="two of three"),
+        pytest.param(pod("a"), [pod("b"), pod("c")], "", id="three of three"),
+        pytest.param(
+            pod("a"),
+            [pod("b", phase="Failed"), pod("c", node="", terminating=True)],
+            "",
+            id="of any phase and anywhere",
+        ),
+        pytest.param(pod("a"), [pod("b"), pod("c", owners="other")], "MinReplicas", id="others' pods do not count"),
+        pytest.param(pod("a", owners=[owner("x"), owner("y")]), [], "", id="pods of several owners pass"),
+    ],
+)
+def test_owners_keep_their_least_number_of_pods(candidate: Any, others: list[Any], cause: str) -> None:
+    """MinReplicas of 3."""
+    assert by(first_cause(candidate, {"minReplicas": 3}, others)) == cause
+
+
+@pytest.mark.parametrize("minimum", [0, 1])
+def test_a_minimum_of_one_means_nothing(minimum: int) -> None:
+    """As in the descheduler; also for a strategy that asks about a pod once the owner's last one has gone."""
+    on = make_cluster([node("n1"), node("n2")], [last := pod("a")])
+    evictor = Evictor(on, DefaultEvictorArgs(min_replicas=minimum))
+
+    assert not evictor.refusal(last)
+    on.remove(last)
+    assert not evictor.too_few_replicas(last)
+
+
+@pytest.mark.parametrize("strategy", [Greedy(), Polite()], ids=["a strategy that does not ask", "one that does"])
+def test_min_replicas_counts_what_the_cycle_has_granted(strategy: Any) -> None:
+    """Of three replicas two go, since before each of them at least two are there."""
+    on = make_cluster([node("n1"), node("n2")], [pod(name) for name in "abc"])
+
+    ledger = decide(on, strategy, evictor={"minReplicas": 2})
+
+    assert evicted(ledger) == ["a", "b"]
+    assert refused(ledger) == {"c": "MinReplicas"}

@@ -1,0 +1,170 @@
+"""`nodeFit: scheduler`: a pod goes only if the scheduler places its replacement for certain."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm
+from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.words import text
+from rebalancer.scheduling.crowd import Crowd
+from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
+from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
+
+FIT = {"nodeFit": "scheduler"}
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+APART = (PodAffinityTerm(HOST, selector(app="web")),)
+PORT = Placement(host_ports=(HostPort(80),))
+WEB = {"app": "web"}
+
+
+def reasons(ledger: Any) -> dict[str, str]:
+    """By name of the pod: why it stays, in words."""
+    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
+
+
+def test_a_replacement_that_fits_nowhere_keeps_its_pod() -> None:
+    """The descheduler's rule would let it go: it does not know that the port of n2 is taken."""
+    nodes = [node("n1"), node("n2")]
+    pods = [pod("a", placement=PORT), pod("b", node="n2", placement=PORT, owners=None)]
+
+    assert "a" in evicted(decide(cluster(nodes, pods), Polite(), evictor={"nodeFit": True}))
+    ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
+    assert refused(ledger)["a"] == "NodeFit"
+    assert reasons(ledger)["a"].startswith(
+        "the scheduler would find no node for its replacement: "
+        "0/2 nodes are available: 2 node(s) didn't have free ports"
+    )
+
+
+def test_its_own_node_is_a_node_too() -> None:
+    """n2 is cordoned, and n1 has room for two: the replacement may come back."""
+    ledger = decide(cluster([node("n1"), node("n2", unschedulable=True)], [pod("a")]), Polite(), evictor=FIT)
+
+    assert evicted(ledger) == ["a"]
+
+
+def test_it_is_not_near_its_old_pod_for_ever() -> None:
+    """It has to be near a pod like itself.  Once the old one is gone, the only other one is on a cordoned node."""
+    near = Placement(affinity=(PodAffinityTerm(HOST, selector(app="web")),))
+    nodes = [node("n1"), node("n2", unschedulable=True)]
+    web, other = pod("a", labels=WEB, placement=near), pod("b", node="n2", labels=WEB, owners=None)
+
+    assert evicted(decide(cluster(nodes, [web]), Polite(), evictor=FIT)) == ["a"]
+    ledger = decide(cluster(nodes, [web, other]), Polite(), evictor=FIT)
+    assert "0/2 nodes are available" in reasons(ledger)["a"]
+
+
+def test_what_is_not_known_to_fit_stays() -> None:
+    """No controller looks after it; or ReplicaSets were not read, and spreading by default goes by them."""
+    nodes = [node("n1"), node("n2")]
+    lone = decide(
+        cluster(nodes, [pod("a", owners=[owner("x", "Thing")], placement=Placement(gated=True))]), Polite(), evictor=FIT
+    )
+    unread = Companions(services={}, replication_controllers={}, stateful_sets={})
+    spread = decide(cluster(nodes, [pod("a")], companions=unread), Polite(), evictor=FIT)
+
+    assert reasons(lone) == {"a": "it is not known whether its replacement fits: a scheduling gate holds the pod back"}
+    assert reasons(spread)["a"].endswith("default spreading goes by ReplicaSets, which were not read")
+
+
+@pytest.mark.parametrize("strategy", [Greedy(), Polite()], ids=["a strategy that does not ask", "one that does"])
+def test_one_free_place_is_counted_once(strategy: Any) -> None:
+    """n2 has room for one more pod and all others are full.  The room of a pod that went does not count either."""
+    nodes = [node("n1", cpu="1"), node("n2", cpu="600m"), node("n3", cpu="600m")]
+    pods = [pod(name, cpu="500m") for name in "ab"] + [pod("c", node="n2", cpu="500m")]
+    ledger = decide(cluster(nodes, pods), strategy, evictor=FIT)
+
+    assert evicted(ledger) == ["a"]
+    assert reasons(ledger)["b"] == "1 nodes have room for its replacement, but 1 others may take that first"
+
+
+def test_pods_that_wait_for_a_node_may_take_the_room() -> None:
+    """One waits, and there is one free place."""
+    nodes = [node("n1", cpu="500m"), node("n2", cpu="500m")]
+    pods = [pod("a", cpu="500m"), pod("waits", node="", cpu="500m", owners=None)]
+
+    assert refused(decide(cluster(nodes, pods), Polite(), evictor=FIT))["a"] == "NodeFit"
+
+
+def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
+    """Only n2 takes a, which wants ssd; b fits on n3 as well, but may come first and take n2."""
+    ssd = {"disk": "ssd"}
+    nodes = [node("n1", cpu="1"), node("n2", cpu="500m", labels=ssd), node("n3", cpu="500m")]
+    pods = [pod("a", cpu="500m", node_selector=ssd, owners="fast"), pod("b", cpu="500m", age=60)]
+    ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
+
+    assert evicted(ledger) == ["a"]
+    assert reasons(ledger) == {"b": "its replacement might take the room of that of default/a"}
+
+
+def test_pods_that_may_not_share_a_host_take_a_node_each() -> None:
+    """Of three replicas on three nodes, with two free: two go, and the third might find both taken."""
+    nodes = [node(f"n{number}") for number in range(5)]
+    pods = [pod(f"p{number}", node=f"n{number}", labels=WEB, anti_affinity=APART) for number in range(3)]
+    ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
+
+    assert evicted(ledger) == ["p0", "p1"]
+    assert refused(ledger) == {"p2": "NodeFit"}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param({"spread": (SpreadConstraint(1, ZONE, "DoNotSchedule", selector(app="web")),)}, id="hard spread"),
+        pytest.param({"anti_affinity": (PodAffinityTerm(ZONE, selector(app="web")),)}, id="zones apart"),
+        pytest.param({"placement": Placement(affinity=(PodAffinityTerm(ZONE, selector(app="web")),))}, id="together"),
+    ],
+)
+def test_of_pods_tied_by_a_rule_over_zones_one_goes(rule: dict[str, Any]) -> None:
+    """Where one lands decides where the other may land; the next cycle sees where it did."""
+    nodes = [node(f"n{number}", labels={ZONE: f"z{number}"}) for number in range(4)]
+    apart = rule if "placement" not in rule else {}
+    pods = [pod("a", node="n0", labels=WEB, **rule), pod("b", node="n1" if apart else "n0", labels=WEB, **rule)]
+    ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
+
+    assert evicted(ledger) == ["a"]
+    assert reasons(ledger) == {
+        "b": "a rule between pods ties its replacement to that of default/a: which comes first is not known"
+    }
+
+
+def test_a_pod_that_was_only_tried_takes_no_room() -> None:
+    """What a strategy supposes is taken back: the one free place is there for the other pod."""
+    nodes = [node("n1", cpu="1"), node("n2", cpu="500m")]
+    pods = [pod(name, cpu="500m") for name in "ab"]
+
+    def script(_: Any, evict: Any) -> None:
+        assert evict.first_refusal(pods)[0] is pods[1]
+        evict(pods[1], "after all")
+
+    assert evicted(decide(cluster(nodes, pods), Scripted(script), evictor=FIT)) == ["b"]
+
+
+def test_what_stands_in_for_templates_is_told() -> None:
+    """Once, and only where the scheduler is asked."""
+    on = cluster([node("n1"), node("n2")], [pod("a"), pod("b")])
+
+    (warning,) = decide(on, Polite(), evictor=FIT).warnings
+    assert text(warning.cause).startswith("neither controllers nor Services were read")
+    assert not decide(on, Polite(), evictor={"nodeFit": True}).warnings
+
+
+def test_counting_is_by_node() -> None:
+    """The example of the module: five others of a core each, and nodes with 0, 1 and 2 cores left."""
+    crowd, nodes = Crowd([{"cpu": 1000}] * 5), [{"cpu": 0}, {"cpu": 1000}, {"cpu": 2000}]
+
+    assert crowd.leaves_room(nodes)
+    assert not crowd.leaves_room(nodes, blocking=1)
+    assert not Crowd([{"cpu": 1000}] * 6).leaves_room(nodes)
+    assert Crowd([{"cpu": 1}] * 6).leaves_room([{"cpu": 6}, {"cpu": 0}])
+    assert not Crowd([{"cpu": 1}] * 6).leaves_room([{"cpu": 6, "pods": 2}, {"cpu": 0}])
+
+
+def test_a_node_selector_does_not_go_with_it() -> None:
+    """The scheduler chooses among all nodes."""
+    with pytest.raises(ValidationError, match="leave nodeSelector out"):
+        DefaultEvictorArgs.model_validate({**FIT, "nodeSelector": "pool=x"})

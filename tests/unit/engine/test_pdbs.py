@@ -1,0 +1,201 @@
+"""PodDisruptionBudgets, counted down by the API server's own rules."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.pdb import EVERY_NAMESPACE
+from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.report.words import text
+from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
+from tests.unit.engine.stand_ins import Greedy
+
+WEB = {"app": "web"}
+
+
+def web(name: str, **fields: Any) -> Any:
+    return pod(name, **{"labels": WEB, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "budget", "granted"),
+    [
+        pytest.param({}, {"allowed": 1}, True, id="a ready pod within the budget"),
+        pytest.param({}, {"allowed": 0}, False, id="a ready pod without a budget"),
+        pytest.param({}, {"allowed": -1}, False, id="a negative budget"),
+        pytest.param({"labels": {}}, {"allowed": 0}, True, id="a pod that the PDB does not select"),
+        pytest.param({"namespace": "other"}, {"allowed": 0}, True, id="a pod of another namespace"),
+        pytest.param({}, {"allowed": 0, "selector": None}, True, id="a PDB without a selector selects nothing"),
+        pytest.param({"labels": {}}, {"allowed": 0, "selector": selector()}, False, id="an empty selector selects all"),
+        pytest.param({"phase": "Pending"}, {"allowed": 0}, True, id="a pending pod costs nothing"),
+        pytest.param({"phase": "Failed"}, {"allowed": 0}, True, id="nor does a failed one"),
+        pytest.param({"phase": "Succeeded"}, {"allowed": 0}, True, id="nor one that has succeeded"),
+        pytest.param({}, {"allowed": 1, "observed": False}, False, id="a status that lags counts as zero"),
+        pytest.param({"ready": False}, {"allowed": 0}, False, id="an unready pod while too few are healthy"),
+        pytest.param(
+            {"ready": False},
+            {"allowed": 0, "current_healthy": 2, "desired_healthy": 2},
+            True,
+            id="an unready pod while enough are healthy",
+        ),
+        pytest.param(
+            {"ready": False},
+            {"allowed": 0, "current_healthy": 0, "desired_healthy": 0},
+            False,
+            id="which needs at least one to be desired",
+        ),
+        pytest.param(
+            {"ready": False},
+            {"allowed": 0, "unhealthy_policy": "AlwaysAllow"},
+            True,
+            id="an unready pod that may always go",
+        ),
+        pytest.param(
+            {"ready": False},
+            {"allowed": 0, "unhealthy_policy": "AlwaysAllow", "observed": False},
+            True,
+            id="also while the status lags",
+        ),
+        pytest.param(
+            {},
+            {"allowed": 0, "unhealthy_policy": "AlwaysAllow"},
+            False,
+            id="the policy does not concern a ready pod",
+        ),
+        pytest.param({"ready": False}, {"allowed": 1}, True, id="an unready pod that the budget pays for"),
+    ],
+)
+def test_each_rule(fields: dict[str, Any], budget: dict[str, Any], granted: bool) -> None:
+    """What the API server would answer."""
+    refusal = DisruptionBudgets([pdb("web", **budget)]).refusal(web("a", **fields))
+
+    assert (refusal is None) is granted
+    assert refusal is None or (refusal.by == "PDB" and "PDB web" in text(refusal.cause))
+
+
+def test_a_status_that_lags_is_told_as_such() -> None:
+    """A report does not take it for a PDB whose disruptions are used up."""
+    refusal = DisruptionBudgets([pdb("web", 1, observed=False)]).refusal(web("a"))
+
+    assert refusal is not None
+    assert refusal.cause.figures == {"pdb": "web", "observed": False}
+
+
+def test_a_terminating_pod_costs_nothing() -> None:
+    """It goes anyway."""
+    assert not DisruptionBudgets([pdb("web", 0)]).refusal(web("a", terminating=True))
+
+
+def test_a_pod_under_two_pdbs_is_refused() -> None:
+    """The server answers with an error; the reason names both."""
+    refusal = DisruptionBudgets([pdb("web", 9), pdb("all", 9, selector=selector())]).refusal(web("a"))
+
+    assert refusal is not None
+    assert "(all, web)" in text(refusal.cause)
+
+
+def test_a_budget_is_counted_down() -> None:
+    """Over strategies, for pods that cost something; pods of other PDBs do not matter."""
+    pods = [web("a"), web("b", ready=False), web("c"), web("d"), pod("e", labels={"app": "db"})]
+    budgets = (pdb("web", 2, current_healthy=3, desired_healthy=1), pdb("db", 1))
+    on = cluster([node("n1"), node("n2")], pods, budgets=budgets)
+
+    ledger = decide(on, Greedy(), Greedy())
+
+    assert evicted(ledger) == ["a", "b", "c", "e"]
+    assert refused(ledger)["d"] == "PDB"
+
+
+@pytest.mark.parametrize(
+    ("fields", "granted"),
+    [
+        pytest.param({}, False, id="a pod that it selects"),
+        pytest.param({"ready": False}, False, id="one that is not ready"),
+        pytest.param({"labels": {"app": "db"}}, True, id="another pod"),
+        pytest.param({"namespace": "other"}, True, id="a pod of another namespace"),
+        pytest.param({"phase": "Pending"}, True, id="a pending one, of which the server asks no PDB"),
+    ],
+)
+def test_a_pdb_that_could_not_be_read_allows_nothing(fields: dict[str, Any], granted: bool) -> None:
+    """Whatever its numbers seem to be."""
+    unread = pdb("web", 9, current_healthy=9, unhealthy_policy="AlwaysAllow", problem="bad")
+    refusal = DisruptionBudgets([unread]).refusal(web("a", **fields))
+
+    assert (refusal is None) is granted
+    assert refusal is None or text(refusal.cause) == "PDB web could not be read, so it allows nothing: bad"
+
+
+def test_a_pdb_of_which_nothing_could_be_read_holds_in_every_namespace() -> None:
+    """Beside those that could."""
+    unread = pdb("", 9, EVERY_NAMESPACE, selector=selector(), problem="bad")
+    budgets = DisruptionBudgets([pdb("web", 9), unread])
+
+    for pod_ in (web("a"), pod("b", namespace="x", labels={"any": "thing"})):
+        refusal = budgets.refusal(pod_)
+        assert refusal is not None
+        assert "could not be read" in text(refusal.cause)
+
+
+def test_a_pdb_that_could_not_be_read_is_no_pdb_to_rely_on() -> None:
+    """A pod that stays without a PDB stays under one that may not select it."""
+    unread = pdb("web", 9, selector=selector(), problem="bad")
+
+    assert not DisruptionBudgets([unread]).select(web("a"))
+    assert DisruptionBudgets([pdb("web", 0)]).select(web("a"))
+
+
+def test_one_pdb_of_several_is_enough_to_rely_on() -> None:
+    """Those of other pods in the namespace say nothing."""
+    others = pdb("other", 9, selector=selector(app="other"))
+
+    assert DisruptionBudgets([others, pdb("web", 9)]).select(web("a"))
+    assert not DisruptionBudgets([others]).select(web("a"))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "ready", "taken"),
+    [
+        pytest.param(1, 4, ["b"], id="the server has taken the disrupted pod off, the number holds"),
+        pytest.param(2, 4, ["b"], id="it is not taken off yet, so it counts here"),
+        pytest.param(1, 3, [], id="as many stand as have to"),
+        pytest.param(0, 9, [], id="never more than the number says"),
+        pytest.param(2, 9, ["b", "c"], id="and not twice"),
+    ],
+)
+def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str]) -> None:
+    """Of the ready pods, of which two have to stay, `a` is on its way out: it does not go again."""
+    pods = [web(name, age=100 - place) for place, name in enumerate("abcdefghi"[:ready])]
+    budget = pdb("web", allowed, current_healthy=ready, desired_healthy=2, disrupted=frozenset({"a"}))
+    ledger = decide(cluster([node("n1"), node("n2")], pods, budgets=(budget, pdb("other", 0))), Greedy())
+
+    assert evicted(ledger) == taken
+    assert ledger.refusals[0].pod.name == "a"
+    assert "its eviction has been granted before" in text(ledger.refusals[0].verdict.cause)
+    assert ledger.refusals[0].verdict.cause.figures == {"pdb": "web", "disrupted": True}
+
+
+def test_pods_that_are_seen_to_go_stand_no_longer() -> None:
+    """Nor do those that are not ready, or another PDB's."""
+    going = [web("a", terminating=True), web("f", terminating=True)]
+    pods = [web("b"), *going, web("c", ready=False), web("d"), pod("e", labels={"app": "db"})]
+    budget = pdb("web", 2, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))
+
+    assert DisruptionBudgets([budget], pods).refusal(pods[0]) is not None
+
+
+def test_a_pod_that_is_not_ready_is_free_only_if_enough_stand() -> None:
+    """The server's count may still hold the disrupted pod for a healthy one."""
+    pods = [web("a"), web("b"), web("c", ready=False)]
+    two = pdb("web", 0, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))
+    one = pdb("web", 0, current_healthy=2, desired_healthy=1, disrupted=frozenset({"a"}))
+
+    assert DisruptionBudgets([two], pods).refusal(pods[2]) is not None
+    assert DisruptionBudgets([one], pods).refusal(pods[2]) is None
+
+
+def test_budgets_of_one_name_in_two_namespaces_are_two() -> None:
+    """Each is spent alone."""
+    pods = [web("a"), web("b", namespace="other")]
+    on = cluster([node("n1"), node("n2")], pods, budgets=(pdb("web", 1), pdb("web", 1, "other")))
+
+    assert evicted(decide(on, Greedy())) == ["a", "b"]

@@ -1,0 +1,173 @@
+"""PodDisruptionBudgets that cannot be read: they allow nothing, for as many pods as they may select."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.pdb import EVERY_NAMESPACE
+from rebalancer.cluster.selectors import EVERYTHING
+from rebalancer.kube.wire.collect import Collection
+from tests.make import NOW, selector
+from tests.unit.kube.wire.documents import read
+
+WEB = {"matchLabels": {"app": "web"}}
+STATUS = {"disruptionsAllowed": 5, "observedGeneration": 1, "currentHealthy": 9, "desiredHealthy": 4}
+
+
+def pdb(**fields: Any) -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "shop", "generation": 1}
+    return {"metadata": metadata, "spec": {"selector": WEB}, "status": STATUS, **fields}
+
+
+def spec(**fields: Any) -> dict[str, Any]:
+    return pdb(spec={"selector": WEB, **fields})
+
+
+def expression(**fields: Any) -> dict[str, Any]:
+    return spec(selector={"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"], **fields}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": None}, "IfHealthyBudget"),
+        ({"unhealthyPodEvictionPolicy": "AlwaysAllow"}, "AlwaysAllow"),
+    ],
+)
+def test_unhealthy_pods_are_guarded_unless_the_budget_says_otherwise(given: dict[str, Any], policy: str) -> None:
+    """The default of the API, which is the careful one."""
+    (found,) = read("PodDisruptionBudget", spec(**given)).budgets or ()
+
+    assert (found.unhealthy_policy, found.problem) == (policy, "")
+
+
+@pytest.mark.parametrize("status", [None, {}, {"disruptedPods": None}])
+def test_what_a_status_does_not_say_is_zero(status: Any) -> None:
+    """A new budget has no status: it allows nothing, none of its pods counts as healthy, and it is not up to date."""
+    (found,) = read("PodDisruptionBudget", pdb(status=status)).budgets or ()
+
+    assert (found.disruptions_allowed, found.current_healthy, found.desired_healthy) == (0, 0, 0)
+    assert (found.observed, found.disrupted, found.problem) == (False, frozenset(), "")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": None}), id="disruptionsAllowed that is null"),
+        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": "5"}), id="a number as text"),
+        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": True}), id="a number that is true"),
+        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": 1 << 31}), id="a number that does not fit"),
+        pytest.param(pdb(status={**STATUS, "currentHealthy": -(1 << 31) - 1}), id="a number below all that fit"),
+        pytest.param(pdb(status={**STATUS, "observedGeneration": None}), id="no word on the generation"),
+        pytest.param(pdb(status={**STATUS, "currentHealthy": []}), id="a count that is a list"),
+        pytest.param(pdb(status={**STATUS, "disruptedPods": ["a"]}), id="disruptedPods that are a list"),
+        pytest.param(pdb(status=[]), id="a status that is a list"),
+        pytest.param(spec(unhealthyPodEvictionPolicy="Always"), id="an unknown unhealthyPodEvictionPolicy"),
+        pytest.param(spec(unhealthyPodEvictionPolicy=""), id="a blank one"),
+        pytest.param(spec(unhealthyPodEvictionPolicy=1), id="one that is a number"),
+        pytest.param(
+            pdb(metadata={"name": "web", "namespace": "shop", "labels": {"release": 7}}), id="a label that is a number"
+        ),
+        pytest.param(
+            pdb(metadata={"name": "web", "namespace": "shop", "generation": "x"}), id="a generation that is a text"
+        ),
+    ],
+)
+def test_one_whose_selector_can_be_read_counts_for_the_pods_that_it_selects(item: dict[str, Any]) -> None:
+    """The others of its namespace are shown to be none of its business."""
+    (found,) = read("PodDisruptionBudget", item).budgets or ()
+
+    assert (found.namespace, found.name, found.selector) == ("shop", "web", selector(app="web"))
+    assert found.problem
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        pytest.param(spec(selector={"matchLabels": {"app": 1}}), id="a label that is a number"),
+        pytest.param(spec(selector={"matchLabels": {"app": "web", "x": None}}), id="a label that is null"),
+        pytest.param(spec(selector={"matchLabels": []}), id="labels that are a list"),
+        pytest.param(spec(selector={"matchLabels": False}), id="labels that are false"),
+        pytest.param(spec(selector={"matchExpressions": ""}), id="expressions that are a text"),
+        pytest.param(spec(selector={"matchLabel": {"app": "web"}}), id="an unknown key"),
+        pytest.param(spec(selector="app=web"), id="a selector that is a text"),
+        pytest.param(expression(operator="Like"), id="an unknown operator"),
+        pytest.param(expression(operator="in"), id="an operator in small letters"),
+        pytest.param(expression(values="web"), id="values that are a text"),
+        pytest.param(expression(values=[]), id="no values"),
+        pytest.param(expression(key=None), id="no key"),
+        pytest.param(pdb(spec=None), id="a spec that is null"),
+        pytest.param({"metadata": {"name": "web", "namespace": "shop"}}, id="no spec"),
+    ],
+)
+def test_one_whose_selector_cannot_be_read_counts_for_its_namespace(item: dict[str, Any]) -> None:
+    """Any pod of it might be selected; the warning names the PDB and the cause."""
+    snapshot = read("PodDisruptionBudget", item)
+    (found,) = snapshot.budgets or ()
+
+    assert (found.namespace, found.name, found.selector) == ("shop", "web", EVERYTHING)
+    assert found.problem
+    assert snapshot.warnings == (
+        f"PodDisruptionBudget shop/web is malformed and allows no disruption: {found.problem}",
+    )
+
+
+def test_one_without_generations_is_up_to_date() -> None:
+    """Files written by hand leave them out, on both sides."""
+    (found,) = (
+        read("PodDisruptionBudget", pdb(metadata={"name": "web"}, status={"disruptionsAllowed": 1})).budgets or ()
+    )
+
+    assert (found.observed, found.disruptions_allowed) == (True, 1)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"namespace": None}, {"namespace": ""}])
+def test_one_without_a_namespace_is_in_the_default_one(metadata: dict[str, Any]) -> None:
+    """Whether the rest of it can be read or not: it harms no other namespace."""
+    good, bad = pdb(metadata={"name": "a", **metadata}), pdb(metadata={"name": "b", **metadata}, status=[])
+
+    found = read("PodDisruptionBudget", good, bad).budgets or ()
+
+    assert [(each.name, each.namespace, bool(each.problem)) for each in found] == [
+        ("a", "default", False),
+        ("b", "default", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "item", [None, 5, [], pdb(metadata=None), pdb(metadata={"name": "web", "namespace": 7}), pdb(metadata=["web"])]
+)
+def test_one_of_which_not_even_the_namespace_can_be_read_counts_for_all(item: Any) -> None:
+    """So many as there are of them."""
+    snapshot = read("PodDisruptionBudget", item, item)
+
+    assert snapshot.budgets
+    assert {each.namespace for each in snapshot.budgets} == {EVERY_NAMESPACE}
+    assert all(each.problem for each in snapshot.budgets)
+    assert len(snapshot.warnings) == 2
+
+
+def test_bytes_that_are_no_text_count_for_all() -> None:
+    """Nothing of them can be read."""
+    collection = Collection()
+    collection.add("PodDisruptionBudget", b'{"metadata": {"name": "\xff"}}')
+
+    (found,) = collection.snapshot(NOW).budgets or ()
+    assert found.namespace == EVERY_NAMESPACE
+
+
+def test_one_without_a_selector_selects_nothing_however_bad_the_rest() -> None:
+    """As in the API server."""
+    (found,) = read("PodDisruptionBudget", pdb(spec={}, status=[])).budgets or ()
+
+    assert found.selector is None
+
+
+def test_the_disrupted_pods_are_read() -> None:
+    """By their names; the times do not matter."""
+    status = {**STATUS, "disruptedPods": {"a": "2026-01-15T11:59:00Z", "b": None}}
+    (found,) = read("PodDisruptionBudget", pdb(status=status)).budgets or ()
+
+    assert found.disrupted == {"a", "b"}
+    assert not found.problem

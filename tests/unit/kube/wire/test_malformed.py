@@ -1,0 +1,234 @@
+"""Objects that cannot be read: reported, left alone, and no harm to the others."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.list_collector import ListCollector
+from rebalancer.untrusted.documents import Unreadable
+from tests.unit.kube.wire.documents import page, pod_document, read
+
+CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"spec": CPU}, "cpu: 'lots' is not a valid quantity", id="a bad quantity"),
+        pytest.param(
+            {"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is not a valid quantity", id="a bad overhead"
+        ),
+        pytest.param({"creationTimestamp": "yesterday"}, "datetime", id="a bad timestamp"),
+        pytest.param({"labels": {"app": 1}}, "Expected `str`, got `int`", id="bad labels"),
+        pytest.param({"labels": ["app"]}, "Expected `object`, got `array`", id="labels that are a list"),
+        pytest.param(
+            {"annotations": {"kubernetes.io/config.mirror": 1}}, "Expected `str | null`", id="bad annotations"
+        ),
+        pytest.param({"ownerReferences": [{"kind": 1}]}, "Expected `str`, got `int`", id="a bad owner"),
+        pytest.param({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`", id="a bad priority"),
+        pytest.param({"spec": {"tolerations": {}}}, "Expected `array`", id="bad tolerations"),
+        pytest.param({"spec": ["nodeName"]}, "Expected `object`", id="a spec that is a list"),
+        pytest.param({"status": "Running"}, "Expected `object | null`", id="a status that is a text"),
+    ],
+)
+def test_a_malformed_pod_is_reported_and_left_alone(fields: dict[str, Any], problem: str) -> None:
+    """It stays in the snapshot with its problem, which no strategy gets past, and a warning names it."""
+    snapshot = read("Pod", pod_document("good"), pod_document("bad", **fields), pod_document("fine"))
+
+    assert [pod.name for pod in snapshot.pods] == ["good", "bad", "fine"]
+    assert [bool(pod.problem) for pod in snapshot.pods] == [False, True, False]
+    (warning,) = snapshot.warnings
+    assert warning.startswith("Pod default/bad is malformed and left alone: ")
+    assert problem in warning
+
+
+def test_a_malformed_pod_keeps_its_place() -> None:
+    """What can be read of it is kept: it takes a slot on its node."""
+    bad = pod_document("bad", uid="u", labels={"a": 1}, spec={"nodeName": "n1"})
+
+    (pod,) = read("Pod", bad).pods
+
+    assert (str(pod), pod.uid, pod.node, pod.active) == ("default/bad", "u", "n1", True)
+
+
+def test_a_malformed_pod_without_a_uid_has_none() -> None:
+    """And no made-up one."""
+    (pod,) = read("Pod", pod_document("bad", uid=None, labels={"a": 1})).pods
+
+    assert pod.uid == ""
+
+
+def test_replicas_with_one_bad_template_are_all_left_alone() -> None:
+    """They share the spec and its problem."""
+    snapshot = read("Pod", pod_document("a", spec=CPU), pod_document("b", spec=CPU))
+
+    assert all(pod.problem for pod in snapshot.pods)
+    assert len(snapshot.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        5,
+        [],
+        {},
+        {"metadata": None},
+        {"metadata": {"labels": {"app": "web"}}},
+        {"metadata": {"name": None, "labels": 1}},
+    ],
+)
+def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
+    """Nothing can be done with it, and the page is read all the same."""
+    snapshot = read("Pod", pod_document("good"), item)
+
+    assert [pod.name for pod in snapshot.pods] == ["good"]
+    assert snapshot.warnings[0].startswith("Pod without a name is malformed and ignored: ")
+
+
+def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
+    """It is neither ready nor open to new pods, and a warning says so; one without a name is left out."""
+    bad = {"metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "lots"}}}
+    snapshot = read("Node", bad, {"metadata": {"labels": {}}}, {"metadata": {"name": 5}})
+
+    (node,) = snapshot.nodes
+    assert (node.name, node.ready, node.unschedulable) == ("x", False, True)
+    assert "'lots' is not a valid quantity" in node.problem
+    assert [warning.partition(": ")[0] for warning in snapshot.warnings] == [
+        "Node 5 is malformed and ignored",
+        "Node without a name is malformed and ignored",
+        "Node x is malformed and left alone, and so are its pods",
+    ]
+    assert "cpu: 'lots'" in snapshot.warnings[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "known", "warning"),
+    [
+        pytest.param(
+            "PriorityClass",
+            {"metadata": {"name": "x"}, "value": "high"},
+            {"x": -(2**31)},
+            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Expected `int`",
+            id="a class whose value is a text",
+        ),
+        pytest.param(
+            "PriorityClass",
+            {"metadata": {"name": "x"}},
+            {"x": -(2**31)},
+            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Object missing",
+            id="a class without a value",
+        ),
+        pytest.param(
+            "Namespace",
+            {"metadata": {"name": "x", "labels": {"a": 1}}},
+            {},
+            "Namespace x is malformed and its labels count as unknown: Expected `str`",
+            id="a namespace",
+        ),
+        pytest.param(
+            "PersistentVolumeClaim",
+            {"metadata": {"name": "x", "namespace": "shop"}, "spec": {"storageClassName": 1}},
+            {},
+            "PersistentVolumeClaim shop/x is malformed and its storage class counts as unknown: Expected `str | null`",
+            id="a claim",
+        ),
+    ],
+)
+def test_other_malformed_objects_mean_the_safest_that_they_may(
+    kind: str, item: Any, known: dict[str, Any], warning: str
+) -> None:
+    """A class protects every priority; unknown labels and storage classes protect by themselves."""
+    snapshot = read(kind, item)
+
+    maps = {"Namespace": "namespaces", "PriorityClass": "priority_classes", "PersistentVolumeClaim": "claims"}
+    assert getattr(snapshot, maps[kind]) == known
+    assert snapshot.warnings[0].startswith(warning)
+
+
+def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
+    """The pages after it are read."""
+    collector = Collection().collector("Pod")
+
+    assert collector.add_page(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"items": []}',
+        b'{"items": null}',
+        b'{"kind": "PodList"}',
+        b'{"kind": "PodList", "items": 5}',
+        b'{"kind": "PodList", "items": {}}',
+        b'{"kind": "PodList", "metadata": null, "items": []}',
+        b'{"kind": "PodList", "metadata": {"continue": "more"}, "items": null}',
+        b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": null}',
+        b'{"kind": "Pod", "metadata": {"name": "a"}}',
+        b'{"kind": "NodeList", "apiVersion": "v1", "items": []}',
+        b'{"kind": "PodList", "apiVersion": "example.com/v1", "items": []}',
+        b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500}',
+        b'{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "items": []}',
+    ],
+)
+def test_what_is_not_a_list_of_the_kind_is_an_error(content: bytes) -> None:
+    """It must not pass for a cluster without such objects."""
+    with pytest.raises(ValueError):
+        Collection().collector("Pod").add_page(content)
+
+
+def test_pages_that_disagree_in_kind_are_an_error() -> None:
+    """Also where the second one is empty."""
+    collector = Collection().collector("Pod")
+    collector.add_page(page([pod_document("a")], **{"continue": "more"}))
+
+    with pytest.raises(ValueError, match="PodList was asked for, and v1 NodeList came"):
+        collector.add_page(page([], "Node"))
+
+
+def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
+    """Whether they stand in a name or elsewhere."""
+    collector = Collection().collector("Pod")
+
+    collector.add_page(
+        b'{"kind": "PodList", "items": [{"metadata": {"name": "\xff"}},'
+        b'{"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
+    )
+
+    assert [pod.name for pod in collector.items] == ["b"]
+    assert len(collector.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "bad"),
+    [
+        ("PodDisruptionBudget", "policy/v1", '"spec": {"selector": {"matchLabels": {"a": 1}}}'),
+        ("Node", "v1", '"spec": {"taints": 5}'),
+        ("Pod", "v1", '"spec": {"priority": "x"}'),
+    ],
+)
+def test_no_depth_makes_an_object_disappear(kind: str, version: str, bad: str) -> None:
+    """However deep it is nested, something stands for it, or the whole list is an error."""
+    became = set()
+    for depth in range(800, 1000):
+        deep = '{"a":' * depth + "1" + "}" * depth
+        item = f'{{"metadata": {{"name": "p", "namespace": "n", "x": {deep}}}, {bad}}}'
+        read_in = f'{{"kind": "{kind}List", "apiVersion": "{version}", "metadata": {{}}, "items": [{item}]}}'
+        became.add(what_becomes_of(Collection().collector(kind), read_in.encode()))
+
+    assert became == {"something stands for it", "an error"}
+
+
+def what_becomes_of(collector: ListCollector[Any, Any], one: bytes) -> str:
+    """Say what a list of one object comes to."""
+    try:
+        collector.add_page(one)
+    except Unreadable:
+        return "an error"
+    return "something stands for it" if collector.items and not collector.lost else "it is lost"

@@ -1,0 +1,113 @@
+"""What metrics.k8s.io and load-watcher write, and what becomes of it."""
+
+import json
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from rebalancer.cluster.loads import LoadFigure
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
+from rebalancer.kube.wire.collect import Collection, add_document
+from rebalancer.usage.load_watcher_answer import LoadWatcherAnswer
+
+NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
+
+
+def collected(*objects):
+    collection = Collection()
+    add_document(collection, json.dumps({"kind": "List", "items": objects}).encode())
+    return collection.snapshot(NOON)
+
+
+def of_pod(*containers, **fields):
+    listed = [{"name": str(number), "usage": usage} for number, usage in enumerate(containers)]
+    return {"kind": "PodMetrics", "metadata": {"name": "a", "namespace": "x"}, "containers": listed, **fields}
+
+
+def test_a_nodes_usage_is_in_millicores_and_bytes():
+    """Rounded up, as quantities are; the time has its zone."""
+    usage = {"cpu": "1500000001n", "memory": "2Ki"}
+    metrics = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "timestamp": "2026-01-15T12:00:00Z", "usage": usage}
+
+    assert collected(metrics).node_metrics == (NodeMetrics("n1", {"cpu": 1501, "memory": 2048}, NOON),)
+
+
+@pytest.mark.parametrize(
+    ("containers", "usage"),
+    [
+        ([{"cpu": "1", "memory": "1Ki"}, {"cpu": "500m", "memory": "1"}], {"cpu": 1500, "memory": 1025}),
+        ([{"cpu": "1", "memory": "1Ki"}, {"cpu": "500m"}], {"cpu": 1500}),
+        ([{"cpu": "1"}, {"memory": "1"}], {}),
+        ([{"cpu": "1"}, None], {}),
+        ([], {}),
+    ],
+)
+def test_a_pods_usage_is_the_sum_over_its_containers(containers, usage):
+    """Of what all of them have; a sum that lacks a container would be too low."""
+    assert collected(of_pod(*containers)).pod_metrics == (PodMetrics("x", "a", usage),)
+
+
+@pytest.mark.parametrize("fields", [{"containers": None}, {"timestamp": None}, {"window": "20s", "more": 1}])
+def test_what_is_absent_is_no_error(fields):
+    """Nothing is required but a name."""
+    assert len(collected(of_pod(**fields)).pod_metrics) == 1
+
+
+def test_kinds_that_are_not_there_are_unknown():
+    """No metrics is something else than metrics of nothing."""
+    assert collected().node_metrics is None
+    assert collected({"kind": "NodeMetricsList", "items": []}).node_metrics == ()
+
+
+def test_samples_tell_the_time_of_a_file():
+    """A file without a recorded time is as old as most of them, if nothing else tells more."""
+    node = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "timestamp": "2026-01-15T11:00:00Z"}
+    assert collected(node).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
+    pod = of_pod(timestamp="2026-01-15T11:30:00Z")
+    assert collected(node, pod).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
+
+
+def test_of_two_addresses_of_a_type_the_first_counts():
+    """A node with both kinds of IP has its primary address first."""
+    addresses = [{"type": "InternalIP", "address": each} for each in ("10.0.0.1", "fd00::1")]
+    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"addresses": addresses}}
+
+    assert collected(node).nodes[0].addresses == {"InternalIP": "10.0.0.1"}
+
+
+@pytest.mark.parametrize("text", ["{}", '{"data": {}}', '{"data": {"NodeMetricsMap": null}}'])
+def test_an_empty_answer_of_load_watcher(text):
+    """It knows no host, and its window ended long ago."""
+    answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
+
+    assert (answer.percents, answer.figures, answer.window.end) == ({}, {}, 0)
+
+
+def test_a_host_of_load_watcher_without_figures_stands_there_without_any():
+    """It knows the host, and nothing of it."""
+    text = (
+        '{"data": {"NodeMetricsMap": {"n1": {}, "n2": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 5}]}}}}'
+    )
+    answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
+
+    assert answer.percents == {"n1": {}, "n2": {"cpu": 5}}
+    assert answer.figures == {"n1": [], "n2": [LoadFigure("CPU", "AVG", 5)]}
+
+
+@pytest.mark.parametrize(
+    ("operators", "value"),
+    [
+        (["AVG", "Latest", ""], 0),
+        (["", "Latest", "AVG"], 2),
+        (["Latest", "", "Std"], 0),
+        (["", "Std"], 0),
+        (["Std"], None),
+    ],
+)
+def test_of_load_watchers_figures_the_steadiest_counts(operators, value):
+    """The average, else the latest, else the one that does not say, in whatever order; a spread is not a load."""
+    metrics = [{"type": "CPU", "operator": each, "value": number} for number, each in enumerate(operators)]
+    text = json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": metrics}}}})
+
+    assert msgspec.json.decode(text, type=LoadWatcherAnswer).percents["n1"].get("cpu") == value

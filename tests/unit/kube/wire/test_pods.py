@@ -1,0 +1,395 @@
+"""Pods from the API server's JSON."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from tests.unit.kube.wire.documents import container, pod_document, read, read_pod
+
+CRITICAL = "scheduler.alpha.kubernetes.io/critical-pod"
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+PREFER_NOT = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+MIRROR = "kubernetes.io/config.mirror"
+SOURCE = "kubernetes.io/config.source"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+
+
+def test_identity_owner_and_state_of_a_pod() -> None:
+    """What decisions and reports go by."""
+    pod = read_pod(
+        name="web-1",
+        namespace="shop",
+        uid="u1",
+        labels={"app": "web"},
+        creationTimestamp="2026-01-01T00:00:00Z",
+        deletionTimestamp="2026-01-02T00:00:00Z",
+        ownerReferences=[{"kind": "ReplicaSet", "name": "web", "uid": "r1", "controller": True}],
+        spec={"nodeName": "n1", "priority": 7},
+        status={
+            "phase": "Running",
+            "reason": "Shutdown",
+            "startTime": "2026-01-01T00:00:05Z",
+            "nominatedNodeName": "n2",
+        },
+    )
+
+    assert (str(pod), pod.uid, pod.node, pod.labels) == ("shop/web-1", "u1", "n1", {"app": "web"})
+    assert (pod.phase, pod.reason, pod.terminating, pod.spec.priority) == ("Running", "Shutdown", True, 7)
+    assert pod.nominated_node == "n2"
+    assert pod.created == datetime(2026, 1, 1, tzinfo=UTC)
+    assert pod.started == datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
+    assert pod.owners == (Owner("ReplicaSet", "web", "r1", controller=True),)
+
+
+def test_container_states_and_conditions() -> None:
+    """Current states only; each kind of container apart."""
+    pod = read_pod(
+        status={
+            "containerStatuses": [
+                {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+                {
+                    "state": {"terminated": {"reason": "Error", "exitCode": 2}},
+                    "lastState": {"waiting": {"reason": "x"}},
+                },
+                {"state": {"running": {}}},
+            ],
+            "initContainerStatuses": [{"state": {"terminated": {"exitCode": 0}}}],
+            "ephemeralContainerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}],
+            "conditions": [
+                {"type": "Ready", "status": "True", "reason": "ok", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            ],
+        }
+    )
+
+    assert pod.containers == (
+        ContainerStatus(restarts=3, waiting="CrashLoopBackOff"),
+        ContainerStatus(terminated="Error", exit_code=2),
+        ContainerStatus(),
+    )
+    assert pod.init_containers == (ContainerStatus(exit_code=0),)
+    assert pod.ephemeral_containers == (ContainerStatus(waiting="ErrImagePull"),)
+    assert pod.conditions == (Condition("Ready", "True", "ok", datetime(2026, 1, 1, tzinfo=UTC)),)
+    assert pod.ready
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        ([{"type": "PodScheduled", "status": "False"}, {"type": "Ready", "status": "True"}], True),
+        ([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}], False),
+        ([{"type": "PodScheduled", "status": "True"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_a_pod_is_ready_by_its_condition_of_that_name(conditions: Any, ready: bool) -> None:
+    """Whatever the others say."""
+    assert read_pod(status={"conditions": conditions}).ready is ready
+
+
+FLAGS = ("evict_annotation", "prefer_no_eviction", "mirror", "static", "marked_critical")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "meaning"),
+    [
+        pytest.param({EVICT: "true"}, "evict_annotation", id="evict"),
+        pytest.param({EVICT: "TRUE"}, "evict_annotation", id="evict in any case of letters"),
+        pytest.param({PREFER_NOT: ""}, "prefer_no_eviction", id="prefer no eviction, whatever the value"),
+        pytest.param({PREFER_NOT: None}, "prefer_no_eviction", id="also null"),
+        pytest.param({CRITICAL: ""}, "marked_critical", id="critical, whatever the value"),
+        pytest.param({CRITICAL: None}, "marked_critical", id="critical and null"),
+        pytest.param({MIRROR: "hash"}, "mirror", id="a mirror pod"),
+        pytest.param({MIRROR: None}, "mirror", id="a mirror pod by an annotation that is null"),
+        pytest.param({SOURCE: "file"}, "static", id="a static pod"),
+        pytest.param({SOURCE: None}, "static", id="a static pod by an annotation that is null"),
+        pytest.param({SOURCE: "api"}, None, id="a pod from the API is not static"),
+        pytest.param({"example.com/x": "y"}, None, id="others mean nothing"),
+    ],
+)
+def test_annotations(annotations: dict[str, str | None], meaning: str | None) -> None:
+    """Each has one meaning; Go reads null as an empty text, so that the annotation is there."""
+    pod = read_pod(annotations=annotations)
+
+    assert [flag for flag in FLAGS if getattr(pod, flag)] == ([meaning] if meaning else [])
+    assert not pod.problem
+
+
+@pytest.mark.parametrize(
+    ("annotations", "holding"),
+    [
+        ({SAFE_TO_EVICT: "false"}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: "no"}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: None}, SAFE_TO_EVICT),
+        ({SAFE_TO_EVICT: "true"}, ""),
+        ({SAFE_TO_EVICT: "True"}, ""),
+        ({DO_NOT_DISRUPT: "true"}, DO_NOT_DISRUPT),
+        ({DO_NOT_DISRUPT: ""}, DO_NOT_DISRUPT),
+        ({DO_NOT_DISRUPT: "false"}, ""),
+        ({}, ""),
+    ],
+)
+def test_annotations_hold_a_node_unless_they_clearly_do_not(annotations: dict[str, str | None], holding: str) -> None:
+    """Autoscalers look for one value; what is neither true nor false may be meant to hold it."""
+    assert read_pod(annotations=annotations).holding == holding
+
+
+@pytest.mark.parametrize("value", ["false", "False", "0", "no", "No", "", "  ", None])
+def test_the_annotation_evict_may_say_no(value: str | None) -> None:
+    """Without a word about it."""
+    snapshot = read("Pod", pod_document(annotations={EVICT: value}))
+
+    assert not snapshot.pods[0].evict_annotation
+    assert snapshot.warnings == ()
+
+
+@pytest.mark.parametrize("value", ["true", "True"])
+def test_a_plain_yes_needs_no_warning(value: str) -> None:
+    """Whatever the case of its letters."""
+    assert read("Pod", pod_document("a", annotations={EVICT: value})).warnings == ()
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
+def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(value: str) -> None:
+    """It names the pod, and what would mean yes; a long value is cut."""
+    snapshot = read("Pod", pod_document("a", annotations={EVICT: value}))
+
+    assert not snapshot.pods[0].evict_annotation
+    (warning,) = snapshot.warnings
+    assert warning.startswith(f"Pod default/a: its annotation {EVICT} is ")
+    assert warning.endswith("which counts as no: only 'true' means yes")
+    assert "\n" not in warning
+    assert repr(value[:40]) in warning
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"ownerReferences": [{"name": "d", "uid": "u"}]}, "an owner has no kind", id="an owner, no kind"),
+        pytest.param({"ownerReferences": [{"kind": "", "name": "d"}]}, "an owner has no kind", id="a blank kind"),
+        pytest.param({"ownerReferences": ["DaemonSet"]}, "Expected `object`", id="an owner that is a text"),
+        pytest.param({"ownerReferences": [None]}, "Expected `object`", id="an owner that is null"),
+        pytest.param({"spec": {"priority": 1 << 40}}, "Expected `int`", id="a priority that does not fit"),
+        pytest.param({"spec": {"priority": "NaN"}}, "Expected `int | null`", id="a priority that is not a number"),
+        pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
+    ],
+)
+def test_what_may_hide_a_protection_makes_the_pod_one_that_stays(fields: dict[str, Any], problem: str) -> None:
+    """A pod that cannot be read in full is left alone."""
+    assert problem in read_pod(**fields).problem
+
+
+def test_the_priority_class_of_a_pod_is_read() -> None:
+    """Its number may be missing."""
+    spec = read_pod(spec={"priorityClassName": "system-node-critical"}).spec
+
+    assert (spec.priority_class, spec.priority) == ("system-node-critical", None)
+    assert read_pod(spec={"priorityClassName": None}).spec.priority_class == ""
+
+
+@pytest.mark.parametrize(("priority", "is_read"), [(2**31 - 1, True), (-(2**31), True), (2**31, False)])
+def test_a_priority_has_32_bits(priority: int, is_read: bool) -> None:
+    """The highest and the lowest are read; a pod with one beyond them stays."""
+    assert bool(read_pod(spec={"priority": priority}).problem) is not is_read
+
+
+@pytest.mark.parametrize(
+    ("volumes", "local", "claims"),
+    [
+        pytest.param([{"emptyDir": {}}], True, (), id="an emptyDir"),
+        pytest.param([{"emptyDir": {"medium": "Memory"}}], True, (), id="one in memory too"),
+        pytest.param([{"hostPath": {"path": "/"}}], True, (), id="a hostPath"),
+        pytest.param([{"hostPath": None, "emptyDir": None, "configMap": {}}], False, (), id="null is absent"),
+        pytest.param([{"persistentVolumeClaim": {"claimName": "c"}}], False, ("c",), id="a claim"),
+        pytest.param([{"ephemeral": {"volumeClaimTemplate": {}}}], False, (), id="a generic ephemeral volume"),
+        pytest.param(None, False, (), id="no volumes"),
+    ],
+)
+def test_volumes(volumes: Any, local: bool, claims: tuple[str, ...]) -> None:
+    """Local storage and claims, as the descheduler sees them."""
+    pod = read_pod(spec={"volumes": volumes})
+
+    assert (pod.spec.local_storage, pod.claims) == (local, claims)
+
+
+def test_an_image_volume_may_name_no_image() -> None:
+    """The pod is read all the same."""
+    assert not read_pod(spec={"volumes": [{"name": "v", "image": {"reference": None}}]}).problem
+
+
+def test_claims_that_are_made_for_a_pod_are_named_after_it() -> None:
+    """One for each generic ephemeral volume, and for no other."""
+    volumes = [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]
+
+    assert read_pod(name="a", spec={"volumes": volumes}).own_claims == ("a-scratch",)
+
+
+def test_what_a_spread_constraint_says_is_taken() -> None:
+    """Each of its words, where they are not the defaults."""
+    said = {"nodeTaintsPolicy": "Honor", "nodeAffinityPolicy": "Ignore", "minDomains": 3, "matchLabelKeys": ["hash"]}
+    base = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    spec = {"topologySpreadConstraints": [{**base, **selector, **said}]}
+
+    (found,) = read_pod(spec=spec, labels={"app": "web", "hash": "1"}).spec.spread
+
+    assert (found.max_skew, found.topology_key, found.when_unsatisfiable) == (2, "zone", "DoNotSchedule")
+    assert (found.node_taints_policy, found.node_affinity_policy, found.min_domains) == ("Honor", "Ignore", 3)
+    assert found.match_label_keys == ("hash",)
+
+
+@pytest.mark.parametrize(("affinity", "is_there"), [({"nodeAffinity": {}}, True), ({"podAffinity": {}}, False)])
+def test_node_affinity_that_demands_nothing_is_there_all_the_same(affinity: Any, is_there: bool) -> None:
+    """Pods with node affinity, whatever it says, come in another order when spreading is evened out."""
+    assert read_pod(spec={"affinity": affinity}).spec.node_affinity is is_there
+
+
+def test_an_expression_without_values_has_none() -> None:
+    """`Exists` takes none: the field is absent, or null."""
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "Exists", **each}]} for each in ({}, {"values": None})]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+
+    spec = read_pod(spec={"affinity": {"nodeAffinity": required}}).spec
+
+    assert spec.node_terms == (NodeSelectorTerm((Requirement("zone", "Exists", ()),)),) * 2
+
+
+def test_constraints_on_nodes_and_neighbours() -> None:
+    """Each part of the spec arrives where decisions look for it."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference": term}]}
+    apart = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}, "namespaces": ["x"]}
+    spread = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "nodeTaintsPolicy": None}
+    spec = read_pod(
+        spec={
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}],
+            "affinity": {
+                "nodeAffinity": {**required, **preferred},
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]},
+            },
+            "topologySpreadConstraints": [spread],
+            "resourceClaims": [{"name": "gpu"}],
+        }
+    ).spec
+
+    assert spec.selects_node({"disk": "ssd", "zone": "a"}, "n1")
+    assert not spec.selects_node({"disk": "ssd", "zone": "b"}, "n1")
+    assert not spec.selects_node({"disk": "hdd", "zone": "a"}, "n1")
+    assert spec.tolerations[0].key == "k"
+    assert spec.preferred[0].weight == 3
+    assert spec.preferred[0].term.matches({"zone": "a"}, "n1")
+    assert spec.anti_affinity[0].selector is not None
+    assert (spec.anti_affinity[0].topology_key, spec.anti_affinity[0].namespaces) == ("zone", ("x",))
+    assert (spec.spread[0].max_skew, spec.spread[0].when_unsatisfiable) == (2, "ScheduleAnyway")
+    assert (spec.spread[0].selector, spec.spread[0].node_taints_policy) == (None, "Ignore")
+    assert spec.resource_claims
+    assert not spec.problem
+
+
+def test_null_is_absent_wherever_a_server_may_write_it() -> None:
+    """Go writes null for empty lists, maps and times."""
+    nulls = dict.fromkeys
+    pod = read_pod(
+        **nulls(
+            ("namespace", "uid", "labels", "annotations", "ownerReferences", "creationTimestamp", "deletionTimestamp")
+        ),
+        spec={
+            **nulls(("nodeName", "initContainers", "volumes", "overhead", "nodeSelector", "affinity", "tolerations")),
+            **nulls(("topologySpreadConstraints", "resourceClaims", "priority", "resources")),
+            "containers": [{"image": None, "resources": None, "restartPolicy": None}],
+        },
+        status={
+            **nulls(
+                ("phase", "reason", "qosClass", "startTime", "initContainerStatuses", "ephemeralContainerStatuses")
+            ),
+            "containerStatuses": [{"state": None}, {"state": {"waiting": None, "terminated": {"reason": None}}}],
+            "conditions": [{"type": "Ready", "status": None, "reason": None, "lastTransitionTime": None}],
+        },
+    )
+
+    assert not pod.problem
+    assert (pod.namespace, pod.node, pod.created, pod.started) == ("default", "", LONG_AGO, None)
+    assert (pod.phase, pod.reason, pod.nominated_node) == ("", "", "")
+    assert pod.conditions == (Condition("Ready", "", "", None),)
+    assert pod.containers == (ContainerStatus(), ContainerStatus(exit_code=0))
+
+
+@pytest.mark.parametrize("written", ["2026-01-02T01:30:00+01:30", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00"])
+def test_times_may_be_written_in_any_zone(written: str) -> None:
+    """They are one and the same moment; one that names no zone is in UTC."""
+    created = read_pod(creationTimestamp=written).created
+    status = {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": written}]}
+    (node,) = read("Node", {"metadata": {"name": "n"}, "status": status}).nodes
+
+    assert created == node.seen == datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        {"nodeAffinity": None, "podAntiAffinity": None},
+        {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": None}},
+        {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": None}},
+        {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"preference": {"matchFields": None}}]}},
+    ],
+)
+def test_null_inside_affinity_is_absent(affinity: dict[str, Any]) -> None:
+    """It asks for nothing."""
+    spec = read_pod(spec={"affinity": affinity}).spec
+
+    assert not spec.problem
+    assert spec.selects_node({}, "n1")
+
+
+def test_a_required_affinity_without_terms_matches_no_node() -> None:
+    """Present and empty is not absent."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": None}}
+
+    assert not read_pod(spec={"affinity": {"nodeAffinity": required}}).spec.selects_node({}, "n1")
+
+
+def test_replicas_share_their_spec_labels_and_owners() -> None:
+    """So that answers about one hold for all, and thousands cost little."""
+    metadata = {"labels": {"app": "web"}, "ownerReferences": [{"kind": "ReplicaSet", "name": "web"}]}
+    spec = {"containers": [container(requests={"cpu": "1"})]}
+    one, other = read("Pod", *(pod_document(name, spec={**spec, "nodeName": name}, **metadata) for name in "ab")).pods
+
+    assert one.spec is other.spec
+    assert one.labels is other.labels
+    assert one.owners is other.owners
+
+
+def test_labels_that_are_null_are_none() -> None:
+    """As the API server reads them; selectors then have something to look into."""
+    assert read_pod(labels=None).labels == {}
+
+
+def test_times_without_a_zone_are_utc() -> None:
+    """They can be compared with all others."""
+    assert read_pod(creationTimestamp="2026-01-01T00:00:00").created == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "phase", "expected"),
+    [
+        (("request-evict-only", "eviction-in-progress"), "Running", True),
+        (("request-evict-only", "eviction-in-progress"), "Pending", True),
+        (("request-evict-only", "eviction-in-progress"), "Succeeded", False),
+        (("request-evict-only",), "Running", False),
+        (("eviction-in-progress",), "Running", False),
+        ((), "Running", False),
+    ],
+)
+def test_an_eviction_in_progress_is_told_by_two_annotations(
+    annotations: tuple[str, ...], phase: str, expected: bool
+) -> None:
+    """Their values do not matter, as in the descheduler; a pod that has ended is in nobody's way."""
+    named = {f"descheduler.alpha.kubernetes.io/{each}": "" for each in annotations}
+
+    assert read_pod(annotations=named, status={"phase": phase}).evacuating is expected

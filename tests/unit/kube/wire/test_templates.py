@@ -1,0 +1,309 @@
+"""What replaces pods: the templates of their owners, and when nobody knows."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.templates import Template
+from rebalancer.kube.wire.collect import Collection
+from tests.make import NOW, selector
+from tests.unit.kube.wire.documents import page
+
+SPEC = {"containers": [{"image": "web:1", "resources": {"requests": {"cpu": "100m"}}}]}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": SPEC}
+APPS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1", "Job": "batch/v1"}
+
+
+def workload(name: str = "web", *, owner: tuple[str, str] | None = None, status: Any = None, **spec: Any) -> Any:
+    """A ReplicaSet, or another kind like it; its uid is its name's."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "shop", "uid": f"uid of {name}", "generation": 2}
+    if owner:
+        metadata["ownerReferences"] = [
+            {"kind": owner[0], "name": owner[1], "uid": f"uid of {owner[1]}", "controller": True}
+        ]
+    fields = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE, **spec}
+    settled = {"replicas": 2, "updatedReplicas": 2, "observedGeneration": 2}
+    return {"metadata": metadata, "spec": fields, "status": {**settled, **(status or {})}}
+
+
+def read(**kinds: list[Any]) -> Snapshot:
+    """Read lists of kinds."""
+    collection = Collection()
+    for kind, items in kinds.items():
+        collector = collection.collector(kind)
+        collector.add_page(page(items, kind).replace(b'"v1"', f'"{APPS.get(kind, "v1")}"'.encode()))
+        collection.replace(kind, collector)
+    return collection.snapshot(NOW)
+
+
+def template(kind: str, item: Any, **others: list[Any]) -> Template | None:
+    """The template of one workload, None where nothing is known of it."""
+    found = read(**{kind: [item]}, **others).companions.templates
+    assert found is not None
+    return found.get((kind, item["metadata"]["uid"]))
+
+
+def known(kind: str, item: Any, **others: list[Any]) -> str:
+    """Whether what replaces its pods is known."""
+    found = template(kind, item, **others)
+    return "nothing" if found is None else "changing" if found.changing else "known"
+
+
+def test_a_template_is_read_as_pods_are() -> None:
+    """Labels, requests, claims that it names, and whether pods get claims of their own."""
+    volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {}}]
+    made = {"metadata": {"labels": {"app": "web"}}, "spec": {**SPEC, "volumes": volumes}}
+
+    found = template("ReplicaSet", workload(template=made))
+
+    assert found is not None
+    assert (found.labels, found.spec.requests, found.claims) == ({"app": "web"}, {"cpu": 100}, ("data",))
+    assert (found.makes_claims, found.changing, found.only_failed) == (True, False, False)
+
+
+@pytest.mark.parametrize("made", [{"spec": SPEC}, {"metadata": {"labels": None}, "spec": SPEC}])
+def test_a_template_may_have_no_labels(made: Any) -> None:
+    """Then its pods have none."""
+    found = template("Job", workload(template=made))
+
+    assert found is not None
+    assert found.labels == {}
+
+
+@pytest.mark.parametrize("kind", ["Service", "ReplicationController"])
+@pytest.mark.parametrize(
+    ("labels", "expected"), [({"app": "web"}, selector(app="web")), ({}, None), (None, None)], ids=str
+)
+def test_a_selector_that_is_a_map_of_labels(kind: str, labels: Any, expected: Any) -> None:
+    """An empty one selects nothing; what names no namespace is in the default one."""
+    document = {"metadata": {"name": "web", "namespace": None}, "spec": {"selector": labels}}
+    companions = read(**{kind: [document]}).companions
+
+    found = {"Service": companions.services, "ReplicationController": companions.replication_controllers}[kind]
+    assert found == {("default", "web"): expected}
+
+
+def test_objects_of_two_namespaces_are_told_apart() -> None:
+    """A Service selects pods of its own namespace."""
+    documents = [{"metadata": {"name": "web", "namespace": each}, "spec": {"selector": {"app": each}}} for each in "ab"]
+
+    assert read(Service=documents).companions.services == {(each, "web"): selector(app=each) for each in "ab"}
+
+
+def test_equal_specs_are_one() -> None:
+    """Templates and pods share what is equal, so that answers about it are kept once."""
+    pod = {"metadata": {"name": "a"}, "spec": SPEC}
+    snapshot = read(Pod=[pod], ReplicaSet=[workload("a"), workload("b")])
+
+    assert {id(each.spec) for each in (snapshot.companions.templates or {}).values()} == {id(snapshot.pods[0].spec)}
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        pytest.param(workload(), "known", id="as it wants to be"),
+        pytest.param(workload(status={"replicas": 1}), "known", id="a pod is missing"),
+        pytest.param(workload(replicas=0, status={"replicas": 0}), "nothing", id="old and empty"),
+        pytest.param(workload(status={"replicas": 0}), "known", id="its pods are still to come"),
+        pytest.param(workload(replicas=0), "changing", id="scaled down to nothing"),
+        pytest.param(workload(replicas=1), "changing", id="one pod too many"),
+        pytest.param(workload(replicas=None, status={"replicas": 1}), "known", id="one is wanted if nothing is said"),
+        pytest.param(workload(replicas=None), "changing", id="and two are too many"),
+        pytest.param(workload(template=None), "nothing", id="without a template"),
+    ],
+)
+def test_a_replica_set(item: Any, expected: str) -> None:
+    """Its template counts, unless it has pods to lose; one that has and wants none needs no template."""
+    assert known("ReplicaSet", item) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({}, "known", id="all are new"),
+        pytest.param({"updatedReplicas": 1}, "changing", id="an old one is left"),
+        pytest.param({"observedGeneration": 1}, "changing", id="not seen by its controller"),
+        pytest.param({"replicas": 1, "updatedReplicas": 1}, "known", id="one has just gone"),
+    ],
+)
+def test_a_deployment_says_whether_its_replica_sets_change(status: Any, expected: str) -> None:
+    """While old pods are left nobody knows what comes."""
+    item = workload("web-1", owner=("Deployment", "web"))
+
+    assert known("ReplicaSet", item, Deployment=[workload("web", status=status)]) == expected
+
+
+def test_a_rollout_that_has_made_no_pod_yet_is_under_way() -> None:
+    """The API server leaves a count of zero out."""
+    rolling = workload("web", status={"replicas": 1})
+    del rolling["status"]["updatedReplicas"]
+
+    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[rolling]) == "changing"
+
+
+@pytest.mark.parametrize(("generation", "expected"), [({"generation": 1}, "changing"), ({}, "known")])
+def test_generations_that_are_not_said_count_as_none(generation: dict[str, int], expected: str) -> None:
+    """A controller that has not reported is behind the first generation; files without generations are settled."""
+    metadata = {"name": "web", "namespace": "shop", "uid": "uid of web", **generation}
+    fields = {"metadata": metadata, "spec": workload()["spec"], "status": {"replicas": 2, "updatedReplicas": 2}}
+
+    assert known("StatefulSet", fields) == expected
+    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[fields]) == expected
+
+
+@pytest.mark.parametrize("others", [{}, {"Deployment": []}], ids=["not read", "gone"])
+def test_a_deployment_that_is_not_known_tells_nothing(others: dict[str, list[Any]]) -> None:
+    """It may be rolling out, so nothing is known of its ReplicaSets."""
+    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), **others) == "nothing"
+
+
+@pytest.mark.parametrize(("sibling_pods", "expected"), [(0, "known"), (1, "changing")])
+def test_what_else_looks_after_replica_sets_shows_in_these(sibling_pods: int, expected: str) -> None:
+    """A Rollout moves pods from one ReplicaSet to another: while both have some nobody knows what comes."""
+    first = workload("web-1", owner=("Rollout", "web"))
+    second = workload("web-2", owner=("Rollout", "web"), replicas=sibling_pods, status={"replicas": sibling_pods})
+
+    found = read(ReplicaSet=[first, second]).companions.templates or {}
+
+    assert found["ReplicaSet", "uid of web-1"].changing is (expected == "changing")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"status": {"currentRevision": "a", "updateRevision": "a"}}, "known", id="one revision"),
+        pytest.param({"status": {"currentRevision": "a", "updateRevision": "b"}}, "changing", id="two revisions"),
+        pytest.param({"status": {"observedGeneration": 1}}, "changing", id="not seen by its controller"),
+        pytest.param({"replicas": 1}, "changing", id="one pod too many"),
+        pytest.param(
+            {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}, "known", id="a partition"
+        ),
+    ],
+)
+def test_a_stateful_set(fields: Any, expected: str) -> None:
+    """A partition keeps some pods at the old revision, which is the same one while no rollout is under way."""
+    assert known("StatefulSet", workload(**fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "only_failed"),
+    [
+        pytest.param({}, False, id="nothing said"),
+        pytest.param({"podReplacementPolicy": "TerminatingOrFailed"}, False, id="while it terminates"),
+        pytest.param({"podReplacementPolicy": "Failed"}, True, id="when it has ended"),
+        pytest.param({"podFailurePolicy": {"rules": []}}, True, id="rules on failures alone"),
+    ],
+)
+def test_a_job_may_wait_for_the_end_of_a_pod(spec: Any, only_failed: bool) -> None:
+    """So it does where its policy says Failed, which rules on failures imply."""
+    found = template("Job", workload(**spec))
+
+    assert found is not None
+    assert found.only_failed is only_failed
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"status": {"conditions": [{"type": "Complete", "status": "True"}]}}, "nothing", id="has ended"),
+        pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, "nothing", id="suspended"),
+        pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "False"}]}}, "known", id="resumed"),
+        pytest.param({"backoffLimit": 0}, "nothing", id="no failure is forgiven"),
+        pytest.param({"backoffLimit": 1}, "known", id="nothing has failed yet"),
+        pytest.param({"backoffLimit": 6, "status": {"failed": 5}}, "known", id="one failure is left"),
+        pytest.param({"backoffLimit": 6, "status": {"failed": 6}}, "nothing", id="none is left"),
+        pytest.param({"backoffLimit": 0, "podFailurePolicy": {"rules": []}}, "known", id="rules may forgive"),
+        pytest.param({"backoffLimit": 0, "backoffLimitPerIndex": 1}, "known", id="each index has failures of its own"),
+    ],
+)
+def test_a_job_that_makes_no_more_pods_has_no_template(fields: Any, expected: str) -> None:
+    """An evicted pod counts as failed: where that is the last failure nothing comes in its place."""
+    assert known("Job", workload(**fields)) == expected
+
+
+def test_one_that_is_being_deleted_makes_nothing_certain() -> None:
+    """Its pods go with it."""
+    item = workload()
+    item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert known("StatefulSet", item) == "changing"
+    assert known("Job", item) == "nothing"
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param({**TEMPLATE, "metadata": {"labels": {"app": 1}}}, id="labels"),
+        pytest.param({"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}, id="a quantity"),
+        pytest.param({"spec": {"tolerations": {}}}, id="tolerations"),
+        pytest.param(["spec"], id="a list"),
+    ],
+)
+def test_a_malformed_template_makes_its_pods_unknown_and_no_others(kind: str, made: Any) -> None:
+    """A warning names it; what it selects by still counts."""
+    snapshot = read(**{kind: [workload("bad", template=made), workload("good")]})
+
+    companions = snapshot.companions
+    selectors = {"ReplicaSet": companions.replica_sets, "StatefulSet": companions.stateful_sets}[kind]
+    assert set(companions.templates or {}) == {(kind, "uid of good")}
+    assert set(selectors or {}) == {("shop", "bad"), ("shop", "good")}
+    (warning,) = snapshot.warnings
+    assert warning.startswith(f"{kind} shop/bad is malformed and what replaces its pods is unknown: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "field"),
+    [
+        ("Service", {"metadata": {"name": "bad", "namespace": "shop"}, "spec": {"selector": []}}, "services"),
+        (
+            "ReplicaSet",
+            workload("bad", selector={"matchExpressions": [{"key": "a", "operator": "Near"}]}),
+            "replica_sets",
+        ),
+        ("StatefulSet", workload("bad", selector=[]), "stateful_sets"),
+        ("ReplicationController", workload("bad", template=[]), "replication_controllers"),
+        ("PersistentVolume", {"metadata": {"name": "bad"}, "spec": {"capacity": {"storage": "lots"}}}, "volumes"),
+        ("CSIStorageCapacity", {"metadata": {"name": "bad"}, "capacity": "lots"}, "storage_capacities"),
+    ],
+)
+def test_a_kind_with_an_object_that_cannot_be_read_counts_as_not_read(kind: str, item: Any, field: str) -> None:
+    """Any pod's answer may depend on that object, so none is given without it; a warning says so."""
+    snapshot = read(**{kind: [item]})
+
+    assert getattr(snapshot.companions, field) is None
+    assert " is malformed and its whole kind counts as not read: " in snapshot.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [
+        ("Job", workload("bad", template=[])),
+        ("Job", workload("bad", backoffLimit="six")),
+        ("Deployment", {"metadata": {"name": "bad"}, "status": {"replicas": "two"}}),
+    ],
+)
+def test_a_malformed_job_or_deployment_harms_no_other(kind: str, item: Any) -> None:
+    """What hangs on it is unknown, and a warning says so."""
+    others = {"Job": [item] if kind == "Job" else [], "Deployment": [item] if kind == "Deployment" else []}
+    good = workload("good")
+    snapshot = read(**{**others, "Job": [*others["Job"], good]})
+
+    assert set(snapshot.companions.templates or {}) == {("Job", "uid of good")}
+    assert f"{kind} " in snapshot.warnings[0]
+    assert " is malformed and what replaces its pods is unknown: " in snapshot.warnings[0]
+
+
+def test_nothing_read_is_not_nothing_there() -> None:
+    """Without a list of owners the templates are unknown; with an empty one there are none."""
+    assert read(Node=[]).companions.templates is None
+    assert read(Job=[]).companions.templates == {}
+
+
+def test_an_owner_without_a_uid_is_nobodys() -> None:
+    """Files written by hand may leave it out, and then no pod can be told to be its."""
+    item = workload()
+    item["metadata"]["uid"] = ""
+
+    assert known("ReplicaSet", item) == "nothing"

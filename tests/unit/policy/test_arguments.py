@@ -1,0 +1,122 @@
+"""Arguments are decoded as the descheduler decodes them."""
+
+from typing import Any
+
+import pytest
+from pydantic import Field, ValidationError
+
+from rebalancer.policy.arguments import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
+from rebalancer.policy.pods import PodArgs
+from tests.make import pod
+
+
+class Inner(Part):
+    some_number: Int = 0
+
+
+class Sample(Args):
+    whole_number: Int = 0
+    some_count: Count = 0
+    some_percent: Percent = 0
+    some_flag: bool = False
+    some_names: Names = ()
+    some_selector: Selector | None = None
+    some_thresholds: Thresholds | None = None
+    inner: Inner = Inner()
+    required_list: Names = Field(("a",), alias="PascalList")
+
+
+def read(**args: Any) -> Sample:
+    return Sample.model_validate(args)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read_as"),
+    [
+        pytest.param("wholeNumber", 5, 5, id="a whole number"),
+        pytest.param("wholeNumber", 5.0, 5, id="a whole number with a point"),
+        pytest.param("wholeNumber", -5, -5, id="a negative one"),
+        pytest.param("somePercent", 20.5, 20.5, id="a fraction of a percentage"),
+        pytest.param("somePercent", 20, 20, id="a whole percentage"),
+        pytest.param("someFlag", True, True, id="a flag"),
+        pytest.param("someNames", ["a", "b"], ("a", "b"), id="a list"),
+        pytest.param("inner", {"someNumber": 1.0}, Inner(some_number=1), id="an object"),
+        pytest.param("PascalList", [], (), id="a key with a spelling of its own"),
+    ],
+)
+def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object) -> None:
+    """Keys in camelCase."""
+    assert getattr(read(**{key: value}), next(n for n, f in Sample.model_fields.items() if f.alias == key)) == read_as
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        pytest.param({"wholeNumber": 1.5}, "valid integer", id="a fraction for a whole number"),
+        pytest.param({"wholeNumber": "5"}, "not the text '5'; write 5 without quotes", id="a text for a number"),
+        pytest.param({"wholeNumber": True}, "a number is expected, not true", id="a boolean for a number"),
+        pytest.param({"someCount": -1}, "greater than or equal to 0", id="a negative count"),
+        pytest.param({"someFlag": "true"}, "valid boolean", id="a text for a flag"),
+        pytest.param({"someFlag": 1}, "valid boolean", id="a number for a flag"),
+        pytest.param({"someNames": "a"}, "valid tuple", id="a text for a list"),
+        pytest.param({"someNames": [1]}, "valid string", id="a number in a list of words"),
+        pytest.param({"wholenumber": 1}, "wholenumber", id="a key in the wrong case"),
+        pytest.param({"inner": {"other": 1}}, "other", id="an unknown key inside"),
+        pytest.param({"inner": {"kind": "x"}}, "kind", id="kind is tolerated at the top alone"),
+        pytest.param({"unknown": None}, "unknown", id="an unknown key without a value"),
+        pytest.param({"someSelector": {"matchLabels": {"a b": "c"}}}, "not a label key", id="a bad selector"),
+        pytest.param({"someThresholds": {}}, "at least one resource", id="no thresholds"),
+        pytest.param({"someThresholds": {"cpus": 5}}, "is not a resource", id="an unknown resource"),
+        pytest.param({"someThresholds": {"cpu": 101}}, "less than or equal to 100", id="more than all"),
+    ],
+)
+def test_no_type_is_guessed_from_another(args: dict[str, Any], problem: str) -> None:
+    """And unknown keys are errors."""
+    with pytest.raises(ValidationError, match=problem):
+        read(**args)
+
+
+def test_null_counts_as_absent() -> None:
+    """At any depth."""
+    nulls = dict.fromkeys(("wholeNumber", "someFlag", "someNames", "someSelector", "PascalList"))
+
+    assert read(**nulls, inner={"someNumber": None}) == Sample()
+    assert Sample.model_validate(None) == Sample()
+
+
+def test_version_and_kind_are_tolerated() -> None:
+    """With any value, as in the descheduler."""
+    assert read(apiVersion="x", kind=5) == Sample()
+
+
+@pytest.mark.parametrize("name", ["cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu"])
+def test_resources_that_thresholds_may_name(name: str) -> None:
+    """Kubernetes' own and extended ones."""
+    assert read(someThresholds={name: 20.5}).some_thresholds == {name: 20.5}
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "inside"),
+    [
+        ({}, True),
+        ({"include": ["a"]}, True),
+        ({"include": ["b"]}, False),
+        ({"exclude": ["a"]}, False),
+        ({"exclude": ["b"]}, True),
+    ],
+)
+def test_namespaces(namespaces: dict[str, Any], inside: bool) -> None:
+    """Only some, or all but some."""
+    assert ("a" in Namespaces.model_validate(namespaces)) is inside
+
+
+def test_pods_are_narrowed_by_namespace_and_labels() -> None:
+    """An empty selector matches everything."""
+    args = PodArgs.model_validate(
+        {"namespaces": {"exclude": ["x"]}, "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+    )
+
+    assert args.selects(pod("p", labels={"a": ""}))
+    assert not args.selects(pod("p"))
+    assert not args.selects(pod("p", namespace="x", labels={"a": ""}))
+    assert PodArgs.model_validate({"labelSelector": {}}).selects(pod("p"))

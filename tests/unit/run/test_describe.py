@@ -1,0 +1,104 @@
+"""What `strategies` and `presets` tell: arguments with their sub-keys, types and defaults, and examples that run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rebalancer.cli.question import Question
+from rebalancer.errors import UsageError
+from rebalancer.policy.load import load_policy
+from rebalancer.run.describe import describe_preset, describe_strategy, example, list_presets, list_strategies
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.policies import known_plugins, presets
+from rebalancer.run.start import Options, run
+
+EVERY_PLUGIN = sorted(known_plugins())
+
+
+def lines_of(name):
+    return list(describe_strategy(name))
+
+
+@pytest.mark.parametrize("name", EVERY_PLUGIN)
+def test_the_example_of_a_manual_is_a_policy_without_a_single_warning(name):
+    """Read strictly, and the plugin is in it."""
+    loaded = load_policy(example(name), known_plugins(), source="example", strict=True)
+
+    assert loaded.warnings == ()
+    assert name in loaded.policy.profiles[0].args
+
+
+@pytest.mark.parametrize("name", EVERY_PLUGIN)
+def test_the_example_of_a_manual_runs(name, tmp_path):
+    """On the example cluster, to its end."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(example(name))
+
+    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), Question(yes=True), Interruption())
+
+    assert outcome.exit_code == 0
+    assert [each["error"] for each in outcome.report["strategies"]] == [None]
+
+
+@pytest.mark.parametrize("name", EVERY_PLUGIN)
+def test_every_key_of_the_arguments_stands_in_the_manual(name):
+    """With its type, and below the key that it belongs to."""
+    told = [line.strip().partition(" (")[0] for line in lines_of(name)]
+
+    for field in known_plugins()[name].args.model_fields.values():
+        assert field.alias in told
+
+
+def test_keys_inside_an_argument_are_indented_with_type_and_default():
+    """A duration is shown as a policy spells it."""
+    lines = lines_of("LowNodeUtilization")
+
+    assert "  evictionLimits (map): The most evictions." in lines
+    assert "    node (whole number): The most evictions from each node." in lines
+    (rest,) = [line for line in lines if line.startswith("    rest ")]
+    assert rest.startswith('    rest (duration, default "20m"): ')
+    assert "    metricsServer (true or false, default false): Deprecated: the source KubernetesMetrics." in lines
+
+
+def test_a_misspelt_strategy_is_answered_with_the_nearest_one():
+    """Case does not matter."""
+    with pytest.raises(UsageError, match="there is no strategy 'podlifetim'; did you mean 'PodLifeTime'"):
+        lines_of("podlifetim")
+
+
+def test_every_strategy_and_the_evictor_have_a_line():
+    """Name first."""
+    assert [line.split()[0] for line in list_strategies()] == [
+        *[name for name in known_plugins() if name != "DefaultEvictor"],
+        "DefaultEvictor",
+    ]
+
+
+def test_every_preset_has_a_line_that_says_whom_it_suits():
+    """The first sentence of its own comment."""
+    lines = dict(line.split("  ", 1) for line in list_presets())
+
+    assert sorted(name.strip() for name in lines) == list(presets())
+    assert all(text.strip().startswith("For ") and text.endswith(".") for text in lines.values())
+
+
+def test_a_preset_is_shown_as_it_is():
+    """Comments and all, so that it can be changed and used."""
+    text = describe_preset("demo")
+
+    assert load_policy(text + "\n", known_plugins(), source="demo", strict=True).policy.profiles[0].name == "demo"
+
+
+def test_a_misspelt_preset_is_answered_with_the_nearest_one():
+    """As strategies are."""
+    with pytest.raises(UsageError, match="there is no preset 'usage-metric-server'; did you mean"):
+        describe_preset("usage-metric-server")
+
+
+def test_the_schema_of_policies_has_durations_as_policies_spell_them():
+    """An editor that fills in the default writes something that works."""
+    text = json.dumps(json.loads((Path("policies/schema/v1alpha2.json")).read_text()))
+
+    assert '"default": "20m"' in text
+    assert "PT20M" not in text

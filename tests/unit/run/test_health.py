@@ -1,0 +1,93 @@
+"""What probes are told, on a clock that the test moves."""
+
+import pytest
+
+from rebalancer.run.health import Health
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def health(clock):
+    """Of a loop with a cycle every five minutes, whose policy is valid and whose API server answers."""
+    made = Health(deadline=300.0, interval=300.0, clock=clock)
+    made.api_asked("")
+    return made
+
+
+def is_well(checks):
+    return not any(checks.values())
+
+
+def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health, clock):
+    """A restart repairs that and nothing else."""
+    health.cycle_began()
+    clock.seconds += 420
+    assert is_well(health.alive())
+
+    clock.seconds += 1
+    assert health.alive()["cycle"] == "it began 421 s ago and has not ended"
+
+    health.cycle_ended(300.0)
+    assert is_well(health.alive())
+
+
+def test_it_is_alive_where_nothing_can_be_done(health, clock):
+    """Neither a bad policy nor a missing API server is cured by a restart."""
+    health.api_asked("no answer")
+    health.policy_read("no policy")
+    clock.seconds += 1e6
+
+    assert is_well(health.alive())
+    assert not is_well(health.ready())
+
+
+def test_before_the_api_server_was_reached_it_is_not_ready(clock):
+    """Alive from the start."""
+    health = Health(300.0, 300.0, clock)
+
+    assert is_well(health.alive())
+    assert health.ready()["api"] == "the API server was not asked yet"
+
+
+@pytest.mark.parametrize(("pause", "after"), [(300.0, 1200.0), (3000.0, 3900.0)])
+def test_a_leader_whose_last_cycle_is_too_old_is_not_ready(health, clock, pause, after):
+    """Older than its present pause and three intervals."""
+    health.cycle_ended(pause)
+    clock.seconds += after
+    assert is_well(health.ready())
+
+    clock.seconds += 1
+    assert "one is due every 300 s" in health.ready()["cycles"]
+
+
+def test_followers_are_ready_and_have_time_when_they_take_over(health, clock):
+    """However long they wait."""
+    health.follow()
+    clock.seconds += 1e6
+    assert is_well(health.ready())
+
+    health.lead()
+    assert is_well(health.ready())
+    clock.seconds += 1201
+    assert not is_well(health.ready())
+
+
+def test_a_single_run_is_never_overdue(clock):
+    """It has no interval."""
+    health = Health(300.0, 0.0, clock)
+    health.api_asked("")
+    clock.seconds += 1e6
+
+    assert is_well(health.ready())

@@ -1,0 +1,68 @@
+"""When cycles start."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.run.schedule import MOST_INTERVALS, Schedule
+
+
+def exact(interval=300.0, start=0.0):
+    return Schedule(interval, start, jitter=lambda low, _high: low)
+
+
+def test_cycles_start_an_interval_apart_however_long_they_take():
+    """From start to start, and not from end to start."""
+    schedule = exact()
+
+    assert [schedule.after(end, 0).at for end in (1.0, 599.0, 610.0)] == [300.0, 600.0, 900.0]
+
+
+def test_a_cycle_that_overruns_skips_ticks_and_says_how_many():
+    """Nothing is made up for: the next start is the next tick of the old rhythm."""
+    schedule = exact()
+
+    start = schedule.after(1000.0, 0)
+
+    assert (start.at, start.skipped) == (1200.0, 3)
+    assert schedule.after(1201.0, 0).skipped == 0
+
+
+def test_pauses_double_after_failures_up_to_ten_intervals_and_a_good_cycle_ends_that():
+    """2, 4, 8, 10, 10, ... intervals, however long it goes on."""
+    schedule = exact(interval=1.0)
+    now, pauses = 0.0, []
+    for failures in (1, 2, 3, 4, 5, 10_000, 0):
+        start = schedule.after(now, failures)
+        pauses.append(start.at - now)
+        now = start.at
+
+    assert pauses == [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 1.0]
+    assert schedule.pause(10_000) == MOST_INTERVALS
+
+
+@given(
+    st.floats(0.5, 1e6),
+    st.lists(st.tuples(st.floats(0, 1e7), st.integers(0, 20)), min_size=1, max_size=20),
+)
+def test_a_start_never_lies_in_the_past_and_comes_within_the_pause(interval, cycles):
+    """Whatever cycles take, whatever fails; jitter is at most a tenth of an interval."""
+    schedule = Schedule(interval, 0.0, jitter=lambda _low, high: high)
+    now = 0.0
+    for seconds, failures in cycles:
+        now += seconds
+        start = schedule.after(now, failures)
+        slack = 1e-6 * max(1.0, now)
+        assert start.at >= now - slack
+        assert start.at <= now + schedule.pause(failures) + 1.1 * interval + slack
+        now = start.at
+
+
+def test_jitter_does_not_add_up():
+    """A late start does not move the ticks after it."""
+    schedule = Schedule(100.0, 0.0, jitter=lambda _low, high: high)
+
+    starts = list(itertools.accumulate(range(5), lambda now, _: schedule.after(now, 0).at, initial=0.0))[1:]
+
+    assert starts == [110.0, 210.0, 310.0, 410.0, 510.0]

@@ -1,0 +1,197 @@
+"""The server of health and metrics under clients that do it wrong, on real sockets."""
+
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rebalancer.errors import UsageError
+from rebalancer.telemetry import server as serving
+from rebalancer.telemetry.checks import Page, TlsSettings, health_page
+from rebalancer.telemetry.server import Server
+from rebalancer.telemetry.tls import Identity
+from tests.e2e.waiting import wait_for
+from tests.functional.probing import ask, ask_once
+
+CERTIFICATE = Path(__file__).parents[2] / "loopback.pem"
+PAGES = {"/healthz": lambda verbose: health_page("healthz", {"ping": ""}, verbose=verbose)}
+
+
+@pytest.fixture
+def server():
+    with Server("127.0.0.1", 0, PAGES, Identity(TlsSettings())) as running:
+        yield running
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
+
+
+def secure(connection):
+    return ssl._create_unverified_context().wrap_socket(connection)
+
+
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_pages_and_what_is_none(server):
+    """GET and HEAD; nothing that changes anything is allowed."""
+    assert (ask(server.port, "/healthz").status, ask(server.port, "/healthz").body) == (200, "ok")
+    assert ask(server.port, "/healthz?verbose").body == "[+]ping ok\nhealthz check passed\n"
+    assert ask(server.port, "/healthz", "HEAD").status == 200
+    assert ask(server.port, "/").status == 404
+    assert [ask(server.port, "/healthz", method).status for method in ("DELETE", "POST", "PUT")] == [405] * 3
+
+
+def test_a_check_that_fails_is_named():
+    """A probe's output says what is wrong."""
+    page = health_page("readyz", {"policy": "", "api": "no answer"}, verbose=False)
+
+    assert page == Page(500, b"[+]policy ok\n[-]api failed: no answer\nreadyz check failed\n")
+
+
+def test_a_hundred_answers_leave_no_descriptor(server):
+    """Scraped for months."""
+    ask(server.port, "/healthz")
+    before = descriptors()
+
+    for _ in range(100):
+        assert ask(server.port, "/healthz").status == 200
+
+    wait_for(lambda: descriptors() <= before, "no descriptor more than before")
+
+
+def test_slow_clients_do_not_keep_others_waiting(server):
+    """More of them than connections are allowed: the oldest have to go, and the probe is answered."""
+    before = descriptors()
+    slow = [connect(server) for _ in range(serving.MOST_CONNECTIONS + 50)]
+    half = secure(connect(server))
+    half.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
+
+    assert ask_once(server.port, "/healthz").status == 200
+
+    for each in [*slow, half]:
+        each.close()
+    wait_for(lambda: descriptors() <= before, "no descriptor more than before")
+
+
+def test_a_slow_client_is_dropped_after_a_while(server, monkeypatch):
+    """Neither its handshake nor its headers may take longer than the time that all of it has."""
+    monkeypatch.setattr(serving, "CLIENT_SECONDS", 0.3)
+    with Server("127.0.0.1", 0, PAGES, Identity(TlsSettings())) as hurried:
+        with connect(hurried) as silent:
+            assert silent.recv(1) == b""
+        with connect(hurried) as plain:
+            assert is_dropped(plain, b"GET /healthz HTTP/1.1\r\nX: ")
+
+
+def is_dropped(plain, begun):
+    """Shake hands, begin a request, and wait for the end; on a busy machine it comes before the handshake is over."""
+    try:
+        with secure(plain) as client:
+            client.sendall(begun)
+            return client.recv(1) == b""
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n" + b"a" * 1000,
+        b"\x00\x01\x02 nonsense\r\n\r\n",
+    ],
+    ids=["headers", "body", "nonsense"],
+)
+def test_what_no_probe_sends_is_refused(server, request_):
+    """And the next client is served."""
+    with secure(connect(server)) as client:
+        try:
+            client.sendall(request_)
+            answer = client.recv(100)
+        except OSError:  # closed while we were still sending
+            answer = b""
+
+    assert not answer.startswith(b"HTTP/1.1 2")
+    assert ask(server.port, "/healthz").status == 200
+
+
+def test_bad_tls_is_dropped_without_a_line_in_the_log(server, caplog):
+    """Plain HTTP, an old version, rubbish: whoever reaches the port could fill the log."""
+    for sent in (b"GET /healthz HTTP/1.1\r\n\r\n", b"\x16\x03\x00\xff\xff" + b"x" * 100, b"\xff" * 50):
+        with connect(server) as client:
+            client.sendall(sent)
+            try:
+                while client.recv(100):
+                    pass
+            except OSError:
+                continue
+
+    assert ask(server.port, "/healthz").status == 200
+    assert caplog.text == ""
+
+
+def test_old_versions_of_tls_are_not_spoken(server):
+    """1.2 is the oldest."""
+    context = ssl._create_unverified_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    with context.wrap_socket(connect(server)) as client:
+        assert client.version() == "TLSv1.3"
+    with pytest.raises(UsageError, match="--tls-min-version"):
+        Identity(TlsSettings(min_version="VersionTLS10"))
+
+
+def test_the_certificate_that_is_made_is_named_as_the_descheduler_names_its_own(server):
+    """Scrapers that go by the name find it."""
+    with secure(connect(server)) as client:
+        pem = ssl.DER_cert_to_PEM_cert(client.getpeercert(binary_form=True) or b"")
+    told = subprocess.run(
+        ["openssl", "x509", "-noout", "-subject"], input=pem, capture_output=True, text=True, check=True
+    )
+
+    assert "apiserver-loopback-client@" in told.stdout
+
+
+def test_a_certificate_that_changes_is_served(tmp_path):
+    """Without a restart; a bad one leaves the old one in force."""
+    file = tmp_path / "tls.pem"
+    file.write_bytes(CERTIFICATE.read_bytes())
+    identity = Identity(TlsSettings(str(file), str(file)))
+    with Server("127.0.0.1", 0, PAGES, identity) as running:
+        first = served_by(running)
+        file.write_text("no certificate")
+        identity.refresh()
+        assert served_by(running) == first
+        file.write_bytes(another())
+        identity.refresh()
+        assert served_by(running) != first
+
+
+def another():
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from rebalancer.telemetry.tls import self_signed  # noqa: PLC0415
+
+    return self_signed(datetime.now(UTC))
+
+
+def served_by(server):
+    with secure(connect(server)) as client:
+        return client.getpeercert(binary_form=True)
+
+
+@pytest.mark.parametrize("settings", [TlsSettings("a.crt", ""), TlsSettings("/absent.crt", "/absent.key")])
+def test_certificates_that_cannot_be_used(settings):
+    """Bad usage, with the flags' or the files' names."""
+    with pytest.raises(UsageError):
+        Identity(settings)
+
+
+def test_a_port_that_is_taken(server):
+    """Bad usage with the flag's name, as the program starts."""
+    with pytest.raises(UsageError, match="--secure-port"):
+        Server("127.0.0.1", server.port, PAGES, None)

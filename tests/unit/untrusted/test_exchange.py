@@ -1,0 +1,78 @@
+"""An exchange that takes too long keeps nobody, and leaves nothing behind."""
+
+import socket
+import threading
+from functools import partial
+
+import pytest
+import urllib3
+
+from rebalancer.untrusted import exchange
+from rebalancer.untrusted.exchange import GivenUp, cuttable, within
+from tests.fake_http import HttpServer, Reply
+
+
+@pytest.fixture
+def trickling():
+    """A server that sends the headers, or the body, of its answer byte by byte and without an end."""
+    over = threading.Event()
+    with HttpServer(lambda request: Reply(200, "", dripping=request.path.strip("/"), over=over)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        over.set()
+        server.shutdown()
+        thread.join()
+
+
+def read(url):
+    with urllib3.PoolManager() as pool:
+        return cuttable(pool).request("GET", url, timeout=60, retries=False).data
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_neither_a_thread_nor_a_socket_is_lost(trickling, part):
+    """The server would go on for ever; what is given up ends nevertheless."""
+    before = set(threading.enumerate())
+
+    with pytest.raises(GivenUp):
+        within(0.3, partial(read, f"{trickling.url}/{part}"))
+
+    (left,) = [each for each in threading.enumerate() if each.name == "request" and each not in before] or [None]
+    if left:
+        left.join(10)
+        assert not left.is_alive()
+
+
+def test_silence_ends_when_the_program_is_told_to_end(monkeypatch):
+    """A server that accepts connections and says nothing; the limit is far away."""
+    monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asked = []
+
+        def is_ending():
+            asked.append(threading.active_count())
+            return len(asked) > 1
+
+        with pytest.raises(GivenUp):
+            within(600, partial(read, f"http://127.0.0.1:{silent.getsockname()[1]}"), is_ending)
+        assert len(asked) == 2
+
+
+def test_a_signal_that_raises_cuts_the_exchange(trickling):
+    """As in a dry run, where SIGTERM raises wherever the program is."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        within(600, partial(read, f"{trickling.url}/body"), interrupted)
+    for each in set(threading.enumerate()) - before:
+        each.join(10)
+        assert each.name != "request" or not each.is_alive()
+
+
+def test_the_program_may_end_while_a_call_hangs():
+    """Its thread does not keep the process alive."""
+    assert within(120, lambda: threading.current_thread().daemon)
