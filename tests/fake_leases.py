@@ -23,11 +23,18 @@ class FakeLeases:
         self.lock = threading.Lock()
         self.held: dict[tuple[str, str], Object] = {}
         self._version = 0
+        for name in ("rebalancer", "rebalancer-mark"):  # given back by an earlier run: a missing one is waited for
+            self.give(name, holder="", duration=1)
 
     def holder(self, name: str = "rebalancer", namespace: str = "kube-system") -> str | None:
         """Return who holds a Lease; None where there is none."""
         found = self.held.get((namespace, name))
         return found["spec"].get("holderIdentity") if found else None
+
+    def give(self, name: str, namespace: str = "kube-system", *, holder: str, duration: int, **spec: Any) -> None:
+        """Put a Lease there, as an earlier run or a person would have left it."""
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": duration, **spec}
+        self._store((namespace, name), {"kind": "Lease", "metadata": {"name": name}, "spec": spec}, 200)
 
     def serve(self, request: Request) -> Reply:
         """Answer a request; the path is one of a Lease."""

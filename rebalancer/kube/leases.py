@@ -23,7 +23,13 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+#: The largest number of transitions that a Lease can have.
+LARGEST = 2**31 - 1
+#: The longest duration that is believed, seconds: with the largest one that can be written nobody would act for 68
+#: years, and whoever may edit the Lease could write it.
+LONGEST_SECONDS = 3600.0
+
+_Int32 = Annotated[int, msgspec.Meta(ge=-LARGEST - 1, le=LARGEST)]
 _API_VERSION = "coordination.k8s.io/v1"
 
 
@@ -56,6 +62,9 @@ class Leases:
         namespace: of the Lease.
         name: of the Lease.
         seconds: for one request, retries included, but without what it takes to load new credentials.
+
+    Attributes:
+        seconds: the same.
     """
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
@@ -63,18 +72,22 @@ class Leases:
         self.name = name
         self._client = client
         self._patient = client.patient()
-        self._seconds = seconds
+        self.seconds = seconds
         self._collection = path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
         self._path = self._collection + path_of(name)
 
-    def read(self) -> Lease | None:
+    def read(self, seconds: float | None = None) -> Lease | None:
         """Return the Lease; None where there is none.
+
+        Args:
+            seconds: for this request with all that belongs to it; as for all others when None.
 
         Raises:
             ClusterError: it cannot be read.
         """
         try:
-            body = self._patient.get(self._path, deadline=self._deadline())
+            client = self._patient if seconds is None else self._client
+            body = client.get(self._path, deadline=self._deadline() if seconds is None else Deadline.after(seconds))
         except NotFound:
             return None
         return self._decoded(body)
@@ -112,7 +125,7 @@ class Leases:
         return self._decoded(answer.body)
 
     def _deadline(self) -> Deadline:
-        return Deadline.after(self._seconds)
+        return Deadline.after(self.seconds)
 
     def _encoded(self, lease: Lease) -> bytes:
         metadata = {"name": self.name, "namespace": self.namespace}
@@ -137,10 +150,10 @@ class Leases:
         spec = document.spec
         return Lease(
             holder=spec.holder_identity or "",
-            duration=spec.lease_duration_seconds or 0,
+            duration=max(0.0, min(LONGEST_SECONDS, spec.lease_duration_seconds or 0)),
             renewed=_aware(spec.renew_time),
             acquired=_aware(spec.acquire_time),
-            transitions=spec.lease_transitions or 0,
+            transitions=max(0, spec.lease_transitions or 0),
             version=document.metadata.resource_version,
         )
 

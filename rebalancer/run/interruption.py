@@ -35,6 +35,7 @@ class Interruption:
         self.signal = ""
         self.exit_code = 0
         self._act: Callable[[str], None] | None = None
+        self._has_raised = False
         self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
@@ -60,7 +61,15 @@ class Interruption:
         self.signal = received.name
         counted = signal.SIGTERM if received == signal.SIGHUP else received
         self.exit_code = _BY_SIGNAL + counted
-        if self._act:
-            self._act(received.name)
-            return
-        raise Interrupted(f"stopped by {received.name} {self._so_far}", self.exit_code)
+        if self._has_raised:
+            return  # the program ends already; raising again would break off what it finishes
+        try:
+            self._on(received.name)
+        except Interrupted:
+            self._has_raised = True
+            raise
+
+    def _on(self, name: str) -> None:
+        if self._act is None:
+            raise Interrupted(f"stopped by {name} {self._so_far}", self.exit_code)
+        self._act(name)

@@ -13,6 +13,7 @@ import uuid
 from dataclasses import dataclass
 
 from rebalancer.errors import UsageError
+from rebalancer.kube.leases import LONGEST_SECONDS
 
 #: The renew deadline has to be more than this many retry periods (client-go's rule).
 _JITTER_FACTOR = 1.2
@@ -33,7 +34,7 @@ class Timing:
         retry: the time between two tries to take it or to renew it.
 
     Raises:
-        UsageError: `retry` is not above 0, or the rule of the module does not hold.
+        UsageError: `retry` is not above 0, `duration` is above an hour, or the rule of the module does not hold.
     """
 
     duration: float
@@ -41,6 +42,8 @@ class Timing:
     retry: float
 
     def __post_init__(self) -> None:
+        if self.duration > LONGEST_SECONDS:
+            raise UsageError(f"--leader-elect-lease-duration ({self.duration:g} s) is more than {LONGEST_SECONDS:g} s")
         if self.retry <= 0:
             raise UsageError("--leader-elect-retry-period has to be more than 0")
         if self.deadline <= _JITTER_FACTOR * self.retry:

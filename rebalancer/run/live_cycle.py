@@ -86,7 +86,7 @@ def _live(
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
     extra = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
-    extra += (_unforeseen(ledger, look, work),) if sink.is_denied else ()
+    extra += (_unforeseen(ledger, look, work),) if sink.is_denied and not halt.reason else ()
     warnings = (*work.warnings, *filter(None, extra))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings), bool(marks))
 

@@ -55,8 +55,9 @@ def run_loop(
             demand_permissions(cluster, policy.work())
         if not options.dry_run and person.must_be_asked(cluster.description):
             Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
-        reporter.open(cluster, options.lease.resource_namespace)
-        stack.callback(reporter.close)
+        if not options.dry_run:  # which writes nothing, not even an Event
+            reporter.open(cluster, options.lease.resource_namespace)
+            stack.callback(reporter.close)
         warn_of_no_limits(options, policy.work())
         work = _Cycles(options, cluster, policy, telemetry, interruption, deliver)
         Rounds(options, cluster, telemetry, interruption, work, "--descheduling-interval").run()

@@ -104,6 +104,7 @@ class Rounds:
     def _lead(self, leadership: Leadership) -> None:
         """Wait for the Lease, and run cycles as long as it is held."""
         self._follow_until_held(leadership)
+        leadership.settle(sleep)
         self._telemetry.metrics.leading(leading=True)
         self._telemetry.health.lead()
         self._schedule = Schedule(self._options.interval, boottime())

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Ledger
-from rebalancer.errors import Forbidden
+from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import Leases
@@ -84,7 +84,8 @@ def turn(
 ) -> Iterator[Turn]:
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
-    Without the permission for the Lease it is our turn all the same, with a warning.
+    Without the permission for the Lease it is our turn all the same, with a warning: the descheduler's own manifests
+    do not give it.
 
     Args:
         cluster: the API server.
@@ -93,7 +94,7 @@ def turn(
         doing: what others are not kept from, in the warning.
 
     Raises:
-        ClusterError: the API server cannot be reached.
+        ClusterError: the API server cannot be reached, or there is no namespace for the Lease.
     """
     if lease.no_lease:
         yield Turn()
@@ -102,7 +103,12 @@ def turn(
     held, missing = False, ""
     try:
         held = leadership.acquire(lease.lease_wait, sleep)
-    except (Forbidden, NotFound) as error:
+    except NotFound as error:
+        raise ClusterError(
+            f"the lease {leadership.name} cannot be created: {error}. Create the namespace, name another one with "
+            "--leader-elect-resource-namespace, or allow other runs at the same time with --no-lease."
+        ) from error
+    except Forbidden as error:
         missing = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
         _LOG.warning("%s", missing)
     if missing:

@@ -102,7 +102,7 @@ def test_the_plan_is_shown_before_the_question(two, at_home):
         "limits:     1 in all\n"
         f"Evict pods from context fake ({two.url})? [y/N]: "
     )
-    assert (written, holder) == ([], None)
+    assert (written, holder) == ([], "")
     assert outcome.exit_code == 0
     assert two.evicted == outcome.evicted() == ["default/a"]
 

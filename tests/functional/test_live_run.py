@@ -54,6 +54,7 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
 def test_an_eviction_is_for_one_pod_by_its_uid(three, rebalancer, grace):
     """UID, the policy's grace period if it sets one, and the annotations that others match on."""
     top = {} if grace is None else {"gracePeriodSeconds": grace}
+    version = three.pod("a")["metadata"]["resourceVersion"]
     outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1, **top))
 
     (request,) = three.sent("POST", EVICTIONS)
@@ -69,7 +70,7 @@ def test_an_eviction_is_for_one_pod_by_its_uid(three, rebalancer, grace):
                 "reason": f"triggered by tidy/PodLifeTime: {outcome.report['evictions'][0]['reason']}",
             },
         },
-        "deleteOptions": {"preconditions": {"uid": "uid-default-a"}}
+        "deleteOptions": {"preconditions": {"uid": "uid-default-a", "resourceVersion": version}}
         | ({} if grace is None else {"gracePeriodSeconds": grace}),
     }
 

@@ -220,7 +220,7 @@ def test_another_that_marks_has_its_turn(mark, server, rebalancer):
 
     assert outcome.exit_code == 0, outcome.stderr
     leases = {request.path.rpartition("/")[2] for request in server.requests if "leases" in request.path}
-    assert leases == {"rebalancer-mark", "leases"}
+    assert leases == {"rebalancer-mark"}
 
 
 def test_the_table_is_for_people(mark, rebalancer):

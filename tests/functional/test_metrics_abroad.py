@@ -192,7 +192,11 @@ def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
             "credentials are not sent to http://gateway:9091 over plain",
         ),
         ("--pushgateway", "me:secret@gateway", "credentials are not sent to http://gateway over plain http: use https"),
-        ("--pushgateway", "http://me:secret@[", "it is not a URL like http://HOST:PORT"),
+        (
+            "--pushgateway",
+            "http://me:secret@[",
+            "the URL http://... has an @, but what stands before it is not plainly a user",
+        ),
         ("--pushgateway", "ftp://gateway", "it is not a URL like http://HOST:PORT"),
         ("--otel-collector-endpoint", "me:secret@collector:4317", "it is a host and a port, and has no user"),
     ],

@@ -100,6 +100,7 @@ def test_what_a_killed_run_left_keeps_nobody_for_long(three, rebalancer):
 @pytest.mark.parametrize("verb", ["get", "create"])
 def test_without_the_permission_a_run_goes_on_with_a_warning(three, rebalancer, verb):
     """The role of an older installation has no leases."""
+    three.leases.held.clear()
     three.forbid(verb, "leases.coordination.k8s.io")
 
     outcome = rebalancer(*in_turn(rebalancer, three))
@@ -109,6 +110,17 @@ def test_without_the_permission_a_run_goes_on_with_a_warning(three, rebalancer, 
     (warning,) = outcome.report["warnings"]
     assert f"no permission to {verb} leases.coordination.k8s.io" in warning
     assert warning in outcome.stderr
+
+
+def test_a_namespace_that_does_not_exist_ends_the_run_with_the_cure(three, rebalancer):
+    """Nothing would keep two runs apart, and nobody asked for that."""
+    three.leases.held.clear()
+    three.fail("POST", "*/leases", status=404, message='namespaces "nowhere" not found')
+
+    outcome = rebalancer(*in_turn(rebalancer, three))
+
+    assert (outcome.exit_code, three.evicted) == (3, [])
+    assert "Create the namespace, name another one with --leader-elect-resource-namespace" in outcome.stderr
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--no-lease"])

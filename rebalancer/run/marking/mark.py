@@ -67,8 +67,9 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
         settings = Settings(asked, reporter.report)
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
-        reporter.open(cluster, asked.run.lease.resource_namespace)
-        stack.callback(reporter.close)
+        if not asked.run.dry_run:  # which writes nothing, not even an Event
+            reporter.open(cluster, asked.run.lease.resource_namespace)
+            stack.callback(reporter.close)
         marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
         Rounds(asked.run, cluster, telemetry, interruption, marking, "--interval").run()
 

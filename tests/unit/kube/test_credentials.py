@@ -236,6 +236,7 @@ def test_a_lease_waits_for_a_slow_plugin_but_not_at_its_end(server, connection):
         return good
 
     leases = Leases(Client(Connection(load, context="fake", in_cluster=False)), "kube-system", "rebalancer", 60.0)
+    server.leases.held.clear()
     lease = leases.create(Lease("one", 60.0, None, None, 0, ""))
     server.token = "another"
 

@@ -9,7 +9,8 @@ from rebalancer.kube.leases import Lease, Leases
 
 
 @pytest.fixture
-def leases(client):
+def leases(client, server):
+    server.leases.held.clear()
     return Leases(client, "kube-system", "rebalancer", 3600.0)
 
 

@@ -102,10 +102,10 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, ca
 def test_a_renewal_under_way_does_not_hold_up_the_end_either(join, server):
     """And brings back nothing when its answer comes late."""
     arrived = threading.Event()
-    server.on("PUT", LEASE, lambda _: arrived.set())
-    answer = server.stall("PUT", LEASE)
     one = join("one", Timing(3600.0, 1800.0, 0.01), give_back_seconds=0.2)
     one.take()
+    server.on("PUT", LEASE, lambda _: arrived.set())
+    answer = server.stall("PUT", LEASE)
     assert arrived.wait(60)
 
     one.release()
@@ -169,6 +169,7 @@ def test_a_lease_that_is_just_over_is_watched_for_its_whole_duration(join, clock
 
 def test_without_a_permission_it_says_which(join, server):
     """For the warning of a run that goes on without turns."""
+    server.leases.held.clear()
     server.forbid("create", "leases.coordination.k8s.io")
 
     with pytest.raises(Forbidden, match=r"no permission to create leases\.coordination\.k8s\.io"):
@@ -196,41 +197,114 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
 def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     """The version is another one, the holder is the same."""
     one = join("one", Timing(3600.0, 1800.0, 0.01))
-    server.reset("PUT", "*/leases/*", processed=True)
     one.take()
+    server.reset("PUT", "*/leases/*", processed=True)
     seen = len(server.sent("PUT", "*"))
     while len(server.sent("PUT", "*")) < seen + 4:
-        assert one._renewing.is_alive()
+        assert one.is_held()
 
     assert one.permit() == ""
     assert server.leases.holder() == "one"
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.0, 4000.0)), max_size=12))
-@settings(deadline=None, max_examples=40)
-def test_two_never_hold_it_at_once(steps):
-    """Whoever tries when, however long a process is stopped in between."""
+FORGED = st.builds(
+    lambda holder, duration: Lease(holder, duration, None, None, 0, ""),
+    st.sampled_from(["", "somebody", "part-0", "part-1", "part-2"]),
+    st.sampled_from([0.0, 15.0, 137.0, 3600.0]),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.0, 150.0), st.none() | st.just("gone") | FORGED), max_size=20))
+@settings(max_examples=200)
+def test_two_may_never_write_at_once(steps):
+    """Whoever tries when, however long a process is stopped in between, and whatever is done to the Lease."""
     store, clocks = InMemory(), Clocks()
-    parts = [Leadership(store, SLOW, f"part-{number}", clocks.boot, clocks.wall) for number in range(3)]
-    for number, seconds in steps:
-        parts[number].take()
-        assert sum(part.is_held() for part in parts) <= 1
-        clocks.seconds += seconds
-        assert sum(part.is_held() for part in parts) <= 1
-    for part in parts:
-        part.release()
+    parts = [Leadership(store, Timing(137.0, 107.0, 26.0), f"part-{n}", clocks.boot, clocks.wall) for n in range(3)]
+    try:
+        for number, seconds, change in steps:
+            parts[number].take()
+            store.change(change)
+            for passed in (0.0, min(seconds, 1.0), seconds):
+                clocks.seconds += passed
+                assert sum(not part.permit() for part in parts) <= 1
+    finally:
+        for part in parts:
+            part.release()
+
+
+def test_a_lease_that_is_deleted_ends_the_turn_within_two_seconds(join, server, clocks):
+    """Long before the next renewal; whoever makes it anew waits until the other one must have noticed."""
+    one, two = join("one"), join("two", give_back_seconds=1.0)
+    one.take()
+    assert one.permit() == ""
+    server.leases.held.clear()
+    assert two.take()
+
+    assert (one.permit(), two.permit()) == ("", "the lease kube-system/rebalancer was taken before its time")
+    clocks.seconds += 2.0
+    assert one.permit() == "the lease kube-system/rebalancer is not held any more"
+    waits = []
+    two.settle(waits.append)
+    assert waits == [10.0]
+    clocks.seconds += 10.0
+    assert two.permit() == ""
+
+
+def test_a_lease_that_cannot_be_looked_at_ends_the_turn(join, server, clocks):
+    """After the time that another process waits which takes it before its time."""
+    one = join("one")
+    one.take()
+    server.fail("GET", LEASE, status=403, times=None)
+    clocks.seconds += 11.0
+    assert one.permit() == ""
+    clocks.seconds += 1.0
+
+    assert one.permit() == "the lease kube-system/rebalancer could not be looked at for 12 s"
+
+
+@pytest.mark.parametrize("spec", [{"leaseTransitions": 2**31 - 1}, {"leaseDurationSeconds": 2**31 - 1}])
+def test_the_largest_numbers_do_not_stop_all_runs(join, server, clocks, spec):
+    """No write can go beyond them, and nobody waits for 68 years."""
+    server.leases.give("rebalancer", holder="somebody", duration=15, **spec)
+    one = join("one")
+    assert not one.take()
+    clocks.seconds += 3600.0
+
+    assert one.take()
+    assert server.leases.holder() == "one"
+
+
+def test_a_turn_that_ends_during_a_renewal_is_given_back(join, server):
+    """The version that the renewal made is the one that is given back."""
+    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    release = server.stall("PUT", LEASE, when=lambda request: len(server.sent("PUT", LEASE)) > 1)
+    one.take()
+    while len(server.sent("PUT", LEASE)) < 2:
+        assert one.is_held()
+    threading.Timer(0.05, release.set).start()
+
+    one.release()
+
+    assert server.leases.holder() == ""
 
 
 class InMemory:
     """A Lease without a server, for many tries a second."""
 
-    namespace, name = "kube-system", "rebalancer"
+    namespace, name, seconds = "kube-system", "rebalancer", 10.0
 
     def __init__(self) -> None:
         self.lease: Lease | None = None
         self._version = 0
 
-    def read(self):
+    def change(self, how):
+        """Do to the Lease what people do: nothing, delete it, write something else."""
+        if how == "gone":
+            self.lease = None
+        elif how is not None and self.lease is not None:
+            self._store(how)
+
+    def read(self, seconds=None):
         return self.lease
 
     def create(self, lease):
