@@ -12,7 +12,7 @@ HELD = """
 import builtins, sys, time
 real = builtins.__import__
 def held(name, *rest, **more):
-    if name == "rebalancer" and rest[2:3] and "cli" in (rest[2] or ()):
+    if name == "rebalancer.cli.main" and rest[2:3] and "main" in (rest[2] or ()):
         print("importing", flush=True)
         time.sleep(60)
     return real(name, *rest, **more)
