@@ -8,15 +8,15 @@ from rebalancer.report.document import Circumstances, document
 from rebalancer.report.overview import overview
 from rebalancer.report.question import new_pods
 from rebalancer.run import policies
+from rebalancer.run.cluster_view import ClusterView, view_cluster
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.look import Look, look_at
 from rebalancer.run.options import Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Finished, Work, plan
 
 Report = Mapping[str, Any]
 
-#: A look at the cluster that is older than this is not used: the cluster is read again.
+#: A view of the cluster that is older than this is not used: the cluster is read again.
 FRESH_SECONDS = 60.0
 
 
@@ -45,11 +45,11 @@ class Person(Protocol):
 
 
 class Unseen(Exception):  # noqa: N818  named like the rest of the tree
-    """The plan of a fresh look has a pod that was not shown before: ask again."""
+    """The plan of a fresh view has a pod that was not shown before: ask again."""
 
 
 class Consent:
-    """The latest look at the cluster, its plan, and the pods that were shown.
+    """The latest view of the cluster, its plan, and the pods that were shown.
 
     Args:
         person: who is asked.
@@ -68,12 +68,12 @@ class Consent:
         self._work = work
         self._telemetry = telemetry
         self._shown: frozenset[str] = frozenset()
-        self._look: Look | None = None
+        self._view: ClusterView | None = None
         self._plan: Finished | None = None
         self._has_waited = False
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """Look, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
+        """ClusterView, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
 
         Raises:
             UsageError: the answer is no.
@@ -94,37 +94,37 @@ class Consent:
             self._plan.ledger, self._plan.cluster, Circumstances(False, self._cluster.description, "wall", warnings)
         )
 
-    def fresh_look(self) -> Look:
-        """Return the look that was agreed to, or a new one if it is too old or another run may have evicted since.
+    def fresh_view(self) -> ClusterView:
+        """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
 
         Raises:
-            Unseen: the plan of the new look has a pod that was not shown.
+            Unseen: the plan of the new view has a pod that was not shown.
             ClusterError: the cluster cannot be read.
         """
-        if self._look is not None and self._is_fresh(self._look):
-            return self._look
+        if self._view is not None and self._is_fresh(self._view):
+            return self._view
         self._has_waited = False
-        self._look = None
+        self._view = None
         finished = self._planned()
         if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
             raise Unseen
-        assert self._look is not None
-        return self._look
+        assert self._view is not None
+        return self._view
 
     def sleep(self, seconds: float) -> None:
-        """Wait for another run to end; its evictions change the cluster, so the look at hand is out of date."""
+        """Wait for another run to end; its evictions change the cluster, so the view at hand is out of date."""
         self._has_waited = True
         time.sleep(seconds)
 
-    def _is_fresh(self, look: Look) -> bool:
-        age = self._cluster.retry_policy.clock() - look.taken_at
+    def _is_fresh(self, view: ClusterView) -> bool:
+        age = self._cluster.retry_policy.clock() - view.taken_at
         return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
 
     def _planned(self) -> Finished:
-        """Return the plan of the look at hand; take a new look first if there is none or it is too old."""
-        if self._look is None or not self._is_fresh(self._look):
-            self._look = look_at(self._cluster, self._options, self._work, self._telemetry)
-        left = self._look.cluster(self._work)
+        """Return the plan of the view at hand; take a new one first if there is none or it is too old."""
+        if self._view is None or not self._is_fresh(self._view):
+            self._view = view_cluster(self._cluster, self._options, self._work, self._telemetry)
+        left = self._view.cluster(self._work)
         with self._telemetry.signs.stage("plan"):
             ledger = plan(left, self._work, around=self._telemetry.signs.around)
         self._telemetry.signs.planned(len(ledger.evictions))

@@ -186,6 +186,20 @@ class EventLog:
         self._events.publish(pod.namespace, pod.name, pod.uid, type_=type_, reason=reason, note=note)
 
 
+def log_verdict(entry: Entry) -> None:
+    """Write a verdict of a live run to the log."""
+    what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {text(entry.because)})"
+    match entry.verdict:
+        case Granted():
+            _LOG.info("evicted %s", what)
+        case Refused(cause):
+            _LOG.debug("refused by %s (%s): %s", cause.code.value, text(cause), what)
+        case Unknown(error):
+            _LOG.warning("perhaps evicted: %s: %s", what, error)
+        case Failed(error):
+            _LOG.warning("not evicted: %s: %s", what, error)
+
+
 def _note(entry: Entry, error: str = "") -> str:
     return note_of(entry.pod.node, text(entry.because), error)
 

@@ -1,26 +1,61 @@
-"""A live run: one cycle, with telemetry, taking turns with other runs."""
+"""A live run, from the connection to the report; a dry run on a live cluster goes the same way and evicts nothing.
 
+1. Connect (`connect`), with metrics, traces and health served beside it (`attended`).
+2. Ask the person at the terminal, if there is one (`rebalancer.run.consent`).
+3. Take the turn, look, decide and act, tell, clear up (`cycle`).  `rebalancer.run.loop` does this again and again.
+4. Count the outcome and make the report of it (`attempt`).
+"""
+
+import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.cycle import run_cycle
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.errors import MarksLeft
-from rebalancer.kube.halt import Permit
+from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.report.document import Circumstances
+from rebalancer.run import holding, live, policies, steered
+from rebalancer.run.cluster_view import ClusterView, view_cluster
 from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import LiveCluster
-from rebalancer.run.live_cycle import connect, cycle, warn_of_no_limits
+from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.options import Options, Outcome
 from rebalancer.run.place import in_pod
 from rebalancer.run.serve import served
 from rebalancer.run.signs import Progress
-from rebalancer.run.steered import demand_permissions
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.traces import traced
-from rebalancer.run.turns import in_turn
-from rebalancer.run.work import Finished, Work, publish
+from rebalancer.run.turns import Turn, turn_of_cycle
+from rebalancer.run.work import Finished, Work, plan, publish
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What all cycles of one process share.
+
+    Attributes:
+        options: dry run or not, the deadline, the Lease.
+        cluster: the way to the API server.
+        telemetry: is told what happens.
+        interruption: entered; once evictions may begin, a signal only stops the evictions.
+        sleep: waits for that many seconds while another run holds the Lease.
+    """
+
+    options: Options
+    cluster: live.LiveCluster
+    telemetry: Telemetry
+    interruption: Interruption
+    sleep: Callable[[float], None] = time.sleep
 
 
 def run_live(
@@ -39,8 +74,128 @@ def run_live(
         Interrupted: a signal came before anything was evicted.
     """
     with attended(options, progress) as telemetry:
-        outcome = _run(options, work, person, interruption, telemetry, retry_policy)
+        cluster = connect(options, telemetry, retry_policy)
+        run = LiveRun(options, cluster, telemetry, interruption)
+        if options.dry_run or not person.must_be_asked(cluster.description):
+            warn_of_no_limits(options, work)
+            outcome = attempt(run, work)
+        else:
+            steered.demand_permissions(cluster, work)
+            outcome = _ask_and_run(run, work, Consent(person, cluster, options, work, telemetry))
     return replace(outcome, exit_code=_exit_code(outcome, interruption))
+
+
+def _ask_and_run(run: LiveRun, work: Work, consent: Consent) -> Outcome:
+    """Ask, then run the cycle that was agreed to; the Lease is not held while waiting for the answer."""
+    while True:
+        consent.obtain()
+        try:
+            return attempt(run, work, consent=consent)
+        except Unseen:
+            continue
+
+
+def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
+    """Run a cycle, count its outcome, and publish it; the arguments are those of `cycle`.
+
+    Raises:
+        ClusterError: the cycle could not run.
+        Interrupted: a signal came before anything was evicted.
+    """
+    try:
+        with run.telemetry.cycle():
+            finished = cycle(run, work, permit, consent)
+            run.telemetry.finished(finished)
+        outcome = publish(finished, run.options)
+        run.telemetry.metrics.report_made(outcome.report)
+        return outcome
+    finally:
+        export(run.options.export, run.telemetry.metrics, run.cluster.description)
+
+
+def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:
+    """Take the turn, clear up what other runs have left, look, and evict what the policy picks; a dry run only plans.
+
+    Args:
+        run: the way to the cluster, and what is told.
+        work: what the policy asks for.
+        permit: of a leader, who has the turn already; asked before every eviction and before every retry.
+        consent: of the person who was asked, with the view that was agreed to.
+
+    Raises:
+        ClusterError: the cluster cannot be read.
+        MarksLeft: soft taints of another run cannot be taken off.
+        Unseen: the person has to be asked again.
+        Interrupted: a signal came before anything was evicted.
+    """
+    if consent is not None and (nothing := consent.nothing_to_do()):
+        return nothing
+    with turn_of_cycle(run.cluster, run.options, permit, consent.sleep if consent else run.sleep) as turn:
+        if turn.skipped:
+            return _skipped(run, turn)
+        agreed = consent.fresh_view() if consent else None
+        if not run.options.dry_run:
+            steered.prepare(run.cluster, work, turn.permit)
+        view = agreed or view_cluster(run.cluster, run.options, work, run.telemetry)
+        return _plan(run, work, view) if run.options.dry_run else _act(run, work, view, turn)
+
+
+def _skipped(run: LiveRun, turn: Turn) -> Finished:
+    nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
+    return Finished(Ledger(skipped=turn.skipped), nothing, Circumstances(False, run.cluster.description, "wall", ()))
+
+
+def _plan(run: LiveRun, work: Work, view: ClusterView) -> Finished:
+    left = view.cluster(work)
+    with run.telemetry.stage("plan"):
+        ledger = plan(left, work, run.telemetry.observe, run.telemetry.around)
+    return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", work.warnings))
+
+
+def _act(run: LiveRun, work: Work, view: ClusterView, turn: Turn) -> Finished:
+    """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
+    cluster, telemetry = run.cluster, run.telemetry
+    halt = Halt(run.options.deadline, cluster.retry_policy.clock, turn.permit, view.taken_at, cluster.client.ending)
+    run.interruption.then(halt.signal)
+    telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
+    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
+    left = view.cluster(work)
+    litter = steered.clear_up_unsteered(cluster, work, view.snapshot, turn.permit)
+    litter += holding.release_expired(cluster, view.snapshot, turn.permit)
+    events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
+    with steered.steering(cluster, work, view.snapshot.nodes, sink.sleep, halt, turn.permit) as steer:
+        ledger = _evict(run, work, left, sink, events, halt, steer)
+    with telemetry.stage("events"):
+        problem = events.close()
+    for notice in sink.closures.notices():
+        _LOG.warning("%s", notice)
+    marks = steered.left_behind(steer)
+    told = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
+    told += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
+    warnings = (*work.warnings, *filter(None, (*told, turn.warning)))
+    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings), bool(marks))
+
+
+def _evict(
+    run: LiveRun,
+    work: Work,
+    left: Cluster,
+    sink: live.LiveSink,
+    events: live.EventLog,
+    halt: Halt,
+    steer: LiveSteer | None,
+) -> Ledger:
+    """Run the strategies."""
+    telemetry, limits = run.telemetry, policies.limits(work.policy)
+
+    def observe(entry: Entry) -> None:
+        live.log_verdict(entry)
+        telemetry.observe(entry)
+        events.observe(entry)
+
+    traced, holder = telemetry.sink(sink), holding.holder(run.cluster, work, halt, steer)
+    with telemetry.stage("evict"):
+        return run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around, steer, holder)
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -57,52 +212,6 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
     return interruption.exit_code
 
 
-def _run(
-    options: Options,
-    work: Work,
-    person: Person,
-    interruption: Interruption,
-    telemetry: Telemetry,
-    retry_policy: RetryPolicy | None,
-) -> Outcome:
-    cluster = connect(options, telemetry, retry_policy)
-    if not options.dry_run and person.must_be_asked(cluster.description):
-        demand_permissions(cluster, work)
-        return _run_with_consent(
-            Consent(person, cluster, options, work, telemetry), cluster, options, work, interruption, telemetry
-        )
-    warn_of_no_limits(options, work)
-
-    def act(permit: Permit) -> Finished:
-        return cycle(cluster, options, work, interruption, telemetry, permit)
-
-    return attempt(cluster, options, telemetry, lambda: in_turn(cluster, options, act))
-
-
-def _run_with_consent(
-    consent: Consent,
-    cluster: LiveCluster,
-    options: Options,
-    work: Work,
-    interruption: Interruption,
-    telemetry: Telemetry,
-) -> Outcome:
-    """Ask, then run the cycle that was agreed to; the Lease is not held while waiting for the answer."""
-
-    def act(permit: Permit) -> Finished:
-        return cycle(cluster, options, work, interruption, telemetry, permit, consent.fresh_look())
-
-    def in_my_turn() -> Finished:
-        return consent.nothing_to_do() or in_turn(cluster, options, act, consent.sleep)
-
-    while True:
-        consent.obtain()
-        try:
-            return attempt(cluster, options, telemetry, in_my_turn)
-        except Unseen:
-            continue
-
-
 @contextmanager
 def attended(options: Options, progress: Progress | None = None) -> Iterator[Telemetry]:
     """Serve health and metrics and send traces while this is entered, if the options say so or by default in a pod.
@@ -116,19 +225,30 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
             yield telemetry
 
 
-def attempt(cluster: LiveCluster, options: Options, telemetry: Telemetry, act: Callable[[], Finished]) -> Outcome:
-    """Run a cycle, count its outcome, and publish it.
+def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
+    """Find the API server; no request is sent.
 
     Raises:
-        ClusterError: the cycle could not run.
-        Interrupted: a signal came before anything was evicted.
+        NoCredentials: no cluster is configured.
     """
-    try:
-        with telemetry.cycle():
-            finished = act()
-            telemetry.finished(finished)
-        outcome = publish(finished, options)
-        telemetry.metrics.report_made(outcome.report)
-        return outcome
-    finally:
-        export(options.export, telemetry.metrics, cluster.description)
+    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
+
+
+def warn_of_no_limits(options: Options, work: Work) -> None:
+    """Warn at the start that nothing limits a live run: at the end it would be too late."""
+    if not options.dry_run:
+        for warning in _no_limits(work):
+            _LOG.warning("%s", warning)
+
+
+def _no_limits(work: Work) -> tuple[str, ...]:
+    if policies.limits(work.policy):
+        return ()
+    return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
+
+
+def _unforeseen(ledger: Ledger, view: ClusterView, work: Work) -> str:
+    """Name the pods that went in place of others which the API server did not let go."""
+    planned = {entry.pod.key for entry in plan(view.cluster(work), work).evictions}
+    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
+    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

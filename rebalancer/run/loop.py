@@ -15,18 +15,14 @@ from contextlib import ExitStack
 from rebalancer.kube.halt import Permit
 from rebalancer.run.consent import Consent, Person
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import LiveCluster
-from rebalancer.run.live_cycle import connect, cycle, warn_of_no_limits
-from rebalancer.run.live_run import attempt, attended
+from rebalancer.run.live_run import LiveRun, attempt, attended, connect, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.policy_file import PolicyFile
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds, sleep
 from rebalancer.run.signs import Progress
 from rebalancer.run.steered import demand_permissions
-from rebalancer.run.telemetry import Telemetry
-from rebalancer.run.turns import in_turn
-from rebalancer.run.work import Finished, work_maker
+from rebalancer.run.work import work_maker
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,27 +55,16 @@ def run_loop(
             reporter.open(cluster, options.lease.resource_namespace)
             stack.callback(reporter.close)
         warn_of_no_limits(options, policy.work())
-        work = _Cycles(options, cluster, policy, telemetry, interruption, deliver)
+        work = _Cycles(LiveRun(options, cluster, telemetry, interruption, sleep), policy, deliver)
         Rounds(options, cluster, telemetry, interruption, work, "--descheduling-interval").run()
 
 
 class _Cycles:
     """Cycles by the policy in force (a `rebalancer.run.rounds.Work`)."""
 
-    def __init__(
-        self,
-        options: Options,
-        cluster: LiveCluster,
-        policy: PolicyFile,
-        telemetry: Telemetry,
-        interruption: Interruption,
-        deliver: Deliver,
-    ) -> None:
-        self._options = options
-        self._cluster = cluster
+    def __init__(self, run: LiveRun, policy: PolicyFile, deliver: Deliver) -> None:
+        self._run = run
         self._policy = policy
-        self._telemetry = telemetry
-        self._interruption = interruption
         self._deliver = deliver
 
     def refresh(self) -> None:
@@ -87,13 +72,6 @@ class _Cycles:
 
     def act(self, permit: Permit | None) -> bool:
         """Run one cycle and deliver its report."""
-        outcome = attempt(self._cluster, self._options, self._telemetry, lambda: self._cycle(permit))
+        outcome = attempt(self._run, self._policy.work(), permit)
         self._deliver(outcome)
         return outcome.exit_code == 0
-
-    def _cycle(self, permit: Permit | None) -> Finished:
-        return self._cycle_with(permit) if permit else in_turn(self._cluster, self._options, self._cycle_with, sleep)
-
-    def _cycle_with(self, permit: Permit) -> Finished:
-        work = self._policy.work()
-        return cycle(self._cluster, self._options, work, self._interruption, self._telemetry, permit)

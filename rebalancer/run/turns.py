@@ -4,22 +4,16 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
-from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.ledger import Ledger
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import Leases
-from rebalancer.report.document import Circumstances
 from rebalancer.run.leadership import Leadership
 from rebalancer.run.lease_timing import Timing, new_identity
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.work import Finished
 
 _LOG = logging.getLogger(__name__)
 
@@ -122,33 +116,20 @@ def turn(
             leadership.release()
 
 
-def in_turn(
+@contextmanager
+def turn_of_cycle(
     cluster: LiveCluster,
     options: Options,
-    act: Callable[[Permit], Finished],
+    permit: Permit | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Finished:
-    """Act while the Lease is held; a dry run needs no Lease.
-
-    If another run holds it for longer than `lease_wait`, nothing is done, and the result names that run.
+) -> Iterator[Turn]:
+    """Take the turn for one cycle: a dry run needs none, and a leader has it already and brings its permit.
 
     Raises:
         ClusterError: the API server cannot be reached.
     """
-    if options.dry_run:
-        return act(always)
-    with turn(cluster, options.lease, sleep) as ours:
-        if ours.skipped:
-            return _skipped(cluster, ours.skipped)
-        finished = act(ours.permit)
-        return _with_warning(finished, ours.warning) if ours.warning else finished
-
-
-def _with_warning(finished: Finished, warning: str) -> Finished:
-    circumstances = finished.circumstances
-    return replace(finished, circumstances=replace(circumstances, warnings=(*circumstances.warnings, warning)))
-
-
-def _skipped(cluster: LiveCluster, why: str) -> Finished:
-    nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
-    return Finished(Ledger(skipped=why), nothing, Circumstances(False, cluster.description, "wall", ()))
+    if options.dry_run or permit is not None:
+        yield Turn(permit or always)
+    else:
+        with turn(cluster, options.lease, sleep) as ours:
+            yield ours

@@ -211,7 +211,7 @@ def test_forbidden_evictions_are_failures(three, evict):
     assert len(three.sent("POST", EVICTIONS)) == 1
     notice = f"no permission to create pods/eviction in namespace default: {CURE}"
     assert notice in outcome.report["warnings"]
-    assert outcome.stderr.splitlines()[-1].endswith(f" WARNING rebalancer.run.live_cycle: {notice}")
+    assert outcome.stderr.splitlines()[-1].endswith(f" WARNING rebalancer.run.live_run: {notice}")
 
 
 @pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])

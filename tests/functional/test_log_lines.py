@@ -111,4 +111,4 @@ def test_a_line_of_text_begins_with_its_time(many, rebalancer):
     assert times == sorted(times)
     assert before <= times[0]
     assert times[-1] <= datetime.now(UTC)
-    assert any(" INFO rebalancer.run.live_cycle: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)
+    assert any(" INFO rebalancer.run.live: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)

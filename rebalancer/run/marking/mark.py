@@ -12,7 +12,7 @@ from rebalancer.report.marking import marking_document
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.live_cycle import connect
+from rebalancer.run.live_run import connect
 from rebalancer.run.marking.evaluating import Evaluator
 from rebalancer.run.marking.pages import Board
 from rebalancer.run.marking.settings import Settings

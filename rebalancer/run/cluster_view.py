@@ -1,4 +1,4 @@
-"""A look at a live cluster: what was read, and when."""
+"""A view of a live cluster: what was read, and when."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from rebalancer.run.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ClusterView:
     """A cluster as it was read.
 
     Attributes:
         snapshot: nodes, pods and all else that the policy needs.
-        measure: real usage; each source is asked once, so that all plans of this look use the same figures.
+        measure: real usage; each source is asked once, so that all plans of this view use the same figures.
         taken_at: the time before the first request, in seconds on the clock of the retry policy.
     """
 
@@ -33,7 +33,7 @@ class Look:
         return work.cluster(self.snapshot, self.measure)
 
 
-def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> Look:
+def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> ClusterView:
     """Read the cluster as it is now.
 
     Raises:
@@ -45,4 +45,4 @@ def look_at(cluster: live.LiveCluster, options: Options, work: Work, telemetry: 
         needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    return Look(snapshot, measure, taken_at)
+    return ClusterView(snapshot, measure, taken_at)
