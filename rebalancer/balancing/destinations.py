@@ -7,19 +7,20 @@ Where it is known on which nodes the scheduler would put the replacement (see `r
 of them must be able to take it; they need not be destinations.  If the pod may come back to its own node, or land on a
 node that it would lift above the ceilings, it stays: it would have to be moved again.
 
-Where replacements of pods that went before may be on one of several nodes, more nodes are possible (see
-`rebalancer.scheduling.after_ties`), and all of them must be able to take it as well.  Such a node is judged without the
-replacements that may be elsewhere: mostly it is because they are that the scheduler would choose it.  For example, two
-nodes are empty, and a pod of 30 points is expected on n2, but may be on n3.  The next one is expected on n3, and lands
-on n2 if the first is on n3: so n2 is judged as if it were empty.  Where too much is possible to try each, this is left
-out.
+What happens until then may change that: which of equal nodes the scheduler takes for those that went before, for
+example.  So before a pod goes, it is looked at in a number of possible histories (see `rebalancer.scheduling.worlds`),
+and must do no harm in any of them.  A node is judged with the replacements that are there in that history.  For
+example, two nodes are empty, and a pod of 30 points is expected on n2, but may be on n3.  The next one is expected on
+n3, and lands on n2 if the first is on n3: so n2 is judged as if it were empty.
+
+If it is not known what the scheduler does with a pod, the pod stays.
 
 There is one exception, where nodes have floors.  A node may be full of one resource and low in another, and the
 scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling, up to
 100 %, if the pod brings it nearer to its floors by more points than it lifts it above its ceilings.
 
-Where the scheduler's choice is not known, the pod is expected on the destination that is the most free by requests, or
-the least free where pods are packed; ties by name.
+Where the policy says that the scheduler is unknown, room on a destination is enough.  The pod is expected on the
+destination that is the most free by requests, or the least free where pods are packed; ties by name.
 """
 
 from bisect import insort
@@ -97,7 +98,7 @@ class Destinations:
         return self._known[node.name]
 
     def likely(self, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
-        """Return the nodes where the replacement may land, or why the pod should stay.
+        """Return the nodes where the replacement may land by the plan, or why the pod should stay.
 
         For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, with a ceiling of 50 %.
         n2 has room for the pod, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it
@@ -113,37 +114,54 @@ class Destinations:
             nodes = self._judge(answer, pod, usage)
             if isinstance(nodes, Refused):
                 return nodes  # the later answer is not asked for then
-            if not nodes:  # the scheduler's choice is not known
-                return (first,)
             found.update((node.name, node) for node in nodes)
         return [found[name] for name in sorted(found)] or (first,)
 
-    def _judge(self, answer: Answer, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
+    def _judge(self, answer: Answer, pod: Pod, usage: Resources, world: int | None = None) -> list[Node] | Refused:
+        """Return the nodes of an answer, or why the pod should stay.
+
+        Args:
+            answer: what the scheduler would do.
+            pod: the pod that would go.
+            usage: what it uses.
+            world: in which possible history; None for the plan.
+        """
         if answer.reason:
             return refused(Code.NO_DESTINATION, unschedulable=answer.reason)
-        nodes = [node for name in answer.likely if (node := self._cluster.node(name))]
+        if answer.unknown:
+            return refused(Code.NO_DESTINATION, unknown=answer.unknown)
+        nodes = [node for name in answer.nodes if (node := self._cluster.node(name))]
         for node in nodes:
-            if harm := self._harm(pod, node, usage):
-                return refused(Code.NO_DESTINATION, likely=node.name, harm=harm.as_figures())
+            with nullcontext() if world is None else self._in_world(world, node):
+                harm = self._harm(pod, node, usage)
+            if harm:
+                chosen = {"likely": node.name} if world is None else {"may_choose": node.name}
+                return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_figures())
         return nodes
 
     def landing(
-        self, pod: Pod, expected: Node, likely: Iterable[Node], goes: Callable[[], bool]
+        self, pod: Pod, likely: Sequence[Node], goes: Callable[[], bool], expected: Node | None = None
     ) -> Destination | Refused:
-        """Return for the report where the replacement may land; to be asked of a pod before it is expected there.
+        """Return where the replacement may land in possible histories, or why the pod should stay.
 
-        Or why the pod should stay for now: after a tie it may land where it does harm.
+        To be asked of a pod before it is expected anywhere.  The first of the nodes is the one to expect it on.
 
         Args:
             pod: the pod that would go.
-            expected: the node that the plan counts on.
-            likely: the nodes that may win if all that were expected somewhere are there.
+            likely: the nodes where it may land by the plan.
             goes: returns whether the eviction will be granted, as far as that is known.
+            expected: which of them to expect it on; by default the one where it lands most often.
         """
         names = [node.name for node in likely]
-        wider = self._landings.in_doubt(pod, goes) if self._landings else ()
-        harm = self._harm_after_ties(pod, [name for name in wider if name not in names])
-        return harm or Destination.among(expected.name, (*names, *wider))
+        if self._landings is None or not goes():
+            return Destination.among(expected.name if expected else names[0], names)
+        usage = self._of_pod(pod)
+        for seen in self._landings.in_worlds(pod):
+            nodes = self._judge(seen.answer, pod, usage, seen.number)
+            if isinstance(nodes, Refused):
+                return nodes
+        shares = self._landings.shares(pod)
+        return Destination.seen(expected.name if expected else next(iter(shares)), shares)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
@@ -221,19 +239,13 @@ class Destinations:
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
 
-    def _harm_after_ties(self, pod: Pod, names: Iterable[str]) -> Refused | None:
-        if self._landings is None or self._landings.is_rough(pod):
-            return None
-        usage = self._of_pod(pod)
-        for node in filter(None, map(self._cluster.node, names)):
-            with self._without(self._landings.uncertain_on(node), node):
-                if harm := self._harm(pod, node, usage):
-                    return refused(Code.NO_DESTINATION, may_choose=node.name, harm=harm.as_figures())
-        return None
-
-    def _without(self, pods: Iterable[Pod], node: Node) -> AbstractContextManager[None]:
+    def _in_world(self, number: int, node: Node) -> AbstractContextManager[None]:
+        """Let a node use what it would use in a possible history, within the block."""
         utilization = self._known.get(node.name)
-        return utilization.without(map(self._of_pod, pods)) if utilization else nullcontext()
+        if utilization is None or self._landings is None:
+            return nullcontext()
+        more, fewer = (map(self._of_pod, pods) for pods in self._landings.others_on(number, node.name))
+        return utilization.exchanged(fewer, more)
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):

@@ -120,10 +120,11 @@ class Emptying:
             likely = self._destinations.likely(pod, self._usage.of_pod(pod))
             if isinstance(likely, Refused):
                 return pod, likely
-            first = likely[0]
-            destination = self._destinations.landing(pod, first, likely, goes=lambda: True)
+            destination = self._destinations.landing(pod, likely, goes=lambda: True)
             if isinstance(destination, Refused):
                 return pod, destination
+            first = self._cluster.node(destination.nodes[0])
+            assert first is not None
             plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
 

@@ -11,9 +11,7 @@ above the mean donate pods as well.
    the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
    lacks afterwards.  No costly pod (see `rebalancer.eviction.order`) goes while a cheaper one of its node brings
    anything.
-4. A pod may stay since other moves of this cycle make it uncertain where it lands.  Such a try does not count, up to
-   ten times as many as there are tries.
-5. Filling ends when no node is below its band, when the tries are used up, or after the last round.
+4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
 
 An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.
 n3 lacks 18 points up to the mean.  With a pod of 8 points from n1 it would lack 10: the gain is 8.  n1 would be at 50 %
@@ -29,7 +27,7 @@ from math import ceil
 from rebalancer.balancing.band import Band, NodesBelow
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.moves import Moves, Purpose, may_go_later, node_is_spent
+from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
@@ -60,10 +58,6 @@ _FEW = 3
 #: without these bounds 234 to 265 evictions, and up to six nodes below their band in the end.
 _TRIES_PER_LOW_NODE = 8
 _TRIES_PER_NODE = 0.8
-#: So many tries that other moves of the cycle have spoiled do not count, for each that does: each takes a question.
-#: Measured as above (seeds 301 to 306): 192 evictions in the mean and 16 nodes outside their band in all six loads.
-#: With one in place of ten it is 185 and 20, since later cycles have more to do.
-_SPOILED_PER_TRY = 10
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
 _MOST_IDLE_DONORS = 20
 _DECIMALS = 9  # smaller differences are floating-point noise
@@ -97,7 +91,6 @@ class Filling:
         self._low = NodesBelow(band.low, destinations.known)
         self._wanting = NodesBelow(band.mean, destinations.known)
         self._tries_left = 0
-        self._spoiled_left = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; do nothing if the usage of pods is not known.
@@ -110,7 +103,6 @@ class Filling:
         donors = furthest_first(sources, self._band.mean)
         nodes = len(self._destinations.known)
         self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
-        self._spoiled_left = _SPOILED_PER_TRY * self._tries_left
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
         for ceilings, least in product(map(self._band.above, _CEILINGS), _GAINS):
             if self._low.names:
@@ -136,7 +128,6 @@ class Filling:
                 if best.gain <= least:
                     return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
                 offers.remove(best)
-                self._tries_left -= 1
                 if self._moves.is_spent(donor) or self._move(best, donor):
                     return
 
@@ -146,15 +137,8 @@ class Filling:
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
         self._wanting.look_at(landed_on)
-        if may_go_later(verdict):
-            self._give_back_try()
+        self._tries_left -= verdict.leaving
         return node_is_spent(verdict)
-
-    def _give_back_try(self) -> None:
-        """A try that other moves of this cycle have spoiled does not count, since another pod may fill the node."""
-        if self._spoiled_left:
-            self._spoiled_left -= 1
-            self._tries_left += 1
 
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.

@@ -1,25 +1,21 @@
 """Where replacements land, by the simulated scheduler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict
-from rebalancer.scheduling.after_ties import AfterTies
-from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
-
-ROOM_DECIDES = "where that decides, a node that has room for a pod is enough to move it"
+from rebalancer.scheduling.worlds import Seen, Worlds
 
 
 class Landings:
-    """Asks the simulated scheduler, and warns once of each reason why it has no answer.
+    """Asks the simulated scheduler about the plan, and about what may happen besides.
 
     Args:
         cluster: the cluster.
-        evict: whom to warn.
+        evict: whom to tell what is assumed.
 
     Raises:
         ConfigurationError: the scheduler's configuration cannot be read.
@@ -27,44 +23,27 @@ class Landings:
 
     def __init__(self, cluster: Cluster, evict: Evict) -> None:
         self._simulation = cluster.index(Simulation)
-        self._after_ties = cluster.index(AfterTies)
-        self._other_orders = cluster.index(OtherOrders)
+        self._worlds = cluster.index(Worlds)
         self._evict = evict
 
     def of(self, pod: Pod) -> Iterator[Answer]:
         """Yield where a pod's replacement would land: soon, and later, when pods that are going have gone.
 
-        Each answer counts.  The last one is unknown if the scheduler's choice is not known.  A pod that could only come
-        in by preempting others has nowhere to go, even if the scheduler would preempt them.
+        Each answer counts.  A pod that could only come in by preempting others has nowhere to go, even if the scheduler
+        would preempt them.
         """
         for notice in self._simulation.notices:
             self._evict.warn(notice)
-        for answer in self._simulation.in_turn(pod):
-            if answer.unknown and not answer.reason:
-                self._evict.warn(f"{answer.unknown}; {ROOM_DECIDES}")
-            yield answer
+        yield from self._simulation.in_turn(pod)
 
-    def in_doubt(self, pod: Pod, goes: Callable[[], bool]) -> tuple[str, ...]:
-        """Return the nodes where the replacement may land if earlier ones took other nodes that tied for them.
+    def in_worlds(self, pod: Pod) -> Iterator[Seen]:
+        """Yield world by world where the replacement lands if the pod goes now (see `Worlds.landings`)."""
+        return self._worlds.landings(pod)
 
-        Those that follow count it on any of these.  Empty for a pod that stays.  At the end of the cycle the other
-        orders are played with it (see `OtherOrders`), unless the scheduler scores only a part of the nodes for it.
+    def shares(self, pod: Pod) -> Mapping[str, float]:
+        """Return how likely each node is for a pod of which all worlds were looked at, the most likely first."""
+        return self._worlds.shares(pod)
 
-        Args:
-            pod: a pod whose eviction will be asked for next.
-            goes: returns whether it will be granted, as far as that is known; called only where the answer takes long.
-        """
-        if self._after_ties.tied and not goes():
-            return ()
-        found = self._after_ties.may_land(pod)
-        if found and not self._simulation.ask(pod).sampled:
-            self._other_orders.note(pod, found)
-        return found
-
-    def is_rough(self, pod: Pod) -> bool:
-        """Return whether `in_doubt` named all nodes with room, since too much was possible to try each."""
-        return self._after_ties.is_rough(pod)
-
-    def uncertain_on(self, node: Node) -> Iterator[Pod]:
-        """Yield the pods whose replacements are expected on a node, but may be on another that tied with it."""
-        return self._after_ties.uncertain_on(node)
+    def others_on(self, number: int, node: str) -> tuple[list[Pod], list[Pod]]:
+        """Return whose replacements are on a node in one world but not in the plan, and the other way round."""
+        return self._worlds.others_on(number, node)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.destinations import Destinations
@@ -87,7 +88,7 @@ class Moves:
             candidate: the pod that would go.
             source: its node.
             purpose: why.
-            expected: which of its likely nodes to expect it on; by default the first.
+            expected: which of its likely nodes to expect it on; by default the one where it lands most often.
             likely: those nodes; looked up here unless given.
 
         Raises:
@@ -100,13 +101,14 @@ class Moves:
         found = likely or self._destinations.likely(pod, candidate.usage)
         if isinstance(found, Refused):
             return self._stays(pod, recorded, found)
-        expected = expected or found[0]
-        destination = self._destinations.landing(
-            pod, expected, found, goes=lambda: self._evict.first_refusal([pod]) is None
-        )
+        goes = partial(self._may_go, pod)
+        destination = self._destinations.landing(pod, found, goes, expected)
         if isinstance(destination, Refused):
             return self._stays(pod, recorded, destination)
-        return self._carry_out(candidate, source, purpose, expected, destination)
+        return self._carry_out(candidate, source, purpose, destination)
+
+    def _may_go(self, pod: Pod) -> bool:
+        return self._evict.first_refusal([pod]) is None
 
     def _stays(self, pod: Pod, recorded: Cause | None, refusal: Refused) -> Refused:
         if recorded is not None:
@@ -118,9 +120,10 @@ class Moves:
         candidate: Candidate,
         source: NodeUtilization,
         purpose: Purpose,
-        expected: Node,
         destination: Destination,
     ) -> Verdict:
+        expected = self._cluster.node(destination.nodes[0])
+        assert expected is not None
         excess, reason = source.above(purpose.targets), purpose.reason(source)
         if self.pods_known:
             relieved = excess.total - excess.left(candidate.points)
@@ -137,11 +140,6 @@ class Moves:
     def warn(self, what: Cause) -> None:
         """Add a warning to the report."""
         self._evict.warn(what)
-
-
-def may_go_later(verdict: Verdict) -> bool:
-    """Return whether a pod stays only since it is not known where replacements of this cycle land."""
-    return isinstance(verdict, Refused) and "may_choose" in verdict.cause.figures
 
 
 def node_is_spent(verdict: Verdict) -> bool:

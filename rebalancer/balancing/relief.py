@@ -8,8 +8,6 @@
    above target: each pod takes one of that.
 4. A pod without a destination stays, and the next best is tried, until the node is within its targets, no pod helps, or
    the node may lose no more.
-5. A pod may stay only since it is not known where other replacements of this cycle land.  After three such pods the
-   node waits for the next cycle, which sees where they are: smaller pods would go in place of the best ones.
 
 An example: targets are 50 % of cpu; n1 uses 75 %, n2 60 %.  n1 is 25 points above and goes first.  Pods of 30, 20 and 6
 points may leave it.  The pod of 30 brings n1 to 45 %.  If it has no destination, the pod of 20 goes and leaves 5 points
@@ -21,16 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from rebalancer.balancing.candidates import Candidate, choose
 from rebalancer.balancing.excess import Excess
 from rebalancer.balancing.figures import why_relieved
-from rebalancer.balancing.moves import Moves, Purpose, may_go_later, node_is_spent
+from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.eviction.causes import Cause, Code, cause
 
 _NAMED = 5  # nodes that stay over and are warned of by name
-#: So many pods of a node may stay for what other moves of this cycle do, then it waits for the next one.  Measured
-#: (`tests/outcome/simulation.py`, `half`, seeds 201 to 206, with wider bounds on landings than now): 97 evictions in
-#: two or three cycles.  Without such a number 99, and where many nodes are equal the simulated scheduler is asked twice
-#: as often.  With one pod 94, in three cycles.
-_PATIENCE = 3
 _DECIMALS = 9  # smaller differences are floating-point noise: equal nodes go by name
 
 
@@ -63,13 +56,11 @@ class Relief:
 
     def _relieve(self, source: NodeUtilization) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more."""
-        patience = _PATIENCE
         for candidate in self._choices(source):
             if self._moves.is_spent(source):
                 return
             verdict = self._moves.move(candidate, source, self._purpose)
-            patience -= may_go_later(verdict)
-            if node_is_spent(verdict) or not patience:
+            if node_is_spent(verdict):
                 return
 
     def _choices(self, source: NodeUtilization) -> Iterator[Candidate]:

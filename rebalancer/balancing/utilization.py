@@ -43,16 +43,16 @@ class NodeUtilization:
             self.used[name] += sign * amounts.get(name, 0)
 
     @contextmanager
-    def without(self, pods: Iterable[Resources]) -> Iterator[None]:
-        """Leave the usage of some pods out within the block."""
-        left_out = list(pods)
-        for amounts in left_out:
-            self.charge(amounts, -1)
+    def exchanged(self, fewer: Iterable[Resources], more: Iterable[Resources]) -> Iterator[None]:
+        """Leave the usage of some pods out within the block, and add that of others."""
+        before = dict(self.used)
+        for sign, pods in ((-1, fewer), (1, more)):
+            for amounts in pods:
+                self.charge(amounts, sign)
         try:
             yield
         finally:
-            for amounts in left_out:
-                self.charge(amounts)
+            self.used = before
 
     def percent(self, name: str) -> float | None:
         """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""

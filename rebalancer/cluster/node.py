@@ -24,6 +24,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         ready: False only if it has a Ready condition that is not True.
         allocatable: what pods may request; empty where the status does not say.
         addresses: address by type, like InternalIP.
+        created: when it was created; None where that is missing.
         seen: the newest time in its status, a heartbeat as a rule.
         kubelet_version: as in its status; empty where it is missing.
         images: as the kubelet reports them, the largest fifty as a rule.
@@ -43,6 +44,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     allocatable: Resources = {}
     capacity: Resources = {}
     addresses: Mapping[str, str] = {}
+    created: datetime | None = None
     seen: datetime | None = None
     kubelet_version: str = ""
     images: tuple[NodeImage, ...] = ()

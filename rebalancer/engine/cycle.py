@@ -12,14 +12,13 @@ from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.strategy import Strategy
-from rebalancer.engine.wider_destinations import widen_destinations
+from rebalancer.engine.wider_destinations import tell_unknown, widen_destinations
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.scheduling.other_orders import OtherOrders
 
 _LOG = logging.getLogger(__name__)
 _FEWEST_NODES = 2
@@ -89,7 +88,8 @@ def run_cycle(
         with around(profile.name, strategy.name):
             error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
-    widen_destinations(ledger, cluster.index(OtherOrders))
+    widen_destinations(ledger, cluster)
+    tell_unknown(ledger)
     return ledger
 
 

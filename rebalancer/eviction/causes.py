@@ -90,6 +90,7 @@ class Code(StrEnum):
 
     # What a person should know beside the evictions.
     LANDED_ELSEWHERE = "LandedElsewhere"
+    LANDINGS_UNKNOWN = "LandingsUnknown"
     MORE_STAY_OVER = "MoreStayOver"
     STAYS_OVER = "StaysOver"
     STILL_IN_PROGRESS = "StillInProgress"

@@ -1,11 +1,13 @@
 """The cluster as the scheduler sees it at one point in time, and where it would put a pod then."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.sampling import Window
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 
@@ -31,7 +33,9 @@ class Phase:
         elif comes:
             self._state.place(comes, node)
 
-    def ask(self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None) -> Answer:
+    def ask(
+        self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None, window: Window | None = None
+    ) -> Answer:
         """Return where a pod would go.
 
         Args:
@@ -39,12 +43,21 @@ class Phase:
             node: the node of the pod that it replaces.
             there: the replaced pod as the state has it now: running, terminating, or None.
             meanwhile: the replaced pod as it is when the new one comes: terminating, or None.
+            window: where the scheduler begins to look; None for anywhere.
         """
         self.exchange(node, there, meanwhile)
         try:
-            return self._simulator.ask(coming)
+            return self._simulator.ask(coming, window)
         finally:
             self.exchange(node, meanwhile, there)
+
+    def first(self, names: Iterable[str], window: Window) -> str:
+        """Return which of some nodes the scheduler comes to first if it begins to look there."""
+        order = self._state.orders[window.order]
+        wanted = {self._state.index[name] for name in names}
+        begin = int(window.start * len(order))
+        round_trip = chain(islice(order, begin, None), order)
+        return self._state.names[next(index for index in round_trip if index in wanted)]
 
     def spare(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node once a pod has what it requests there; only of what it requests, and slots."""
@@ -87,6 +100,5 @@ def either(one: Answer, other: Answer) -> Answer:
         nodes=tuple(sorted({*one.nodes, *other.nodes})),
         feasible=max(one.feasible, other.feasible),
         sampled=one.sampled or other.sampled,
-        favourites=lambda: tuple(sorted({*one.likely, *other.likely})),
         scores=one.scores,
     )

@@ -13,11 +13,10 @@ from random import Random
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.after_ties import AfterTies
 from rebalancer.scheduling.any_order import AnyOrder
-from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.worlds import Worlds
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import DeadlineError, wait_for
@@ -211,7 +210,7 @@ class Stage:
             answer = simulation.ask(pod)
             if answer.nodes:
                 found[pod] = answer
-                cluster.index(OtherOrders).note(pod, cluster.index(AfterTies).may_land(pod))
+                cluster.index(Worlds).look(pod)
                 expect(cluster, pod, answer.nodes[0])
             else:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
@@ -251,7 +250,9 @@ def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[
     with cluster.scope():
         for pod in expected:
             cluster.remove(pod)
-        return cluster.index(OtherOrders).landings(expected)
+        worlds = cluster.index(Worlds)
+        worlds.played(expected)
+        return {pod: tuple(worlds.shares(pod)) for pod in expected}
 
 
 def in_any_order(cluster: Cluster, lands: dict[Pod, tuple[str, ...]]) -> dict[Pod, Answer]:

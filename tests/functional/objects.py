@@ -84,6 +84,21 @@ def pod(
     }
 
 
+def replica_set(name: str, *, cpu: str = "100m", namespace: str = "default") -> Object:
+    """The owner of pods of this name (see `pod`), with its template."""
+    labels = {"app": name}
+    containers = [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "kind": "ReplicaSet",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+        },
+    }
+
+
 def pdb(name: str, *, allowed: int, app: str = "web", namespace: str = "default") -> Object:
     return {
         "kind": "PodDisruptionBudget",

@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.policy.holding import HOLD_KEY
-from tests.functional.objects import DAY, node, pod, policy
+from tests.functional.objects import DAY, node, pod, policy, replica_set
 
 PACKS = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -33,8 +33,10 @@ def cluster(server):
     for name in ("n1", "n2", "n3"):
         server.add(uid_given(node(name, taints=[SPOT] if name == "n1" else [])))
     server.add(pod("a", "n1", cpu="400m", owner="one"))
+    server.add(replica_set("one", cpu="400m"))
     for name in ("b", "c", "d"):
         server.add(pod(name, "n2", cpu="400m", age=2 * DAY, owner=f"of-{name}"))
+        server.add(replica_set(f"of-{name}", cpu="400m"))
     return server
 
 

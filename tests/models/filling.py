@@ -22,7 +22,7 @@ class Filling:
     def __init__(self, relief: LowRelief) -> None:
         self.relief = relief
         self.kept = relief.above_low(Fraction(1, 2))
-        self.moves_left = self.spoiled_left = 0
+        self.moves_left = 0
 
     def run(self) -> None:
         """Nodes above the mean give where the expected gain is largest while some node is below its band."""
@@ -30,7 +30,6 @@ class Filling:
         donors = self.relief.over()
         schedulable = [node for node in self.relief.nodes if not node.unschedulable]
         self.moves_left = min(8 * len(self.relief.low_nodes(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
-        self.spoiled_left = 10 * self.moves_left
         for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
                 if self.relief.low_nodes(self.relief.low):
@@ -60,19 +59,16 @@ class Filling:
                 if expected[pod.key] <= least:
                     return
                 group.remove(pod)
-                self.moves_left -= 1
                 if self.relief.drained[node.name] == self.relief.limit:
                     return
                 destinations = self.relief.destinations(pod)
-                if self.relief.is_spoiled(pod, destinations):
-                    self.moves_left += self.spoiled_left > 0  # so many do not count
-                    self.spoiled_left -= self.spoiled_left > 0
-                    continue
                 lifted = [(destination, self.lifted(pod, destination)) for destination in destinations]
                 count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
                 expected_gain = count_on(gain for _, gain in lifted)
                 destination = max((each for each, gain in lifted if gain == expected_gain), key=self.lacking)
-                self.relief.drained[node.name] += self.relief.move(pod, destination)
+                if self.relief.in_all_worlds(pod, destinations, destination) and self.relief.move(pod, destination):
+                    self.relief.drained[node.name] += 1
+                    self.moves_left -= 1
 
     def most_useful(self, group: list[Pod], expected: dict[tuple[str, str], Fraction], node: Node) -> Pod | None:
         """The pod that is expected to bring most and still does; for the others the expectation is lowered.

@@ -13,7 +13,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import LabelSelector
-from rebalancer.scheduling.after_ties import AfterTies
+from rebalancer.scheduling.worlds import Worlds
 from tests.models.filling import Filling
 from tests.models.placement import World
 from tests.models.scheduler import likely
@@ -62,8 +62,7 @@ class LowRelief:
         self.drained: Counter[str] = Counter()
         self.charges: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
         self.arrived: dict[str, Counter[str]] = {node.name: Counter() for node in self.nodes}
-        self.after_ties = self.cluster and self.cluster.index(AfterTies)
-        self.uncertain: dict[str, list[Counter[str]]] = {node.name: [] for node in self.nodes}
+        self.worlds = self.cluster and self.cluster.index(Worlds)
         self.measured = sorted(next(iter(self.figures.values()), ()))
 
     def evictions(self) -> list[tuple[str, str]]:
@@ -200,7 +199,6 @@ class LowRelief:
     def relieve(self, node: Node) -> None:
         beside_pods = {name: points for name, points in self.points_over(node).items() if name != "pods"}
         first = self.firsts.setdefault(node.name, sum(beside_pods.values(), Fraction(0)))
-        spoiled = 0
         candidates = [pod for pod in self.world.active(node) if self.is_candidate(pod)]
         for cost in sorted({self.cost(pod) for pod in candidates}):
             group = [pod for pod in candidates if self.cost(pod) == cost]
@@ -209,12 +207,8 @@ class LowRelief:
                 if self.drained[node.name] == (1 if self.limit is None and self.usage is None else self.limit):
                     return
                 destinations = self.destinations(pod)
-                if destinations and self.is_spoiled(pod, destinations):
-                    spoiled += 1
-                    if spoiled == 3:
-                        return
-                elif destinations:
-                    self.drained[node.name] += self.move(pod, destinations[0])
+                if destinations and (destination := self.in_all_worlds(pod, destinations)):
+                    self.drained[node.name] += self.move(pod, destination)
 
     def is_candidate(self, pod: Pod) -> bool:
         if not self.world.passes_filter(pod) or (self.window and self.is_young(pod)):
@@ -269,7 +263,9 @@ class LowRelief:
             return False
         node = self.world.node(pod)
         self.lost[pod.namespace, pod.owners] += 1
-        self.note_ties(pod, destination)
+        if self.cluster is not None:
+            self.cluster.evicted(pod)
+            self.cluster.place(pod, destination)
         self.moves.append((str(pod), destination.name))
         self.world.pods.remove(pod)
         self.left.append(pod)
@@ -297,30 +293,30 @@ class LowRelief:
         )
         return expected if harmless else []
 
-    def is_spoiled(self, pod: Pod, expected: list[Node]) -> bool:
-        """After ties before it, it may land where it does harm, though others may be elsewhere than on that node."""
-        if self.after_ties is None or not self.scheduler_known or not self.may_be_lost(pod):
-            return False
-        names = self.after_ties.may_land(pod)
-        nodes = [node for node in self.world.nodes if node.name in names and node not in expected]
-        return not self.after_ties.is_rough(pod) and any(self.spoils(pod, node) for node in nodes)
+    def in_all_worlds(self, pod: Pod, expected: list[Node], wanted: Node | None = None) -> Node | None:
+        """Where the pod is expected to land; nowhere if it does harm in some possible history."""
+        if self.worlds is None or not self.scheduler_known or not self.may_be_lost(pod):
+            return wanted or expected[0]
+        for seen in self.worlds.landings(pod):
+            nodes = [node for node in self.world.nodes if node.name in seen.answer.nodes]
+            if not nodes or any(self.does_harm_in(seen.number, pod, node) for node in nodes):
+                return None
+        best = next(iter(self.worlds.shares(pod)))
+        return wanted or next(node for node in self.world.nodes if node.name == best)
 
-    def spoils(self, pod: Pod, node: Node) -> bool:
-        if node.name == pod.node or node.unschedulable or node not in self.nodes:
+    def does_harm_in(self, number: int, pod: Pod, node: Node) -> bool:
+        if self.worlds is None or node.name == pod.node or node.unschedulable or node not in self.nodes:
             return True
-        everything = self.arrived[node.name]
-        self.arrived[node.name] = everything - sum(self.uncertain[node.name], Counter())
+        more, fewer = self.worlds.others_on(number, node.name)
+        by_plan, there = self.arrived[node.name], Counter(self.arrived[node.name])
+        for each in more:
+            there.update({**self.takes(each), "pods": 1})
+        for each in fewer:
+            there.subtract({**self.takes(each), "pods": 1})
+        self.arrived[node.name] = there
         harmless = self.does_no_harm(pod, node)
-        self.arrived[node.name] = everything
+        self.arrived[node.name] = by_plan
         return not harmless
-
-    def note_ties(self, pod: Pod, destination: Node) -> None:
-        if self.cluster is None or self.after_ties is None:
-            return
-        if self.scheduler_known and len({destination.name, *self.after_ties.may_land(pod)}) > 1:
-            self.uncertain[destination.name].append(Counter({**self.takes(pod), "pods": 1}))
-        self.cluster.evicted(pod)
-        self.cluster.place(pod, destination)
 
     def does_no_harm(self, pod: Pod, node: Node) -> bool:
         """In a band a pod may also fill a node more, where that is short of something, than it lifts it too high."""

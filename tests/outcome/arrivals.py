@@ -22,10 +22,9 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import Placement, PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Pod, SpreadConstraint
-from rebalancer.scheduling.after_ties import AfterTies
-from rebalancer.scheduling.other_orders import OtherOrders
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.replacement import Moment
+from rebalancer.scheduling.worlds import Worlds
 from tests import make
 from tests.properties.scheduled_clusters import HOST, NAMESPACES, ZONE
 from tests.properties.test_simulated_scheduler import READ
@@ -65,7 +64,9 @@ def measure(seeds: Collection[int], nodes: int, count: int) -> Score:
         random = Random(seed)
         cluster = random_cluster(random, nodes)
         in_turn, expected = plan(cluster, random, count)
-        ways = {"in turn": in_turn, "report": cluster.index(OtherOrders).landings(expected)}
+        worlds = cluster.index(Worlds)
+        worlds.played(expected)
+        ways = {"in turn": in_turn, "report": {pod: tuple(worlds.shares(pod)) for pod in expected}}
         score.pods += len(expected)
         for way, named in ways.items():
             score.nodes[way] += sum(map(len, named.values()))
@@ -133,13 +134,12 @@ def plan(cluster: Cluster, random: Random, count: int) -> tuple[Named, Mapping[P
     owners: set[str] = set()
     with cluster.scope():
         for pod in random.sample(cluster.snapshot.pods, len(cluster.snapshot.pods)):
-            found = cluster.index(AfterTies).may_land(pod)
+            found = tuple(cluster.index(Worlds).look(pod))
             if len(named) == count or not found or pod.node in found or pod.owners[0].name in owners:
                 continue
             owners.add(pod.owners[0].name)
             node = cluster.node(cluster.index(Simulation).ask(pod).nodes[0])
             assert node
-            cluster.index(OtherOrders).note(pod, found)
             cluster.place(pod, node)
             cluster.evicted(pod)
             named[pod], expected[pod] = found, node.name

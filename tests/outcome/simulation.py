@@ -23,6 +23,7 @@ from rebalancer.cluster.storage import Claim, Volume
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.scheduling.simulator.sampling import nodes_to_score
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.outcome import zoned_scheduler
@@ -36,6 +37,7 @@ from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, 
 
 MEBIBYTE = 1 << 20
 NAMES = [f"node-{number:02}" for number in range(NODES)]
+_SCORED_AT_MOST = 100  # of more nodes the scheduler scores a part
 AGENT = {"cpu": 160, "memory": 640 * MEBIBYTE}  # what a node uses beside its pods
 AGENT_REQUESTS = (100, 200)  # what the scheduler assumes of it
 OLD = 3600.0  # seconds that all pods have run at the start
@@ -59,6 +61,9 @@ class Simulation:
         avoid: by node, how many soft taints it carries.
         factors: by workload, how many times its usual usage it uses; 1 for others.
         wishes: by workload, what its pods wish of zones; empty where there are no zones.
+        names: of the nodes, in the order in which the scheduler keeps them.
+        first: whether the first of equal nodes is taken, not one by chance.
+        start: where in the list of nodes the scheduler looks first, if it scores only a part.
     """
 
     load: Sequence[Workload]
@@ -70,6 +75,9 @@ class Simulation:
     avoid: Mapping[str, int] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     wishes: Mapping[str, Wish] = field(default_factory=dict)
+    names: Sequence[str] = tuple(NAMES)
+    first: bool = False
+    start: int = 0
 
     def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
         """Let the scheduler place a new pod on one of these nodes."""
@@ -94,7 +102,7 @@ class Simulation:
 
     def points(self) -> dict[str, list[tuple[float, float]]]:
         """Return by node what each pod uses, in percent of it: cpu and memory."""
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
         for pod in self.pods.values():
             workload = pod.workload
             points = (100 * workload.uses_cpu / NODE_CPU, 100 * workload.uses_memory / NODE_MEMORY)
@@ -107,8 +115,8 @@ class Simulation:
         usage = {each.key: self._uses(self.pods[name].workload) for name, each in pods.items()}
         nodes = self._usage()
         size = {"cpu": f"{NODE_CPU}m", "memory": f"{NODE_MEMORY}Mi"}
-        built = [make.node(name, **size, labels={ZONE: zone_of(name)} if self.wishes else None) for name in NAMES]
-        agents = [make.pod(f"agent-{name}", node=name, cpu=None, owners=_AGENT_OWNER, age=OLD) for name in NAMES]
+        built = [make.node(name, **size, labels={ZONE: zone_of(name)} if self.wishes else None) for name in self.names]
+        agents = [make.pod(f"agent-{name}", node=name, cpu=None, owners=_AGENT_OWNER, age=OLD) for name in self.names]
         usage |= {agent.key: AGENT for agent in agents}
         snapshot = make.snapshot(built, [*pods.values(), *agents], budgets=tuple(self._budgets()), **self._volumes())
         return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
@@ -137,7 +145,7 @@ class Simulation:
         return [make.pdb(each.name, math.ceil(each.replicas / 4)) for each in self.load if each.guarded]
 
     def _usage(self) -> dict[str, dict[str, int]]:
-        usage = {name: dict(AGENT) for name in NAMES}
+        usage = {name: dict(AGENT) for name in self.names}
         for pod in self.pods.values():
             for name, amount in self._uses(pod.workload).items():
                 usage[pod.node][name] += amount
@@ -149,6 +157,7 @@ class Simulation:
     def _choose(self, workload: Workload, nodes: Sequence[str]) -> str:
         wish, siblings = self.wishes.get(workload.name, NO_WISH), self._siblings(workload)
         nodes = zoned_scheduler.allowed(nodes, wish, siblings) if self.wishes else nodes
+        nodes = self._scored(nodes)
         residents: dict[str, list[Workload]] = {name: [] for name in nodes}
         for pod in self.pods.values():
             if pod.node in residents:
@@ -161,7 +170,19 @@ class Simulation:
             + 3 * (100 - 100 * self.avoid.get(name, 0) // max(*self.avoid.values(), 1, 1))
             for name in nodes
         }
-        return self.dice.choice([name for name in nodes if scores[name] == max(scores.values())])
+        most = max(scores.values())
+        best = [name for name in nodes if scores[name] == most]
+        return best[0] if self.first else self.dice.choice(best)
+
+    def _scored(self, nodes: Sequence[str]) -> Sequence[str]:
+        """Return those of the nodes that are scored; the next pod begins after them."""
+        if len(self.names) < _SCORED_AT_MOST:
+            return nodes
+        enough, allowed = nodes_to_score(0, len(self.names)), frozenset(nodes)
+        round_trip = (*self.names[self.start :], *self.names[: self.start])
+        looked_at = [(step, name) for step, name in enumerate(round_trip, 1) if name in allowed][:enough]
+        self.start = (self.start + looked_at[-1][0]) % len(self.names)
+        return [name for _, name in looked_at]
 
     def _siblings(self, workload: Workload) -> Counter[str]:
         counts = Counter(pod.node for pod in self.pods.values() if pod.workload is workload)
@@ -240,7 +261,7 @@ class PlayedSteer:
         gone = {move.pod.name: simulation.pods.pop(move.pod.name) for move, _ in moved}
         arriving = sorted(gone)
         simulation.dice.shuffle(arriving)
-        came = {name: simulation.create(gone[name].workload, NAMES) for name in arriving}
+        came = {name: simulation.create(gone[name].workload, simulation.names) for name in arriving}
         pods = [came[move.pod.name] for move, _ in moved]
         landings = tuple(Landing(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True))
         self.landings += landings
@@ -257,7 +278,12 @@ class PlayedSteer:
 
 @dataclass(frozen=True)
 class Played:
-    """What the cycles came to."""
+    """What the cycles came to.
+
+    Attributes:
+        harmful: how many replacements landed on a node that was above its target then.
+        named: for each replacement how many nodes were named.
+    """
 
     cycles: Sequence[Moved]
     start: Shares
@@ -267,6 +293,8 @@ class Played:
     yardstick: Greedy | None = None
     spread_worse: Collection[str] = ()
     unsteered: Sequence[bool] = ()
+    harmful: int = 0
+    named: Sequence[int] = ()
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares in the end, in points."""
@@ -301,6 +329,10 @@ def play(
     scheduler: str = "default",
     min_gain: float | None = None,
     cycles: int | None = None,
+    nodes: int = NODES,
+    *,
+    first: bool = False,
+    empty: int = 0,
 ) -> Played:
     """Play a scenario's cycles.
 
@@ -311,6 +343,9 @@ def play(
         scheduler: what the policy says of the scheduler.
         min_gain: replacements are steered, and a move has to bring so many points; None steers nothing.
         cycles: how many, if not as many as the scenario has.
+        nodes: how many; there are as many pods for each as in the scenario.
+        first: whether the scheduler takes the first of equal nodes.
+        empty: how many of the nodes, the last ones, are empty at first; 0 for what the scenario says.
     """
     policy = read_policy(scenario.policy)
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
@@ -320,14 +355,20 @@ def play(
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args))
     evictor = DefaultEvictorArgs.model_validate(configured["DefaultEvictor"]).model_dump(by_alias=True)
 
-    load = make_load(seed, scenario.pods, scenario.spread)
-    simulation = Simulation(load, random.Random(seed), wishes=make_wishes(load, seed) if scenario.zones else {})
+    names = [f"node-{number:0{max(len(str(nodes - 1)), 2)}}" for number in range(nodes)]
+    opened = names[1::2] if scenario.half else names
+    if empty:
+        opened = names[:-empty]
+    load = make_load(seed, scenario.pods * nodes // NODES, scenario.spread)
+    wishes = make_wishes(load, seed) if scenario.zones else {}
+    simulation = Simulation(load, random.Random(seed), wishes=wishes, names=names, first=first)
     for workload in load:
         for _ in range(workload.replicas):
-            simulation.create(workload, NAMES[1::2] if scenario.half else NAMES)
+            simulation.create(workload, opened)
     simulation.clock = OLD
     start, moves, steers, spread = simulation.shares(), [], [], simulation.skews()
     unsteered: list[bool] = []
+    harmful, named = 0, []
     yardstick = None if min_gain is None else greedy(start, simulation.points(), bounds_of(policy))
     for number in range(cycles or scenario.cycles):
         if scenario.varies:
@@ -341,11 +382,15 @@ def play(
         evicted = [entry.pod.name for entry in ledger.evictions]
         for entry in ledger.evictions if steer is None else ():
             simulation.ending.add(entry.pod.name)
-            came = simulation.create(simulation.pods[entry.pod.name].workload, NAMES)
+            came = simulation.create(simulation.pods[entry.pod.name].workload, names)
             unsteered.append(entry.destination is not None and came.node in entry.destination.nodes)
+            named.append(len(entry.destination.nodes) if entry.destination else 0)
+            harmful += came.node in over(simulation.shares(), bounds_of(policy))
         simulation.end()
         moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
         steers += [] if steer is None else [steer]
         simulation.clock += interval
     spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
-    return Played(moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse, unsteered)
+    return Played(
+        moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse, unsteered, harmful, named
+    )

@@ -288,7 +288,7 @@ def test_a_node_is_emptied_only_if_its_pods_do_no_harm_after_a_tie(memory, goes)
 
     assert evicted(ledger) == goes
     if not goes:
-        told = "no destination: after other moves of this cycle the scheduler may choose full, memory above 70 %"
+        told = "no destination: the scheduler may choose full, memory above 70 %"
         assert reasons(ledger) == {"b": f"{told}; it keeps idle, which is emptied whole or not at all"}
 
 

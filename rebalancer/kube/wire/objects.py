@@ -80,6 +80,7 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
 
 
 class _NodeMetadata(Metadata):
+    creation_timestamp: datetime | None = None
     annotations: NodeAnnotations | None = None
 
 
@@ -110,6 +111,7 @@ def node(wire: NodeWire) -> Node:
         allocatable=parse_resources(status.allocatable or {}),
         capacity=parse_resources(status.capacity or {}),
         addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
+        created=aware(wire.metadata.creation_timestamp),
         seen=_newest(conditions),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),

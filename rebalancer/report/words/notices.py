@@ -16,6 +16,9 @@ NOTICES = words(
             "{waves} waves in a row landed elsewhere than foreseen, so steering ended: is there another scheduler, "
             "preemption, or a webhook that changes pods?"
         ),
+        Code.LANDINGS_UNKNOWN: (
+            "{pods} of {candidates} pods stay since it is not known where they would land: {reasons}"
+        ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
         Code.STAYS_OVER: lambda figures: f"{over(figures)}, and nothing more may go that helps",
         Code.STILL_IN_PROGRESS: _still_in_progress,

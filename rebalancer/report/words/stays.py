@@ -73,6 +73,13 @@ def _pdb(figures: Figures) -> str:
     return f"{name} allows none of its {figures['disruptions_allowed']} disruptions any more"
 
 
+_NO_DESTINATION = {
+    "unschedulable": ": the scheduler would find none, {unschedulable}",
+    "unknown": " is known: {unknown}",
+    "gathers": ": all pods of its owner would be on {gathers}",
+}
+
+
 def _no_destination(figures: Figures) -> str:
     if "tolerated" in figures:
         return "tolerates the taints of no destination"
@@ -80,12 +87,11 @@ def _no_destination(figures: Figures) -> str:
         harm = figures["harm"]
         return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
     if "may_choose" in figures:
-        may = f"after other moves of this cycle the scheduler may choose {figures['may_choose']}"
+        may = f"the scheduler may choose {figures['may_choose']}"
         return f"no destination: {may}, {obstacle_text(figures['harm'])}"
-    if "unschedulable" in figures:
-        return f"no destination: the scheduler would find none, {figures['unschedulable']}"
-    if "gathers" in figures:
-        return f"no destination: all pods of its owner would be on {figures['gathers']}"
+    for name, words_for in _NO_DESTINATION.items():
+        if name in figures:
+            return f"no destination{words_for.format(**figures)}"
     return f"no destination: of {figures['nodes']} nodes {obstacles_text(figures['obstacles'])}"
 
 

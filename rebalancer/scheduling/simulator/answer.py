@@ -16,13 +16,12 @@ class Answer:
     """What the scheduler would do with a pod.
 
     Attributes:
-        nodes: the names of all nodes that may win; it is not known which of several equal ones is taken.
+        nodes: the names of all nodes that may win; it is not known which of several equal ones is taken.  If only a
+            part of the nodes is scored, these are the winners of all parts, or of the one that was asked about.
         reason: why there is no such node, in the scheduler's words; empty if there is one.
         unknown: why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
         feasible: how many nodes the pod could go to.
-        sampled: whether the scheduler scores only a part of them; then more nodes may win.
-        favourites: if sampled, returns the best of them: one of these wins in 99 of 100 cases, if every node is equally
-            likely to be scored.
+        sampled: whether the scheduler scores only a part of them.
         scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
         feasible_nodes: returns the names of the nodes that the pod could go to.
     """
@@ -32,14 +31,8 @@ class Answer:
     unknown: str = ""
     feasible: int = 0
     sampled: bool = False
-    favourites: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-
-    @property
-    def likely(self) -> tuple[str, ...]:
-        """The nodes to count on: all that may win, or, if only a part is scored, the favourites."""
-        return self.favourites() if self.sampled else self.nodes
 
     @property
     def known(self) -> bool:

@@ -1,30 +1,48 @@
-"""In a large cluster the scheduler stops once it has found enough feasible nodes, and scores only those.
+"""In a large cluster the scheduler stops once it has found enough feasible nodes, and scores only those: a window.
 
-Source: the Kubernetes documentation, Scheduler Performance Tuning.
+Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of nodes as observed with 1.36.
 
 1. How many are enough (`nodes_to_score`): up to 100 nodes, all.  Of more, the configured share; by default 50 % less
    1 % for every 125 nodes, at least 5 %.  Never fewer than 100.
-2. Which nodes may win (`window_winners`), since it is not known which are scored.
-3. Which nodes likely win (`favourites`).
+2. The scheduler goes through a list of nodes that it keeps: the zones in turn, in each the nodes as it learnt of them.
+   After a restart it learns of all at once, in the order of their names; nobody knows which it is, so both count
+   (`orders`).
+3. It starts where it stopped for the pod before, and goes round.  So a window is contiguous, and may start anywhere.
+   `Window` is one of them; `window_winners` tells the nodes that may win in any.
 
-Example: of 1000 nodes, 50 - 8 = 42 % are enough, 420 nodes.  If all 1000 are feasible, 580 are left out: a node may win
-unless more than 580 nodes are certainly better.  One of the best 9 nodes is scored in 99 of 100 cases: 0.58 ** 9 < 1 %.
+Example: of 600 nodes, 50 - 4 = 46 % are enough, 276 nodes.  The last 60 are empty, and win wherever the window has one
+of them; but a window that starts at the first node has none, and a half-full node wins.
 """
 
-from collections.abc import Mapping, Sequence
-from math import ceil, log
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import NamedTuple
 
-from rebalancer.scheduling.simulator.totals import Weighted, totals
+from rebalancer.cluster.node import Node
 
 _ALL = 100
 _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
-_RARE = 0.01
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_ZONE_LABELS = (
+    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
+    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+)
 
-#: Plugins whose score of a node depends on that node alone; the others compare it with the other scored nodes.
-_ABSOLUTE = frozenset(("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "PodCapacityOfNode"))
+
+class Window(NamedTuple):
+    """Where the scheduler begins to look.
+
+    Attributes:
+        order: which of the orders it keeps the nodes in.
+        start: where in this order it begins, from 0 to 1.
+    """
+
+    order: int = 0
+    start: float = 0.0
 
 
 def nodes_to_score(percentage: int, nodes: int) -> int:
@@ -40,31 +58,55 @@ def nodes_to_score(percentage: int, nodes: int) -> int:
     return max(nodes * min(share, _WHOLE) // _WHOLE, min(_ALL, nodes))
 
 
-def window_winners(weighted: Mapping[str, Weighted], count: int, enough: int) -> list[int]:
-    """Return the positions of the nodes that may win if only `enough` of the `count` feasible nodes are scored.
+def orders(nodes: Sequence[Node]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the positions of nodes in the orders in which the scheduler may keep them: by arrival, and by name."""
+    positions = range(len(nodes))
+    arrived = sorted(positions, key=lambda each: (nodes[each].created or _EARLIEST, nodes[each].name))
+    named = sorted(positions, key=lambda each: nodes[each].name)
+    return _zones_in_turn(nodes, arrived), _zones_in_turn(nodes, named)
 
-    Any node may be scored: that depends on where the scheduler stopped last, on the order in which it learnt of the
-    nodes, and on which of its workers is first.  A node may win unless the nodes that are certainly better are more
-    than can be left out.  Scores that compare nodes with each other may be anything from zero to their highest value,
-    since the other scored nodes are not known.
+
+def _zones_in_turn(nodes: Sequence[Node], positions: Iterable[int]) -> list[int]:
+    zones: dict[object, list[int]] = {}
+    for each in positions:
+        labels = nodes[each].labels
+        zone = tuple(labels.get(new, labels.get(old)) for new, old in _ZONE_LABELS)
+        zones.setdefault(zone, []).append(each)
+    ranked = sorted((rank, turn, each) for turn, zone in enumerate(zones.values()) for rank, each in enumerate(zone))
+    return [each for _, _, each in ranked]
+
+
+def window_of(order: Sequence[int], start: float, feasible: Collection[int], enough: int) -> list[int]:
+    """Return the feasible nodes that are scored if the scheduler begins at this place, sorted."""
+    first, among = int(start * len(order)), set(feasible)
+    round_trip = (*order[first:], *order[:first])
+    return sorted(islice(filter(among.__contains__, round_trip), enough))
+
+
+def window_winners(totals: Sequence[int], circle: Sequence[int], enough: int) -> set[int]:
+    """Return the places of the nodes that win in some window, wherever it starts.
+
+    A node wins in a window that has it and none that is better.  So there have to be enough nodes between the last
+    better one before it and the next better one after it.  Scores are those among all feasible nodes.
+
+    Args:
+        totals: what the feasible nodes score.
+        circle: their places in the scheduler's order.
+        enough: how many of them are scored.
     """
-    certain = totals((each for plugin, each in weighted.items() if plugin in _ABSOLUTE), count)
-    relative = (each for plugin, each in weighted.items() if plugin not in _ABSOLUTE and not each.even)
-    slack = sum(each.weight * max(each.scores) for each in relative)
-    most, least = max(certain), min(certain)
-    if most - slack <= least:  # as a rule, since soft taints or spread weigh more than room: no need to rank the nodes
-        return list(range(count))
-    bar = sorted(certain, reverse=True)[count - enough] - slack
-    return [place for place, score in enumerate(certain) if score >= bar]
+    scores = [totals[each] for each in circle]
+    after = _to_better(scores)
+    before = _to_better(scores[::-1])[::-1]
+    return {each for each, *gaps in zip(circle, before, after, strict=True) if sum(gaps) - 1 >= enough}
 
 
-def favourites(totals: Sequence[int], enough: int) -> list[int]:
-    """Return the positions of the best nodes: so many that one of them is almost surely scored.
-
-    If every node is equally likely to be scored, k nodes are all left out with probability (1 - share) ** k.  The
-    smallest k is taken for which that is at most 1 %.  Nodes with the same score as the last one are included.
-    """
-    share = enough / len(totals)
-    number = min(ceil(log(_RARE) / log(1 - share)), len(totals))
-    bar = sorted(totals, reverse=True)[number - 1]
-    return [place for place, total in enumerate(totals) if total >= bar]
+def _to_better(scores: Sequence[int]) -> list[int]:
+    """Return how many steps it is from each place of a circle to the next higher score; many where there is none."""
+    count = len(scores)
+    found, waiting = [2 * count] * count, list[int]()
+    for step in range(2 * count):  # twice round
+        while waiting and scores[waiting[-1] % count] < scores[step % count]:
+            passed = waiting.pop()
+            found[passed % count] = min(found[passed % count], step - passed)
+        waiting.append(step)
+    return found

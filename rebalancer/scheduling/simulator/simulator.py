@@ -1,14 +1,13 @@
 """Where kube-scheduler would put a pod, asked of one cluster and its profiles.
 
 Source: the Kubernetes documentation, kube-scheduler and Scheduler Performance Tuning.  Preemption, scheduling gates and
-dynamic resource allocation are not simulated: where they matter, the answer is unknown.  It is unknown, too, while a
-pod of equal or higher priority waits for room that preemption makes.
+dynamic resource allocation are not simulated: where they matter, the answer is unknown.  Pods that are nominated for a
+node count in the filters of that node, for pods of no higher priority, and nowhere else.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
@@ -19,7 +18,7 @@ from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import favourites, nodes_to_score, window_winners
+from rebalancer.scheduling.simulator.sampling import Window, nodes_to_score, window_of, window_winners
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.totals import Weighted, totals
 
@@ -29,6 +28,7 @@ _Refused = tuple[Refusals, ...]
 #: Of nodes that the pod's affinity does not name; up to 1.31 the scheduler says nothing of them.
 NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 _TELLS_NOT_NAMED = 32
+_CLAIMS_FOR_REQUESTS = 36
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
 
@@ -45,13 +45,18 @@ class Simulator:
         self._profiles = profiles
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
-    def ask(self, pod: Pod) -> Answer:
-        """Return where a pod that has no node yet would go."""
+    def ask(self, pod: Pod, window: Window | None = None) -> Answer:
+        """Return where a pod that has no node yet would go.
+
+        Args:
+            pod: the pod.
+            window: where the scheduler begins to look, if it scores only a part of the nodes; None for anywhere.
+        """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler])
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
@@ -83,30 +88,43 @@ class Simulator:
             return self._profiles[placement.scheduler].unknown
         if placement.gated:
             return "a scheduling gate holds the pod back"
-        if pod.spec.resource_claims:
-            return "the pod claims devices"
-        rivals = (each for each in self._state.nominated if (each.spec.priority or 0) >= (pod.spec.priority or 0))
-        rival = next(rivals, None)
-        return f"{rival} waits for room that is being made for it" if rival else ""
+        return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: Window | None) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
-            return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else "")
-        weighted = self._weighted(pod, profile, nodes)
-        all_in_all = partial(totals, weighted.values(), len(nodes))
+            return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else self._devices(pod))
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
-        winners = window_winners(weighted, len(nodes), enough) if sampled else _best(all_in_all())
+        if sampled and window:
+            order = self._state.orders[window.order]
+            nodes = Nodes(window_of(order, window.start, nodes, enough))
+        weighted = self._weighted(pod, profile, nodes)
+        sums = totals(weighted.values(), len(nodes))
+        winners = sorted(self._anywhere(nodes, sums, enough)) if sampled and not window else _best(sums)
         return Answer(
             nodes=self._named(nodes, winners),
             feasible=len(nodes),
             sampled=sampled,
-            favourites=lambda: self._named(nodes, favourites(all_in_all(), enough)),
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
         )
+
+    def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
+        """Return the places of the nodes that win in some window of some order."""
+        places = {index: place for place, index in enumerate(nodes)}
+        circles = [[places[index] for index in order if index in places] for order in self._state.orders]
+        return set().union(*(window_winners(sums, circle, enough) for circle in circles))
+
+    def _devices(self, pod: Pod) -> str:
+        """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
+        if self._state.minor < _CLAIMS_FOR_REQUESTS:
+            return ""
+        names = [name for name, amount in pod.spec.requests.items() if amount and "/" in name and not _is_native(name)]
+        missing = (name for name in sorted(names) if not all(self._state.room(name)[0]))
+        name = next(missing, "")
+        return f"devices may be claimed for the {name} that it requests, which is not simulated" if name else ""
 
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
         """Return a pod that might have to make room for this one: of a lower priority, on a node that suits it."""
@@ -136,7 +154,31 @@ class Simulator:
         return found
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
-        return _filtered(pod, profile.moving, *self._suited(pod, profile))
+        nodes, refused = _filtered(pod, profile.moving, *self._suited(pod, profile))
+        contested = {index for index in self._state.nominated if index in nodes} if self._state.nominated else ()
+        for index in sorted(contested):
+            nodes, refused = self._with_nominated(pod, profile, index, nodes, refused)
+        return nodes, refused
+
+    def _with_nominated(
+        self, pod: Pod, profile: Profile, index: int, nodes: Nodes, refused: _Refused
+    ) -> tuple[Nodes, _Refused]:
+        """Ask the filters about one node with the pods that are nominated for it, unless this one comes before them."""
+        state, priority = self._state, pod.spec.priority or 0
+        name = state.names[index]
+        rivals = [each for each in state.nominated[index] if (each.spec.priority or 0) >= priority]
+        for each in rivals:
+            state.place(each, name)
+        try:
+            left, more = _filtered(pod, profile.moving if rivals else (), Nodes([index]), ())
+        finally:
+            for each in rivals:
+                state.remove(each, name)
+        return (
+            (nodes, refused)
+            if left
+            else (nodes.without({index}), (*refused, *({index: m[index]} for m in more if index in m)))
+        )
 
     def _suited(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
         """Return the nodes that suit a pod, no matter what runs there, and why the others do not.
@@ -172,6 +214,10 @@ class Simulator:
 
 def _rises(plugin: Score) -> bool:
     return isinstance(plugin, TargetLoadPacking) or (isinstance(plugin, NodeResourcesFit) and not plugin.spreads)
+
+
+def _is_native(name: str) -> bool:
+    return name.startswith(("kubernetes.io/", "hugepages-", "attachable-volumes-"))
 
 
 def _tallied(reasons: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ As pods come and go, everything that depends on them is updated at once, or when
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from rebalancer.cluster.companions import NOTHING_READ, Companions
@@ -17,6 +18,7 @@ from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.alike import AlikeNodes, Demands
 from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
+from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Tallies
 from rebalancer.scheduling.simulator.versions import NEWEST_MINOR
 
@@ -63,7 +65,7 @@ class State:
         changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
         namespaces: labels by namespace, None where they were not read.
         companions: what else was read.
-        nominated: pods that wait for room that preemption makes for them.
+        nominated: by index, the pods that are nominated for this node and have no node yet.
         claims_on: by index, how many pods there have each claim.
         claimants: by claim, how many pods on any node have it.
         soft_taints: by index, soft taints that are assumed in addition to those that were read.
@@ -91,7 +93,7 @@ class State:
         self.residents: list[set[Pod]] = [set() for _ in self.nodes]
         self.priorities: Counter[int] = Counter()
         self.changes: list[int] = []
-        self.nominated: list[Pod] = []
+        self.nominated: dict[int, list[Pod]] = {}
         self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
@@ -104,8 +106,13 @@ class State:
     def _take_in(self, pod: Pod) -> None:
         if pod.active and pod.node in self.index:
             self.place(pod, pod.node)
-        elif pod.active and not pod.node and pod.nominated_node:
-            self.nominated.append(pod)
+        elif pod.active and not pod.node and pod.nominated_node in self.index:
+            self.nominated.setdefault(self.index[pod.nominated_node], []).append(pod)
+
+    @cached_property
+    def orders(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The orders in which the scheduler may go through the nodes (see `sampling.orders`)."""
+        return orders(self.nodes)
 
     def room(self, name: str) -> tuple[list[int], list[int]]:
         """Return what is offered of a resource and what is taken, by index of the node."""

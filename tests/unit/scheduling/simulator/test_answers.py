@@ -79,12 +79,14 @@ def test_what_is_not_simulated_is_not_known(fields: dict, why: str) -> None:
     assert why in answer.unknown
 
 
-@pytest.mark.parametrize(("priority", "known"), [(5, True), (6, False), (7, False)])
-def test_room_that_is_being_made_is_anothers(priority: int, known: bool) -> None:
-    """A pod that waits for it counts where its priority is as high."""
-    waiting = make.pod("w", node="", nominated_node="a", phase="Pending", priority=priority)
+@pytest.mark.parametrize(("priority", "feasible"), [(5, 2), (6, 1), (7, 1)])
+def test_a_nominated_pod_takes_its_node_from_pods_of_no_higher_priority(priority: int, feasible: int) -> None:
+    """It counts there in the filters, and nowhere in the scores."""
+    waiting = make.pod("w", node="", nominated_node="a", phase="Pending", priority=priority, cpu="4")
+    answer = ask([make.node("a", cpu="4"), make.node("b", cpu="4")], [waiting], make.pod("p", priority=6))
 
-    assert ask([make.node("a")], [waiting], make.pod("p", priority=6)).known is known
+    assert (answer.known, answer.feasible) == (True, feasible)
+    assert answer.nodes == ("a", "b")[-feasible:]
 
 
 def test_a_kind_that_was_not_read_makes_unknown_what_hangs_on_it() -> None:

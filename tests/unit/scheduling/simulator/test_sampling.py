@@ -1,31 +1,42 @@
 """Which nodes may win where the scheduler scores a part of them: the fast way against the definition."""
 
+from datetime import timedelta
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.scheduling.simulator.sampling import window_winners
+from rebalancer.scheduling.simulator.sampling import orders, window_of, window_winners
 from rebalancer.scheduling.simulator.totals import Weighted, totals
+from tests import make
 
 SCORES = st.integers(0, 100)
 
 
-@given(st.data(), st.integers(2, 12), st.integers(1, 3))
-def test_a_node_may_win_unless_more_are_certainly_better_than_are_left_out(data, count: int, weight: int) -> None:
-    """A relative score may be anything up to its highest, unless it is the same for all."""
-    columns = st.one_of(st.lists(SCORES, min_size=count, max_size=count), SCORES.map(lambda score: [score] * count))
-    fit, taints, spread = (data.draw(columns) for _ in range(3))
-    weighted = {
-        "NodeResourcesFit": Weighted(fit, weight),
-        "TaintToleration": Weighted(taints, 3),
-        "PodTopologySpread": Weighted(spread, 2),
-    }
-    enough = data.draw(st.integers(1, count - 1))
+@given(st.data(), st.integers(2, 12))
+def test_a_node_wins_in_some_window_or_in_none(data, count: int) -> None:
+    """A window is contiguous, and starts anywhere."""
+    totals = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    circle = data.draw(st.permutations(range(count)))
+    enough = data.draw(st.integers(1, count))
 
-    varying = [factor * max(scores) for factor, scores in ((3, taints), (2, spread)) if len(set(scores)) > 1]
-    better = [sum(weight * other > weight * mine + sum(varying) for other in fit) for mine in fit]
-    assert window_winners(weighted, count, enough) == [
-        place for place, number in enumerate(better) if number <= count - enough
+    found = set()
+    for start in range(count):
+        window = window_of(circle, start / count, range(count), enough)
+        found |= {place for place in window if totals[place] == max(totals[each] for each in window)}
+
+    assert window_winners(totals, circle, enough) == found
+
+
+def test_the_scheduler_takes_zones_in_turn() -> None:
+    """By arrival, or after a restart by name."""
+    zones = {"a": "z1", "b": "z1", "c": "z2", "d": "z2", "e": "z1"}
+    nodes = [
+        make.node(name, labels={"topology.kubernetes.io/zone": zone}, created=make.NOW - timedelta(days=age))
+        for age, (name, zone) in enumerate(zones.items())
     ]
+    named = [["".join(nodes[each].name for each in order)] for order in orders(nodes)]
+
+    assert named == [["edbca"], ["acbde"]]
 
 
 @given(st.lists(st.tuples(st.lists(SCORES, min_size=3, max_size=3), st.integers(1, 4)), max_size=4))

@@ -1,0 +1,302 @@
+"""Possible histories of a cycle: what may happen between the plan and the landing of each replacement.
+
+Nobody knows which of equal nodes the scheduler takes, whether old pods have ended when a replacement comes, where in
+its list of nodes the scheduler begins to look, and in which order replacements come.  So a number of worlds are drawn,
+and in each of them all of that is fixed:
+
+- **Old pods.**  In some worlds those that went still end whenever another is asked about, in some all are gone, and in
+  the others some are.  A replacement that waits for the end of its old pod comes only where that is gone.
+- **Ties.**  In half of the worlds each of the equal nodes is as likely; in the others the first in the scheduler's own
+  list is taken.  Kubernetes 1.36 does the latter; with an extender, or in older versions, it is chance.
+- **The list.**  By arrival in half of the worlds, by name in the others.  In large clusters the start is drawn for each
+  pod, evenly over the worlds, so that windows cover the whole list.
+- **The order.**  While pods are granted, replacements come in turn.  When all are decided (`played`), half of the
+  worlds are played once more with the orders drawn for them.
+
+Each draw is a hash of the pod's UID, the node's name and the number of the world.  So the same cluster gives the same
+plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.
+
+Example: n2 and n3 are equal and empty, and two pods go, one after the other.  In ten of sixteen worlds the first one
+lands on n2, in six on n3.  Then n3 has more room for the second in ten worlds, and n2 in six: "likely n3 (10 of 16)".
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.phase import Phase
+from rebalancer.scheduling.simulation import Simulation
+from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.replacement import Moment
+from rebalancer.scheduling.simulator.sampling import Window
+
+#: How many worlds are drawn: two orders of the list, two ways to break ties and four fates of old pods, in each
+#: combination.
+SAMPLES = 16
+_ENDED_TOO = 2  # from this fate on, some of the old pods are gone and some are not, and orders are drawn
+_FATES = 4
+_SCALE = float(1 << 64)
+
+
+def drawn(pod: Pod, node: str, number: int) -> float:
+    """Return a number from 0 to 1 that depends on these three alone."""
+    text = f"{pod.uid or '/'.join(pod.key)}|{node}|{number}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") / _SCALE
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What is fixed in one world."""
+
+    number: int
+
+    @property
+    def is_even(self) -> bool:
+        """Whether each of equal nodes is as likely; otherwise the first one is taken."""
+        return not self.number & 2
+
+    @property
+    def fate(self) -> int:
+        """What becomes of old pods: 0 they still end, 1 they are gone, else it is drawn for each."""
+        return self.number // _FATES
+
+    def is_gone(self, pod: Pod) -> bool:
+        """Return whether a pod that went is gone when others come."""
+        if self.fate < _ENDED_TOO:
+            return self.fate == 1
+        return (drawn(pod, "", _ENDED_TOO) < 0.5) is (self.fate == _ENDED_TOO)  # noqa: PLR2004  a coin
+
+    def window(self, pod: Pod, *, sampled: bool = True) -> Window:
+        """Return where the scheduler begins to look for the replacement of a pod."""
+        if not sampled:
+            return Window(self.number % 2)
+        return Window(self.number % 2, (drawn(pod, "", -1) + self.number // 2 / (SAMPLES // 2)) % 1.0)
+
+    def moment(self, pod: Pod, moments: Sequence[Moment]) -> Moment:
+        """Return when the replacement is made."""
+        return moments[-1 if self.is_gone(pod) else 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Where a replacement lands in one world.
+
+    Attributes:
+        number: the world's.
+        answer: the nodes that tie there, or why there is none.
+        node: the one that is drawn; empty if there is none.
+    """
+
+    number: int
+    answer: Answer
+    node: str = ""
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """How likely each of the nodes is in this world."""
+        if Draw(self.number).is_even:
+            return {name: 1 / len(self.answer.nodes) for name in self.answer.nodes}
+        return {self.node: 1.0} if self.node else {}
+
+
+class Worlds:
+    """The worlds of one cluster, which they follow: get them with `cluster.index(Worlds)`.
+
+    Nothing is built before a pod has gone and another one is asked about.
+
+    Attributes:
+        questions: how often the scheduler was asked.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Start from the cluster as it is now.
+
+        Raises:
+            ConfigurationError: the scheduler's configuration cannot be read.
+        """
+        self.questions = 0
+        self._cluster = cluster
+        self._simulation = cluster.index(Simulation)
+        self._draws = [Draw(number) for number in range(SAMPLES)]
+        self._phases: list[Phase] = []
+        self._seen: dict[Pod, tuple[Seen, ...]] = {}
+        self._gone: dict[Pod, Pod] = {}  # each as it ends
+        self._expected: dict[Pod, str] = {}
+        self._landed: dict[Pod, tuple[str, ...]] = {}
+        for pod in cluster.snapshot.pods:
+            if not cluster.contains(pod):
+                self.left(pod, 1)
+        for node in cluster.snapshot.nodes:
+            for pod in cluster.expected_on(node):
+                self.came(pod, node, 1)
+
+    def landings(self, pod: Pod) -> Iterator[Seen]:
+        """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them.
+
+        Worlds that are the same so far are asked once.
+        """
+        found: list[Seen] = []
+        known: dict[object, Answer] = {}
+        for draw in self._draws:
+            seen = self._look(pod, draw, known)
+            found.append(seen)
+            yield seen
+        self._seen[pod] = tuple(found)
+
+    def _look(self, pod: Pod, draw: Draw, known: dict[object, Answer]) -> Seen:
+        phase = self._phase(draw)
+        moment = draw.moment(pod, self._simulation.replacement(pod).moments)
+        answer = known.get((id(phase), moment))
+        if answer is None or answer.sampled:
+            answer = known[id(phase), moment] = self._ask(pod, phase, moment, draw)
+        return Seen(draw.number, answer, self._taken(pod, phase, answer, draw))
+
+    def _ask(self, pod: Pod, phase: Phase, moment: Moment, draw: Draw) -> Answer:
+        self.questions += 1
+        made, simulation = self._simulation.replacement(pod), self._simulation
+        if made.pod is None:
+            return Answer(unknown=made.unknown)
+        there: Pod | None = pod
+        if not pod.active or pod in self._gone:
+            there = None if draw.is_gone(pod) else self._gone.get(pod)
+        ending = self._gone.get(pod) or simulation.ending(pod)
+        meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
+        return phase.ask(made.pod, pod.node, there, meanwhile, draw.window(pod))
+
+    def _taken(self, pod: Pod, phase: Phase, answer: Answer, draw: Draw) -> str:
+        if not answer.nodes:
+            return ""
+        if draw.is_even:
+            return min(answer.nodes, key=lambda name: (drawn(pod, name, draw.number), name))
+        return phase.first(answer.nodes, draw.window(pod, sampled=answer.sampled))
+
+    def look(self, pod: Pod) -> dict[str, float]:
+        """Look at all worlds, and return the shares of the nodes that were seen (see `shares`)."""
+        for _ in self.landings(pod):
+            pass
+        return self.shares(pod)
+
+    def shares(self, pod: Pod) -> dict[str, float]:
+        """Return how likely the replacement lands on each node, the most likely first; empty if it was not asked."""
+        seen = self._seen.get(pod, ())
+        sums: defaultdict[str, float] = defaultdict(float)
+        for each in seen:
+            for name, share in each.shares.items():
+                sums[name] += share / SAMPLES
+        return {name: sums[name] for name in sorted(sums, key=lambda name: (-round(sums[name], 9), name))}
+
+    def others_on(self, number: int, node: str) -> tuple[list[Pod], list[Pod]]:
+        """Return whose replacements are on a node in one world but not in the plan, and the other way round."""
+        more = [pod for pod, names in self._landed.items() if names[number] == node != self._expected[pod]]
+        fewer = [pod for pod, name in self._expected.items() if name == node != self._landed[pod][number]]
+        return more, fewer
+
+    def played(self, expected: Mapping[Pod, str]) -> None:
+        """Play the worlds with drawn orders once more, when it is known which pods go.
+
+        Args:
+            expected: these pods in the order of their evictions, with the nodes that the plan counts on.
+        """
+        pods = [pod for pod in expected if pod in self._seen]
+        if len(expected) < 2 or not pods:  # noqa: PLR2004  an order takes two
+            return
+        for draw in self._draws:
+            if draw.fate >= _ENDED_TOO:
+                for pod, seen in self._arriving(draw, pods, expected):
+                    before = self._seen[pod]
+                    self._seen[pod] = (*before[: draw.number], seen, *before[draw.number + 1 :])
+
+    def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
+        phase = self._phase(draw)
+        with ExitStack() as undo:
+            for pod in expected.keys() - set(pods):
+                self._land(undo, phase, pod, expected[pod])
+            for pod in self._order(draw, pods):
+                seen = self._look(pod, draw, {})
+                yield pod, seen
+                if seen.node:
+                    self._land(undo, phase, pod, seen.node)
+
+    def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[Pod]:
+        """Return pods in the order in which their replacements come.
+
+        Those that wait come after the others.  Replacements of one owner are alike, so they keep their order.
+        """
+        moments = {pod: draw.moment(pod, self._simulation.replacement(pod).moments) for pod in pods}
+        late = {pod: each is Moment.AFTERWARDS for pod, each in moments.items()}
+        coming = sorted(pods, key=lambda pod: (late[pod], drawn(pod, "", draw.number)))
+        waiting: dict[object, list[Pod]] = {}
+        for pod in reversed(pods):
+            waiting.setdefault(self._identity(pod), []).append(pod)
+        return [waiting[self._identity(pod)].pop() for pod in coming]
+
+    def _identity(self, pod: Pod) -> object:
+        """Return what tells a replacement from others: its owner, or the pod where the replacement keeps its name."""
+        keeps = self._coming(pod).name == pod.name
+        return pod if keeps or pod.controller is None else pod.controller.uid
+
+    def _land(self, undo: ExitStack, phase: Phase, pod: Pod, node: str) -> None:
+        coming = self._coming(pod)
+        phase.exchange(node, None, coming)
+        undo.callback(phase.exchange, node, coming, None)
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count a pod as one that went (1), or as running again (-1)."""
+        if not pod.active or not pod.node:
+            return
+        if sign > 0:
+            self._gone[pod] = self._simulation.ending(pod)
+        for draw, phase in zip(self._draws, self._phases, strict=False):
+            self._leave(draw, phase, pod, sign)
+        if sign < 0:
+            del self._gone[pod]
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Let the replacement of a pod be where it was drawn, in each world (1), or nowhere again (-1)."""
+        if sign > 0:
+            seen = self._seen.get(pod, ())
+            self._expected[pod] = node.name
+            self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
+        for draw, phase in zip(self._draws, self._phases, strict=False):
+            self._come(draw, phase, pod, sign)
+        if sign < 0:
+            del self._expected[pod], self._landed[pod]
+
+    def _phase(self, draw: Draw) -> Phase:
+        """Return the cluster of a world; as long as no pod has gone, the one that was read."""
+        if not self._gone and not self._landed and not self._phases:
+            return self._simulation.phases[0]
+        if not self._phases:
+            self._phases = [self._built(each) for each in self._draws]
+        return self._phases[draw.number]
+
+    def _built(self, draw: Draw) -> Phase:
+        phase = self._simulation.phase()
+        for pod in self._gone:
+            self._leave(draw, phase, pod, 1)
+        for pod in self._landed:
+            self._come(draw, phase, pod, 1)
+        return phase
+
+    def _leave(self, draw: Draw, phase: Phase, pod: Pod, sign: int) -> None:
+        left = None if draw.is_gone(pod) else self._gone[pod]
+        phase.exchange(pod.node, *((pod, left) if sign > 0 else (left, pod)))
+
+    def _come(self, draw: Draw, phase: Phase, pod: Pod, sign: int) -> None:
+        moments, coming = self._simulation.replacement(pod).moments, self._coming(pod)
+        if draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod):
+            node = self._landed[pod][draw.number]
+            phase.exchange(node, *((None, coming) if sign > 0 else (coming, None)))
+
+    def _coming(self, pod: Pod) -> Pod:
+        return self._simulation.replacement(pod).pod or pod
+
+
+def chances(shares: Iterable[float]) -> tuple[int, ...]:
+    """Return shares as numbers of worlds."""
+    return tuple(round(each * SAMPLES) for each in shares)
