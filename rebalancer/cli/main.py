@@ -142,7 +142,7 @@ def run(
         if asked.interval:
             run_on(asked, person, delivered, interruption, progress)
             return
-        sys.exit(delivered(run(asked, person, interruption, progress=progress)))
+        sys.exit(run(asked, person, interruption, progress=progress, deliver=delivered).exit_code)
 
 
 @main.command(short_help="Check a policy without a cluster.")

@@ -65,21 +65,19 @@ def mark(
 
         asked = MarkOptions.of(rules, Options(policy=policy, client=client, **options))
 
-        def delivered(outcome: Outcome) -> None:
-            if output == "json":
-                click.echo(json.dumps(outcome.report))
-            elif _is_news(outcome.report):
-                _print(outcome.report)
+        is_loop = bool(asked.run.interval)
 
-        if asked.run.interval:
+        def delivered(outcome: Outcome) -> int:
+            if output == "json":
+                click.echo(json.dumps(outcome.report, indent=None if is_loop else 2))
+            elif not is_loop or _is_news(outcome.report):
+                _print(outcome.report)
+            return outcome.exit_code
+
+        if is_loop:
             marking.mark_on(asked, delivered, interruption)
             return
-        outcome = marking.mark(asked, interruption)
-    if output == "json":
-        click.echo(json.dumps(outcome.report, indent=2))
-    else:
-        _print(outcome.report)
-    sys.exit(outcome.exit_code)
+        sys.exit(marking.mark(asked, interruption, delivered).exit_code)
 
 
 def _is_news(report: dict[str, Any]) -> bool:

@@ -3,45 +3,82 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from prometheus_client import push_to_gateway, write_to_textfile
-from prometheus_client.exposition import basic_auth_handler, default_handler
 
+from rebalancer.errors import SourceError
 from rebalancer.run.options import ExportOptions
 from rebalancer.telemetry.metrics import Metrics
 from rebalancer.untrusted.address import Address, read_address
 
+if TYPE_CHECKING:
+    from rebalancer.usage.session import Session
+
 _LOG = logging.getLogger(__name__)
 
 _JOB = "rebalancer"
+#: For all of a push: connecting, sending and the answer.
 _SECONDS = 10.0
 
-#: How the Prometheus client is given a way to send a request.
-Handler = Callable[[str, str, float | None, list[tuple[str, str]], bytes], Callable[[], None]]
 
-
-def export(options: ExportOptions, metrics: Metrics, cluster: dict[str, str | None]) -> None:
+def export(
+    options: ExportOptions, metrics: Metrics, cluster: dict[str, str | None], is_ending: Callable[[], bool]
+) -> None:
     """Send the metrics where the options say; a failure is logged as a warning and does not fail the run."""
     if options.metrics_textfile:
         try:
-            write_to_textfile(options.metrics_textfile, metrics.registry)
+            _write(Path(options.metrics_textfile), metrics)
         except OSError as error:
             _LOG.warning("the metrics cannot be written to %s: %s", options.metrics_textfile, error.strerror)
     if options.pushgateway:
         address = read_address(options.pushgateway)
         try:
-            key, handler = {"cluster": cluster_name(cluster)}, _handler(address)
-            push_to_gateway(address.url, _JOB, metrics.registry, key, timeout=_SECONDS, handler=handler)
-        except (OSError, ValueError, HTTPException) as error:  # the last: what answers does not speak HTTP
+            _push(address, metrics, {"cluster": cluster_name(cluster)}, is_ending)
+        except SourceError as error:
             _LOG.warning("the metrics cannot be pushed to %s: %s", address.url, error)
 
 
-def _handler(address: Address) -> Handler:
-    if not address.has_userinfo:
-        return default_handler
-    return partial(basic_auth_handler, username=address.username, password=address.password)
+def _write(path: Path, metrics: Metrics) -> None:
+    """Replace the file as a whole.
+
+    Raises:
+        OSError: it cannot be written, or it is a device, a pipe or a folder: renaming would replace that.
+    """
+    target = path.resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        raise OSError(0, "it is not a regular file")
+    write_to_textfile(str(target), metrics.registry)
+
+
+def _push(address: Address, metrics: Metrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
+    """Push to a Pushgateway.
+
+    Raises:
+        SourceError: it does not take the metrics, or not in time.
+    """
+    from rebalancer.usage.credentials import from_userinfo  # noqa: PLC0415  `requests` takes a while, and few push
+    from rebalancer.usage.session import Session, plain  # noqa: PLC0415
+
+    auth = from_userinfo(address)
+    with Session(
+        "the Pushgateway", _SECONDS, plain, auth=auth, tries=1, cures=("", ""), is_ending=is_ending
+    ) as session:
+        session.trust(None, "https://")
+
+        def handler(
+            url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
+        ) -> Callable[[], None]:
+            del timeout  # that of the session counts, from the first try to the last
+            return partial(_send, session, method, url, dict(headers), data)
+
+        push_to_gateway(address.url, _JOB, metrics.registry, key, handler=handler)
+
+
+def _send(session: "Session", method: str, url: str, headers: dict[str, str], data: bytes) -> None:
+    session.tries(lambda: session.request(method, url, headers=headers, data=data))
 
 
 def cluster_name(cluster: dict[str, str | None]) -> str:

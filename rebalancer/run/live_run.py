@@ -3,7 +3,7 @@
 1. Connect (`connect`), with metrics, traces and health served beside it (`attended`).
 2. Ask the person at the terminal, if there is one (`rebalancer.run.consent`).
 3. Take the turn, look, decide and act, tell, clear up (`cycle`).  `rebalancer.run.loop` does this again and again.
-4. Count the outcome and make the report of it (`attempt`).
+4. Count the outcome, show the report of it, and export metrics (`attempt`).
 """
 
 import logging
@@ -27,7 +27,7 @@ from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
-from rebalancer.run.options import Options, Outcome
+from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.place import in_pod
 from rebalancer.run.serve import served
 from rebalancer.run.signs import Progress
@@ -48,6 +48,7 @@ class LiveRun:
         cluster: the way to the API server.
         telemetry: is told what happens.
         interruption: entered; once evictions may begin, a signal only stops the evictions.
+        deliver: shows the outcome of a cycle.
         sleep: waits for that many seconds while another run holds the Lease.
     """
 
@@ -55,6 +56,7 @@ class LiveRun:
     cluster: live.LiveCluster
     telemetry: Telemetry
     interruption: Interruption
+    deliver: Deliver
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -65,24 +67,27 @@ def run_live(
     interruption: Interruption,
     retry_policy: RetryPolicy | None = None,
     progress: Progress | None = None,
+    deliver: Deliver = show_nothing,
 ) -> Outcome:
-    """Run one cycle on a live cluster.
+    """Run one cycle on a live cluster; the arguments are those of `rebalancer.run.start.run`.
 
     Raises:
         UsageError: the run was declined, or an option cannot be used.
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """
+
+    def show(outcome: Outcome) -> int:
+        return deliver(replace(outcome, exit_code=_exit_code(outcome, interruption)))
+
     with attended(options, progress) as telemetry:
         cluster = connect(options, telemetry, retry_policy)
-        run = LiveRun(options, cluster, telemetry, interruption)
+        run = LiveRun(options, cluster, telemetry, interruption, show)
         if options.dry_run or not person.must_be_asked(cluster.description):
             warn_of_no_limits(options, work)
-            outcome = attempt(run, work)
-        else:
-            steered.demand_permissions(cluster, work)
-            outcome = _ask_and_run(run, work, Consent(person, cluster, options, work, telemetry))
-    return replace(outcome, exit_code=_exit_code(outcome, interruption))
+            return attempt(run, work)
+        steered.demand_permissions(cluster, work)
+        return _ask_and_run(run, work, Consent(person, cluster, options, work, telemetry))
 
 
 def _ask_and_run(run: LiveRun, work: Work, consent: Consent) -> Outcome:
@@ -96,7 +101,12 @@ def _ask_and_run(run: LiveRun, work: Work, consent: Consent) -> Outcome:
 
 
 def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
-    """Run a cycle, count its outcome, and publish it; the arguments are those of `cycle`.
+    """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang.
+
+    The arguments are those of `cycle`.
+
+    Returns:
+        The outcome, with the exit code that showing it returns.
 
     Raises:
         ClusterError: the cycle could not run.
@@ -108,9 +118,10 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
             run.telemetry.finished(finished)
         outcome = publish(finished, run.options)
         run.telemetry.metrics.report_made(outcome.report)
-        return outcome
+        return replace(outcome, exit_code=run.deliver(outcome))
     finally:
-        export(run.options.export, run.telemetry.metrics, run.cluster.description)
+        ending = run.cluster.client.ending
+        export(run.options.export, run.telemetry.metrics, run.cluster.description, ending.is_set)
 
 
 def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:

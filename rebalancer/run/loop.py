@@ -16,7 +16,7 @@ from rebalancer.kube.halt import Permit
 from rebalancer.run.consent import Consent, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_run import LiveRun, attempt, attended, connect, warn_of_no_limits
-from rebalancer.run.options import Deliver, Options
+from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policy_file import PolicyFile
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds, sleep
@@ -55,23 +55,25 @@ def run_loop(
             reporter.open(cluster, options.lease.resource_namespace)
             stack.callback(reporter.close)
         warn_of_no_limits(options, policy.work())
-        work = _Cycles(LiveRun(options, cluster, telemetry, interruption, sleep), policy, deliver)
+
+        def show(outcome: Outcome) -> int:
+            deliver(outcome)
+            return outcome.exit_code  # a report that is lost does not make the next cycle wait longer
+
+        work = _Cycles(LiveRun(options, cluster, telemetry, interruption, show, sleep), policy)
         Rounds(options, cluster, telemetry, interruption, work, "--descheduling-interval").run()
 
 
 class _Cycles:
     """Cycles by the policy in force (a `rebalancer.run.rounds.Work`)."""
 
-    def __init__(self, run: LiveRun, policy: PolicyFile, deliver: Deliver) -> None:
+    def __init__(self, run: LiveRun, policy: PolicyFile) -> None:
         self._run = run
         self._policy = policy
-        self._deliver = deliver
 
     def refresh(self) -> None:
         self._policy.refresh()
 
     def act(self, permit: Permit | None) -> bool:
-        """Run one cycle and deliver its report."""
-        outcome = attempt(self._run, self._policy.work(), permit)
-        self._deliver(outcome)
-        return outcome.exit_code == 0
+        """Run one cycle and show its report."""
+        return attempt(self._run, self._policy.work(), permit).exit_code == 0

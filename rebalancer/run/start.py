@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome
+from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.signs import Progress, Signs
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
@@ -58,6 +59,7 @@ def run(
     interruption: Interruption,
     retry_policy: "RetryPolicy | None" = None,
     progress: Progress | None = None,
+    deliver: Deliver = show_nothing,
 ) -> Outcome:
     """Run one cycle.
 
@@ -67,6 +69,10 @@ def run(
         interruption: entered; is told what a signal does once evictions may have begun.
         retry_policy: how requests to the API server are tried again, and by which clock.
         progress: where signs of life go.
+        deliver: shows the outcome; after that the metrics are exported, which may take long, or hang.
+
+    Returns:
+        The outcome, with the exit code that `deliver` returns.
 
     Raises:
         UsageError: options, policy or file cannot be used.
@@ -77,10 +83,11 @@ def run(
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        return publish(_plan_offline(options, options.snapshot, work, Signs(progress)), options)
+        outcome = publish(_plan_offline(options, options.snapshot, work, Signs(progress)), options)
+        return replace(outcome, exit_code=deliver(outcome))
     from rebalancer.run.live_run import run_live  # noqa: PLC0415  as above
 
-    return run_live(options, work, person, interruption, retry_policy, progress)
+    return run_live(options, work, person, interruption, retry_policy, progress, deliver)
 
 
 def _check_conflicts(options: Options) -> None:

@@ -49,6 +49,8 @@ class Session(requests.Session):
         auth: the credentials for requests that have none of their own; no others are ever sent, in
             particular none from `~/.netrc`.
         secrets_over_http: whether credentials may go over plain http.
+        tries: how often a request is sent at most.
+        cures: what to change where it is not trusted, and where it is too slow.
         sleep: waits between two tries.
         is_ending: returns whether the program is told to end: then a request takes a few seconds at most.
     """
@@ -61,10 +63,14 @@ class Session(requests.Session):
         *,
         auth: AuthBase | None = None,
         secrets_over_http: bool = False,
+        tries: int = _TRIES,
+        cures: tuple[str, str] = ("; caFile names certificates", " (its timeout in metricsProviders)"),
         sleep: Callable[[float], None] = time.sleep,
         is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self._is_ending = is_ending
+        self._tries = tries
+        self._distrust_cure, self._cure = cures
         super().__init__()
         self.mount("https://", _Adapter())
         self.mount("http://", _Adapter())
@@ -78,15 +84,16 @@ class Session(requests.Session):
         self.hooks["response"].append(self._settle)
         self.begin()
 
-    def trust(self, certificates: Path, url: str) -> None:
-        """Trust these certificates in addition to the usual ones.
+    def trust(self, certificates: Path | None, url: str) -> None:
+        """Trust the system's certificates, and these, in addition to the usual ones.
 
         Raises:
             SourceError: they cannot be read.
         """
         context = ssl.create_default_context()
         try:
-            context.load_verify_locations(certificates)
+            if certificates:
+                context.load_verify_locations(certificates)
         except OSError as error:
             raise SourceError(f"the certificates in {certificates} cannot be read: {error}") from error
         self.mount(url, _Adapter(context))
@@ -96,7 +103,7 @@ class Session(requests.Session):
         self._until = boottime() + self._seconds
 
     def tries(self, ask: Callable[[], T]) -> T:
-        """Call a function that sends a request, again if it may help, at most three times.
+        """Call a function that sends a request, again if it may help.
 
         Raises:
             SourceError: there is no usable answer.
@@ -142,7 +149,7 @@ class Session(requests.Session):
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
         is_late = boottime() + state.upcoming_sleep >= self._until
-        return state.attempt_number >= _TRIES or is_late or self._is_ending()
+        return state.attempt_number >= self._tries or is_late or self._is_ending()
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
         """Read the whole answer, and raise an error if it is not a success."""
@@ -155,7 +162,8 @@ class Session(requests.Session):
         body = b"".join(chunks)
         # The session itself would read the body without a deadline, and has no public way to set it.
         response._content = body  # noqa: SLF001
-        if response.status_code != HTTPStatus.OK and not response.is_redirect:
+        is_success = HTTPStatus.OK <= response.status_code < HTTPStatus.MULTIPLE_CHOICES
+        if not is_success and not response.is_redirect:
             raise self._refusal(response.status_code, self._explain(body)[:_LONGEST_TEXT])
 
     def _refusal(self, status: int, text: str) -> SourceError:
@@ -167,16 +175,14 @@ class Session(requests.Session):
         return (_TransientError if status in _TRANSIENT else SourceError)(f"{self._server} refuses: {said}")
 
     def _too_slow(self) -> str:
-        return f"{self._server} did not answer within {self._seconds:g} s (its timeout in metricsProviders)"
+        return f"{self._server} did not answer within {self._seconds:g} s{self._cure}"
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
             yield
         except requests.exceptions.SSLError as error:
-            raise SourceError(
-                f"{self._server} is not trusted: {_innermost(error)}; caFile names certificates"
-            ) from error
+            raise SourceError(f"{self._server} is not trusted: {_innermost(error)}{self._distrust_cure}") from error
         except (requests.Timeout, TimeoutError, ReadTimeoutError) as error:
             raise SourceError(self._too_slow()) from error
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError):

@@ -58,6 +58,8 @@ def test_an_eviction_is_for_one_pod_by_its_uid(three, rebalancer, grace):
     outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1, **top))
 
     (request,) = three.sent("POST", EVICTIONS)
+    version = request.body["deleteOptions"]["preconditions"]["resourceVersion"]
+    assert version.isdigit()
     assert (request.path, request.query) == ("/api/v1/namespaces/default/pods/a/eviction", {})
     assert request.body == {
         "apiVersion": "policy/v1",

@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rebalancer.cli.question import Question
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import ExportOptions, LeaseOptions, Options
+from rebalancer.run.start import run
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
@@ -172,6 +176,27 @@ def test_a_pushgateway_that_is_something_else_fails_nothing(three, rebalancer):
     assert f"the metrics cannot be pushed to http://127.0.0.1:{port}: " in outcome.stderr
 
 
+def test_the_report_is_shown_before_metrics_are_pushed(three, rebalancer):
+    """A gateway may hang, and the pod may be killed meanwhile: the report must not be lost with it."""
+    _, _, _, _, path, _, kubeconfig, *_ = rebalancer.arguments(three, ONE_EACH)
+    heard_before = []
+    with gateway(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, heard), Interruption() as interruption:
+        options = Options(
+            policy=str(path),
+            kubeconfig=str(kubeconfig),
+            lease=LeaseOptions(no_lease=True),
+            export=ExportOptions(pushgateway=f"http://127.0.0.1:{port}"),
+        )
+
+        def deliver(outcome):
+            heard_before.append((list(heard), len(outcome.report["evictions"])))
+            return outcome.exit_code
+
+        run(options, Question(yes=True), interruption, deliver=deliver)
+    assert heard_before == [([], 1)]
+    assert heard[0].startswith("PUT /metrics/job/rebalancer")
+
+
 def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
     """As HTTP's basic authentication, and into no log."""
     trusting = replace(rebalancer, environment={"SSL_CERT_FILE": str(CERTIFICATE)})
@@ -192,11 +217,7 @@ def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
             "credentials are not sent to http://gateway:9091 over plain",
         ),
         ("--pushgateway", "me:secret@gateway", "credentials are not sent to http://gateway over plain http: use https"),
-        (
-            "--pushgateway",
-            "http://me:secret@[",
-            "the URL http://... has an @, but what stands before it is not plainly a user",
-        ),
+        ("--pushgateway", "http://me:secret@[", "the URL http://... has an @, but what stands before it"),
         ("--pushgateway", "ftp://gateway", "it is not a URL like http://HOST:PORT"),
         ("--otel-collector-endpoint", "me:secret@collector:4317", "it is a host and a port, and has no user"),
     ],

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Permit
@@ -17,7 +18,7 @@ from rebalancer.run.marking.evaluating import Evaluator
 from rebalancer.run.marking.pages import Board
 from rebalancer.run.marking.settings import Settings
 from rebalancer.run.marking.work import MarkOptions
-from rebalancer.run.options import Deliver, Options, Outcome
+from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
 from rebalancer.run.run_names import new_run
@@ -32,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 _REVIEW_SECONDS = 30.0
 
 
-def mark(asked: MarkOptions, interruption: Interruption) -> Outcome:
+def mark(asked: MarkOptions, interruption: Interruption, deliver: Deliver = show_nothing) -> Outcome:
     """Evaluate once, and return the report and the exit code.
 
     Raises:
@@ -44,9 +45,8 @@ def mark(asked: MarkOptions, interruption: Interruption) -> Outcome:
     with _attended(asked.run) as (telemetry, board):
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
-        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board)
-        outcome = marking.evaluate(None)
-    return Outcome(marking_document(outcome), interruption.exit_code or int(not outcome.succeeded))
+        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
+        return marking.show(marking.evaluate(None))
 
 
 def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) -> None:
@@ -85,7 +85,7 @@ class _Marking:
         interruption: Interruption,
         telemetry: Telemetry,
         board: Board,
-        deliver: Deliver = lambda _: None,
+        deliver: Deliver,
     ) -> None:
         self._options = options
         self._settings = settings
@@ -93,6 +93,7 @@ class _Marking:
         self._telemetry = telemetry
         self._board = board
         self._deliver = deliver
+        self._interruption = interruption
         self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, dry_run=options.dry_run)
 
     def refresh(self) -> None:
@@ -102,8 +103,20 @@ class _Marking:
         """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
         outcome = self.evaluate(permit)
         self._board.show(outcome)
-        self._deliver(Outcome(marking_document(outcome), int(not outcome.succeeded)))
+        self.show(outcome)
         return not outcome.problems
+
+    def show(self, outcome: MarkingOutcome) -> Outcome:
+        """Show the report, and only then export metrics: that may take long, or hang."""
+        try:
+            shown = Outcome(marking_document(outcome), self._interruption.exit_code or int(not outcome.succeeded))
+            return replace(shown, exit_code=self._deliver(shown))
+        finally:
+            self._export()
+
+    def _export(self) -> None:
+        client = self._cluster.client
+        export(self._options.export, self._telemetry.metrics, self._cluster.description, client.ending.is_set)
 
     def evaluate(self, permit: Permit | None) -> MarkingOutcome:
         """Evaluate while the Lease is held; a dry run needs no Lease."""
@@ -113,8 +126,9 @@ class _Marking:
                     self._telemetry.ended("skipped")
                     return self._evaluator.skipped(ours.skipped)
                 return self._evaluator.evaluate(self._settings.work(), ours.permit, ours.warning)
-        finally:
-            export(self._options.export, self._telemetry.metrics, self._cluster.description)
+        except BaseException:
+            self._export()
+            raise
 
     @contextmanager
     def _turn(self, permit: Permit | None) -> Iterator[Turn]:

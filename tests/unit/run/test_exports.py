@@ -1,0 +1,85 @@
+"""Metrics that a run leaves behind: nothing that is in the way is harmed, and nothing holds the run up."""
+
+import os
+import socket
+import stat
+import threading
+
+import pytest
+
+from rebalancer.run import exports
+from rebalancer.run.exports import export
+from rebalancer.run.options import ExportOptions
+from rebalancer.run.safe_file import write_whole
+from rebalancer.telemetry.metrics import Metrics
+
+
+def write(path):
+    export(ExportOptions(metrics_textfile=str(path)), Metrics(dry_run=False), {}, lambda: False)
+
+
+def test_a_file_is_replaced_and_a_link_to_it_stays(tmp_path):
+    (tmp_path / "metrics.prom").write_text("old")
+    (tmp_path / "link.prom").symlink_to(tmp_path / "metrics.prom")
+
+    write(tmp_path / "link.prom")
+
+    assert (tmp_path / "link.prom").is_symlink()
+    assert "rebalancer_" in (tmp_path / "metrics.prom").read_text()
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path, caplog):
+    """Like /dev/null, of which a whole machine takes notice."""
+    os.mkfifo(tmp_path / "pipe")
+
+    write(tmp_path / "pipe")
+
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert f"cannot be written to {tmp_path / 'pipe'}: it is not a regular file" in caplog.text
+
+
+def test_a_pipe_that_nobody_reads_blocks_nothing(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(OSError, match="a pipe that nobody reads"):
+        write_whole(tmp_path / "pipe", b"x")
+
+
+def test_a_pipe_that_somebody_reads_gets_all_of_it(tmp_path):
+    """More than fits into it at once."""
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reading, True)
+    kept_open = os.open(tmp_path / "pipe", os.O_WRONLY)
+    writer = threading.Thread(target=write_whole, args=(tmp_path / "pipe", b"x" * 1_000_000), daemon=True)
+    writer.start()
+    with os.fdopen(reading, "rb") as pipe:
+        assert len(pipe.read(1_000_000)) == 1_000_000
+    writer.join(60)
+    os.close(kept_open)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
+def test_a_pushgateway_that_trickles_is_given_up(monkeypatch, caplog, beginning):
+    """One byte a second, of the status line, a header or the body: each comes in time, the whole never does."""
+    monkeypatch.setattr(exports, "_SECONDS", 0.3)
+    over = threading.Event()
+
+    def serve():
+        client, _ = listening.accept()
+        with client:
+            client.sendall(beginning)
+            try:
+                while not over.wait(0.02):
+                    client.sendall(b" ")
+            except OSError:
+                return  # the other side has given up
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        gateway = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        export(ExportOptions(pushgateway=gateway), Metrics(dry_run=False), {}, lambda: False)
+        over.set()
+        thread.join(60)
+    assert f"cannot be pushed to {gateway}: the Pushgateway did not answer within 0.3 s" in caplog.text
