@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins clean
+.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -81,6 +81,10 @@ pins: $(READY) ## write anew what the image is made of, with hashes
 	@$(PIP) uv
 	@$(COMPILE) pyproject.toml --output-file image/runtime.txt
 	@$(COMPILE) image/build.in --output-file image/build.txt
+	@$(VENV)/bin/python image/rootfs.py --pin
+
+release: $(READY) ## make all that a release publishes, in dist: VERSION=0.2.0 (the image needs Debian 12 and buildah)
+	@$(VENV)/bin/python release/release.py $(VERSION) $(OPTIONS)
 
 clean: ## remove the virtual environment and what tools left behind
 	@rm -rf $(VENV) .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.dockerfile import ROOT, instructions
+ROOT = Path(__file__).parents[2]
 
 IMAGE, OWN_BASE = "localhost/rebalancer-test", "localhost/rebalancer-test-base"
 _TIMEOUT = 900
@@ -43,7 +44,7 @@ def done(*arguments: str) -> str:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The Dockerfile's own base where it can be pulled, else a Debian with Python."""
-    (named,) = [each.text.removeprefix("PYTHON=") for each in instructions() if each.name == "ARG"]
+    named = re.findall("^ARG PYTHON=(.*)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[0]
     if buildah("pull", named).returncode == 0:
         return named
     if buildah("inspect", "--type", "image", OWN_BASE).returncode == 0:
@@ -83,7 +84,6 @@ def test_the_image_runs_as_it_says(container: str) -> None:
     config = json.loads(done("inspect", container))["OCIv1"]["config"]
 
     assert (config["User"], config["Entrypoint"]) == ("1000:1000", ["rebalancer"])
-    assert done("run", container, "--", "id", "--user") == "1000"
     assert done("run", container, "--", "rebalancer", "--version") == done(
         "run", container, "--", "/bin/descheduler", "--version"
     ).replace("descheduler,", "rebalancer,")
