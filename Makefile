@@ -13,10 +13,10 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins release clean
+.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins release release-test lowest third-party clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(READY) ## a dry run over an example cluster: what would move, and why
 	@echo "rebalancer run --policy demo --snapshot examples/cluster.json"
@@ -86,8 +86,21 @@ pins: $(READY) ## write anew what the image is made of, with hashes
 release: $(READY) ## make all that a release publishes, in dist: VERSION=0.2.0 (the image needs Debian 12 and buildah)
 	@$(VENV)/bin/python release/release.py $(VERSION) $(OPTIONS)
 
+release-test: $(READY) ## make a release in a clone, and install and run each of its files
+	@$(VENV)/bin/python tests/e2e/binaries.py helm
+	@$(VENV)/bin/python -m pytest -q tests/release
+
+lowest: ## run the fast tests with the lowest versions that pyproject.toml allows, in an environment of their own
+	@$(PYTHON) -m venv .lowest
+	@.lowest/bin/pip install --quiet --disable-pip-version-check uv
+	@.lowest/bin/uv pip install --quiet --python .lowest/bin/python --resolution lowest-direct --editable '.[test]'
+	@.lowest/bin/python -m pytest -q -n auto tests/unit tests/strategies tests/conformance
+
+third-party: $(READY) ## write THIRD_PARTY.md: what comes along, and under which licences
+	@$(VENV)/bin/python release/third_party.py
+
 clean: ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	@rm -rf $(VENV) .lowest .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "rebalancer needs Python 3.11 or newer and finds none; set PYTHON=/path/to/python"; exit 1; }

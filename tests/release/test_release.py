@@ -198,7 +198,7 @@ def test_the_layers_are_small_and_the_user_is_not_root(dist: Path, tmp_path: Pat
 def test_each_architecture_has_its_own_machine_code(roots: dict[str, Path]) -> None:
     """ELF files say which machine they are for: 62 is x86-64, 183 is AArch64."""
     for architecture, machine in (("amd64", 62), ("arm64", 183)):
-        heads = [(path, path.open("rb").read(20)) for path in roots[architecture].rglob("*")
+        heads = [(path, path.read_bytes()[:20]) for path in roots[architecture].rglob("*")
                  if path.is_file() and not path.is_symlink()]  # fmt: skip
         elf = [(path, head) for path, head in heads if head[:4] == b"\x7fELF"]
         assert len(elf) > 50
