@@ -16,7 +16,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 .PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins release release-test lowest third-party clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(READY) ## a dry run over an example cluster: what would move, and why
 	@echo "rebalancer run --policy demo --snapshot examples/cluster.json"
