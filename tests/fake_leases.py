@@ -4,6 +4,7 @@ import re
 import threading
 from typing import Any
 
+from rebalancer.run.leadership import GIVEN_BACK
 from tests.fake_http import Reply, Request
 
 Object = dict[str, Any]
@@ -14,6 +15,8 @@ PATH = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/([^/]+)/leases(?:/
 class FakeLeases:
     """Leases by namespace and name, with the versions of the real server.
 
+    The usual ones were given back by their last holders.
+
     Attributes:
         held: the Leases.
         lock: held while a request is answered, and by a test that changes Leases underneath.
@@ -23,18 +26,19 @@ class FakeLeases:
         self.lock = threading.Lock()
         self.held: dict[tuple[str, str], Object] = {}
         self._version = 0
-        for name in ("rebalancer", "rebalancer-mark"):  # given back by an earlier run: a missing one is waited for
-            self.give(name, holder="", duration=1)
+        for name in ("rebalancer", "rebalancer-mark"):  # a missing one is waited for
+            self.give_back(name)
+
+    def give_back(self, name: str = "rebalancer", namespace: str = "kube-system") -> None:
+        """Let nobody hold a Lease, as after a clean end, so that the next one need not wait."""
+        metadata = {"name": name, "namespace": namespace, "annotations": {GIVEN_BACK: "before"}}
+        with self.lock:
+            self._store((namespace, name), {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": ""}}, 200)
 
     def holder(self, name: str = "rebalancer", namespace: str = "kube-system") -> str | None:
         """Return who holds a Lease; None where there is none."""
         found = self.held.get((namespace, name))
         return found["spec"].get("holderIdentity") if found else None
-
-    def give(self, name: str, namespace: str = "kube-system", *, holder: str, duration: int, **spec: Any) -> None:
-        """Put a Lease there, as an earlier run or a person would have left it."""
-        spec = {"holderIdentity": holder, "leaseDurationSeconds": duration, **spec}
-        self._store((namespace, name), {"kind": "Lease", "metadata": {"name": name}, "spec": spec}, 200)
 
     def serve(self, request: Request) -> Reply:
         """Answer a request; the path is one of a Lease."""

@@ -9,7 +9,8 @@ When two processes write at once, only one succeeds:
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
@@ -23,13 +24,14 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
-#: The largest number of transitions that a Lease can have.
-LARGEST = 2**31 - 1
+#: As often as the holder may change by a Lease's count; the API server takes no more.
+MOST_TRANSITIONS = 2**31 - 1
+
 #: The longest duration that is believed, seconds: with the largest one that can be written nobody would act for 68
 #: years, and whoever may edit the Lease could write it.
 LONGEST_SECONDS = 3600.0
 
-_Int32 = Annotated[int, msgspec.Meta(ge=-LARGEST - 1, le=LARGEST)]
+_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _API_VERSION = "coordination.k8s.io/v1"
 
 
@@ -44,6 +46,7 @@ class Lease:
         acquired: when the holder took it.
         transitions: how often the holder changed.
         version: the resourceVersion that was read; a write is refused when the object has changed since.
+        annotations: all of them; a write replaces them.
     """
 
     holder: str
@@ -52,6 +55,7 @@ class Lease:
     acquired: datetime | None
     transitions: int
     version: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class Leases:
@@ -62,9 +66,6 @@ class Leases:
         namespace: of the Lease.
         name: of the Lease.
         seconds: for one request, retries included, but without what it takes to load new credentials.
-
-    Attributes:
-        seconds: the same.
     """
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
@@ -72,7 +73,7 @@ class Leases:
         self.name = name
         self._client = client
         self._patient = client.patient()
-        self.seconds = seconds
+        self._seconds = seconds
         self._collection = path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
         self._path = self._collection + path_of(name)
 
@@ -85,9 +86,9 @@ class Leases:
         Raises:
             ClusterError: it cannot be read.
         """
+        client, deadline = self._asking(seconds)
         try:
-            client = self._patient if seconds is None else self._client
-            body = client.get(self._path, deadline=self._deadline() if seconds is None else Deadline.after(seconds))
+            body = client.get(self._path, deadline=deadline)
         except NotFound:
             return None
         return self._decoded(body)
@@ -114,9 +115,8 @@ class Leases:
         return self._write("PUT", self._path, lease, seconds)
 
     def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
-        client = self._patient if seconds is None else self._client
+        client, deadline = self._asking(seconds)
         send = client.post if method == "POST" else client.put
-        deadline = self._deadline() if seconds is None else Deadline.after(seconds)
         answer = send(path, self._encoded(lease), deadline=deadline)
         if answer.status == HTTPStatus.CONFLICT:
             return None
@@ -124,11 +124,15 @@ class Leases:
             raise error_of(answer, method, path)
         return self._decoded(answer.body)
 
-    def _deadline(self) -> Deadline:
-        return Deadline.after(self.seconds)
+    def _asking(self, seconds: float | None) -> tuple[Client, Deadline]:
+        return (
+            (self._patient, Deadline.after(self._seconds))
+            if seconds is None
+            else (self._client, Deadline.after(seconds))
+        )
 
     def _encoded(self, lease: Lease) -> bytes:
-        metadata = {"name": self.name, "namespace": self.namespace}
+        metadata = {"name": self.name, "namespace": self.namespace, "annotations": dict(lease.annotations)}
         spec = {
             "holderIdentity": lease.holder,
             "leaseDurationSeconds": max(1, ceil(lease.duration)),
@@ -150,16 +154,18 @@ class Leases:
         spec = document.spec
         return Lease(
             holder=spec.holder_identity or "",
-            duration=max(0.0, min(LONGEST_SECONDS, spec.lease_duration_seconds or 0)),
+            duration=spec.lease_duration_seconds or 0,
             renewed=_aware(spec.renew_time),
             acquired=_aware(spec.acquire_time),
             transitions=max(0, spec.lease_transitions or 0),
             version=document.metadata.resource_version,
+            annotations=document.metadata.annotations or {},
         )
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel"):

@@ -38,12 +38,14 @@ class Circumstances:
         cluster: `{"context", "server"}` or `{"file"}`.
         clock: a key of `CLOCKS`.
         warnings: what the reader should know.
+        alarms: those of the warnings that the reader must not overlook.
     """
 
     dry_run: bool
     cluster: Mapping[str, str | None]
     clock: str
     warnings: tuple[str, ...]
+    alarms: tuple[str, ...] = ()
 
 
 def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
         "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
         "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
-        "overview": _overview(ledger, cluster),
+        "overview": _overview(ledger, cluster, circumstances.alarms),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
         "heldNodes": _held(ledger, cluster),
         "warnings": list(
@@ -115,9 +117,10 @@ def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
     }
 
 
-def _overview(ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
+def _overview(ledger: Ledger, cluster: Cluster, alarms: tuple[str, ...]) -> dict[str, Any]:
     snapshot = cluster.snapshot
-    return overview([entry.pod for entry in ledger.evictions], snapshot.pods, snapshot.budgets, ledger.limits)
+    found = overview([entry.pod for entry in ledger.evictions], snapshot.pods, snapshot.budgets, ledger.limits)
+    return {**found, "alarms": [*found["alarms"], *alarms]}
 
 
 def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:

@@ -1,19 +1,22 @@
 """Turns: only the process that holds the Lease may evict.
 
 1. `take` reads the Lease.  It is free if nobody holds it, or if it did not change for its duration while we watched it.
-2. The holder renews it in a thread, once in each retry period.  After the renew deadline without a renewal it stops.
-3. Before a write it looks at the Lease, if its last look is 2 s old.  One that is gone, or another's, ends all writes.
-4. `release` gives it back, so that the next process need not wait.
+2. Unless it was given back properly, whoever takes it waits 7 s before its first write (`pause`).
+3. The holder renews it in a thread, once in each retry period.  After the renew deadline without a renewal it stops.
+4. While it writes (`permit`) the holder also looks at the Lease every 2 s.  It stops where the Lease is gone or
+   another's, and where it has not seen for 7 s that it is its own: the 2 s, and the 5 s that a request may take.
+5. `release` gives it back, so that the next process need not wait.
 
-Both sides measure on their own clock, which also runs while a laptop sleeps, and the holder gives up first.  So two
-processes never hold it at once.  Example, a loop (duration 137 s, deadline 107 s, retry 26 s): A renews at 0 s and then
-loses the API server.  A stops evicting at 107 s; B, which saw that renewal, takes the Lease at 137 s or later.
+All measure on their own clock, which also runs while a laptop sleeps, and the holder gives up first.  So two processes
+never write at once.  Example, a loop (duration 137 s, deadline 107 s, retry 26 s): A renews at 0 s and then loses the
+API server.  A stops evicting at 7 s; B, which saw that renewal, takes the Lease at 137 s or later, and waits for 7 s.
+
+Steps 2 and 4 keep them apart also where somebody deletes or edits the Lease, whatever it says then.  Example: A sees at
+10 s that the Lease is its own.  It is deleted, and at 11 s B creates it.  A stops with its next look at 12 s; were its
+looks not answered it would stop at 17 s.  B evicts from 18 s on.
 
 A Lease whose duration ended more than 60 s ago by the wall clock is watched for one retry period only, here 26 s.  Only
 this shortcut compares wall clocks: those of the two machines must not differ by more than 60 s.
-
-People delete and edit Leases.  Whoever takes one that was missing, or before its time, may not be the only one: it
-waits until the holder of before has looked again (2 s, and one request's time-out), and writes nothing until then.
 """
 
 import logging
@@ -26,19 +29,22 @@ from datetime import UTC, datetime
 from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound
-from rebalancer.kube.leases import LARGEST, Lease, Leases
+from rebalancer.kube.leases import LONGEST_SECONDS, MOST_TRANSITIONS, Lease, Leases
 from rebalancer.run.lease_timing import Timing
 
 _LOG = logging.getLogger(__name__)
 
+#: The longest wait for a request for the Lease, seconds.
+REQUEST_SECONDS = 5.0
+#: How often the holder looks at the Lease while it writes, seconds.
+_LOOK_EVERY_SECONDS = 2.0
+#: How long after the request that last showed us as the holder we may write, seconds; and how long the next one waits.
+_SURE_SECONDS = _LOOK_EVERY_SECONDS + REQUEST_SECONDS
+
 #: How long giving the Lease back may take, seconds.
 _GIVE_BACK_SECONDS = 5.0
-
-#: How old a look at the Lease may be when a write begins, seconds.
-LOOK_SECONDS = 2.0
-
-#: The duration with which a Lease is given back (client-go's).
-_GIVEN_BACK = 1
+#: The annotation of a Lease that its holder gave back; whoever takes the Lease removes it.
+GIVEN_BACK = "kube-rebalancer/given-back"
 
 #: By how much two wall clocks of a cluster may differ, seconds.
 _CLOCKS_DIFFER_BY = 60.0
@@ -78,9 +84,10 @@ class Leadership:
         self._seen: Lease | None = None
         self._seen_at = 0.0
         self._mine: Lease | None = None
+        self._has_claimed = False
+        self._from = 0.0
         self._until = 0.0
-        self._looked_at = 0.0
-        self._settled_at = 0.0
+        self._sure_at = 0.0
         self._looking = threading.Lock()
         self._over = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -96,31 +103,32 @@ class Leadership:
         return self._timing.retry
 
     def permit(self) -> str:
-        """Return why no further write is allowed; empty while the Lease is held.  Looks at it every two seconds."""
-        with self._looking:
-            if self.is_held() and self._clock() - self._looked_at >= LOOK_SECONDS:
-                self._look()
-            if not self.is_held():
-                return f"the lease {self.name} is not held any more"
-            if self._clock() - self._looked_at >= LOOK_SECONDS + self._leases.seconds:
-                return f"the lease {self.name} could not be looked at for {LOOK_SECONDS + self._leases.seconds:g} s"
-            return f"the lease {self.name} was taken before its time" if self.unsettled_seconds() else ""
-
-    def unsettled_seconds(self) -> float:
-        """Return for how many seconds another process may still act, since the Lease was taken before its time."""
-        return max(0.0, self._settled_at - self._clock())
+        """Return why no further write is allowed; empty while the Lease is held.  Looks at it if that was 2 s ago."""
+        if self.is_held() and self._clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
+            self._look()
+        if not self.is_held():
+            return f"the lease {self.name} is not held any more"
+        if self._clock() - self._sure_at >= _SURE_SECONDS:
+            return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
+        return ""
 
     def is_held(self) -> bool:
-        """Return whether this process may act now."""
-        return self._clock() < self._until
+        """Return whether this process holds the Lease, and has waited long enough to act."""
+        return self._from <= self._clock() < self._until
+
+    def pause(self) -> float:
+        """Return how many seconds after `take` the first write has to wait for."""
+        return max(0.0, self._from - self._clock())
 
     def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-        """Wait for the Lease, for so many seconds at most, and renew it from then on; return whether it is held.
+        """Wait for the Lease, and renew it from then on; return whether it is held.
 
-        Another process that may still act is waited for too.
+        Args:
+            seconds: to wait for others at most; the pause of one that may write comes on top.
+            sleep: waits for that many seconds.
 
         Raises:
-            ClusterError: the API server cannot be reached, or the permission is missing.
+            ClusterError: as `take`.
         """
         until = self._clock() + seconds
         while not self.take():
@@ -128,19 +136,15 @@ class Leadership:
             if left <= 0:
                 return False
             sleep(min(self._timing.retry, left))
-        self.settle(sleep)
+        while left := self.pause():
+            sleep(left)
         return self.is_held()
 
-    def settle(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Wait until no other process may act any more, if the Lease was taken before its time."""
-        if seconds := self.unsettled_seconds():
-            _LOG.info("waiting for %.0f s: another run may still be at work without the lease %s", seconds, self.name)
-            sleep(seconds)
-
     def take(self) -> bool:
-        """Take the Lease if it is free, and renew it from then on; return whether it is held.
+        """Take the Lease if it is free, and renew it from then on; return whether that succeeded (see `pause`).
 
         Raises:
+            NotFound: there is no Lease, and its namespace does not exist.
             ClusterError: the API server cannot be reached, or the permission is missing.
         """
         self._end_renewing()
@@ -149,93 +153,111 @@ class Leadership:
         if found is not None and not self._is_free(found):
             return False
         started = self._clock()
-        is_early = found is None or not self._is_in_time(found)
-        claim = self._claim(found)
-        taken = self._leases.create(claim) if found is None else self._leases.update(claim)
+        self._has_claimed = True
+        taken = self._write_claim(found)
         if taken is None:
             return False
-        self._settled_at = self._clock() + LOOK_SECONDS + self._leases.seconds if is_early else 0.0
+        is_given_back = found is not None and not found.holder and GIVEN_BACK in found.annotations
+        self._from = self._clock() + (0.0 if is_given_back else _SURE_SECONDS)
+        self._over = threading.Event()
         self._hold(taken, started)
         self._begin_to_renew()
         return True
 
     def release(self) -> None:
-        """Give the Lease back, if it is held, so that nobody has to wait; takes a few seconds, raises no ClusterError.
+        """Give the Lease back, if it is ours, so that nobody has to wait; takes a few seconds, raises no ClusterError.
 
-        A renewal that is under way is waited for: giving back a version that it replaces would fail.
+        A renewal that is under way is not waited for.  Either it comes first, and we give back what it wrote; or it
+        comes late, and is refused, since it names a version that is gone.
         """
-        held, until = self.is_held(), boottime() + self._give_back_seconds
         self._over.set()
-        if self._renewing is not None:
-            self._renewing.join(self._give_back_seconds)
         self._until = 0.0
-        if not held or self._mine is None:
+        if not self._has_claimed:
             return
+        self._has_claimed = False
+        until = boottime() + self._give_back_seconds
         try:
-            if not self._give_back(self._mine, until):
-                newest = self._leases.read(max(0.0, until - boottime()))
-                if newest is not None and newest.holder == self._identity:  # our own renewal, whose answer was lost
-                    self._give_back(newest, until)
+            while not self._give_back(until):
+                pass
+        except NotFound:
+            return
         except ClusterError as error:
             _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
 
-    def _give_back(self, held: Lease, until: float) -> bool:
-        """Return whether the version that is held could be given back."""
-        given = replace(held, holder="", duration=_GIVEN_BACK, renewed=self._wall())
-        return self._leases.update(given, seconds=max(0.0, until - boottime())) is not None
-
-    def _look(self) -> None:
-        """Look at the Lease once; whoever else holds it, or its absence, ends the turn.  No answer changes nothing."""
-        try:
-            found = self._leases.read(LOOK_SECONDS)
-        except ClusterError as error:
-            _LOG.warning("the lease %s cannot be looked at: %s", self.name, error)
-            return
+    def _give_back(self, until: float) -> bool:
+        """Try once to give the Lease back; return False if it was changed meanwhile."""
+        found = self._leases.read(max(0.0, until - boottime()))
         if found is None or found.holder != self._identity:
-            self._lost(f"{found.holder or 'nobody'} holds it" if found else "it was deleted")
-            return
-        self._looked_at = self._clock()
+            return True
+        notes = {**found.annotations, GIVEN_BACK: self._identity}
+        given = replace(found, holder="", duration=1, renewed=self._wall(), annotations=notes)
+        return self._leases.update(given, max(0.0, until - boottime())) is not None
 
     def _is_free(self, found: Lease) -> bool:
         """Return whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
 
-        We watch it for its duration; only for one retry period if by the wall clock it ended long ago.
+        We watch it for its duration; only for one retry period if by the wall clock it ended long ago.  A Lease without
+        a time, with one that is still to come, or with a duration beyond an hour is watched for our own duration: else
+        one that somebody edited would stop all runs for ever.
         """
         if found.holder in ("", self._identity):
             return True
         if self._seen is None or self._seen.version != found.version:
             self._seen, self._seen_at = found, self._clock()
         watched = self._clock() - self._seen_at
+        age = (self._wall() - found.renewed).total_seconds() if found.renewed else None
+        if age is None or age < -_CLOCKS_DIFFER_BY or found.duration > LONGEST_SECONDS:
+            return watched >= self._timing.duration
         if watched >= found.duration:
             return True
-        age = (self._wall() - found.renewed).total_seconds() if found.renewed else 0.0
         return age > found.duration + _CLOCKS_DIFFER_BY and watched >= self._timing.retry
 
-    def _is_in_time(self, found: Lease) -> bool:
-        """Return whether nobody else can act any more: it was given back, or not renewed for our duration and its own.
-
-        An empty holder alone says little: someone may have edited the Lease.
-        """
-        if not found.holder and found.duration <= _GIVEN_BACK:
-            return True
-        is_watched = self._seen is not None and self._seen.version == found.version
-        return is_watched and self._clock() - self._seen_at >= max(found.duration, self._timing.duration)
+    def _write_claim(self, found: Lease | None) -> Lease | None:
+        """Write ourselves as the holder; None where others were faster."""
+        claim = self._claim(found)
+        try:
+            return self._leases.create(claim) if found is None else self._leases.update(claim)
+        except NotFound as error:
+            if found is not None:  # it was deleted meanwhile
+                return None
+            namespace = self._leases.namespace
+            raise NotFound(
+                f"the lease {self.name} cannot be created; create the namespace {namespace}, or name another one "
+                f"(--leader-elect-resource-namespace), or let runs not wait for each other (--no-lease): {error}"
+            ) from error
 
     def _claim(self, found: Lease | None) -> Lease:
         now = self._wall()
-        transitions = min(LARGEST, found.transitions + (found.holder != self._identity)) if found else 0
-        version = found.version if found else ""
-        return Lease(self._identity, self._timing.duration, now, now, transitions, version)
+        if found is None:
+            return Lease(self._identity, self._timing.duration, now, now, 0, "")
+        transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
+        notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
+        return Lease(self._identity, self._timing.duration, now, now, transitions, found.version, notes)
 
     def _hold(self, taken: Lease, started: float) -> None:
         self._mine = taken
         self.holder = self._identity
         self._until = started + self._timing.deadline
-        self._looked_at = started
+        self._sure_at = max(self._sure_at, started)
+
+    def _look(self) -> None:
+        """Make sure that the Lease is still ours; what cannot be seen changes nothing."""
+        with self._looking:
+            started = self._clock()
+            if started - self._sure_at < _LOOK_EVERY_SECONDS:
+                return  # another thread has looked meanwhile
+            try:
+                found = self._leases.read()
+            except ClusterError as error:
+                _LOG.warning("the lease %s could not be looked at: %s", self.name, error)
+                return
+            if found is None or found.holder != self._identity:
+                self._lost_to(found)
+            else:
+                self._sure_at = max(self._sure_at, started)
 
     def _begin_to_renew(self) -> None:
         _LOG.info("holding the lease %s as %s", self.name, self._identity)
-        self._over = threading.Event()
         self._renewing = threading.Thread(target=self._renew_on, args=(self._over,), name="lease", daemon=True)
         self._renewing.start()
 
@@ -252,7 +274,7 @@ class Leadership:
 
     def _renew(self) -> bool:
         """Renew once; return whether to go on."""
-        if not self.is_held():
+        if self._clock() >= self._until:
             return self._lost("it could not be renewed in time")
         try:
             return self._renew_on_newest()
@@ -271,17 +293,22 @@ class Leadership:
         if renewed is None:  # it was changed: by another holder, or by our own request whose answer was lost
             newest = self._leases.read()
             if newest is None or newest.holder != self._identity:
-                return self._lost(f"{newest.holder if newest else 'nobody'} holds it")
+                return self._over.is_set() or self._lost_to(newest)
+            if self._over.is_set():
+                return False
             started = self._clock()
             renewed = self._leases.update(replace(newest, renewed=self._wall()))
-        if renewed is not None:
-            self._mine = renewed  # also at the end: giving back an older version would fail
-            if not self._over.is_set():
-                self._hold(renewed, started)
+        if renewed is not None and not self._over.is_set():
+            self._hold(renewed, started)
         return True
+
+    def _lost_to(self, found: Lease | None) -> bool:
+        self.holder = found.holder if found else ""
+        return self._lost(f"{self.holder or 'nobody'} holds it" if found else "it was deleted")
 
     def _lost(self, why: str) -> bool:
         _LOG.warning("the lease %s is lost: %s", self.name, why)
+        self._over.set()
         self._until = 0.0
         return False
 

@@ -183,8 +183,9 @@ def _act(run: LiveRun, work: Work, view: ClusterView, turn: Turn) -> Finished:
     marks = steered.left_behind(steer)
     told = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
     told += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
-    warnings = (*work.warnings, *filter(None, (*told, turn.warning)))
-    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings), bool(marks))
+    alarms = (turn.alarm,) if turn.alarm else ()
+    warnings = (*work.warnings, *filter(None, told), *alarms)
+    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings, alarms), bool(marks))
 
 
 def _evict(

@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol
 
 from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
+from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Leadership
@@ -81,7 +82,7 @@ class Rounds:
         """Run until a signal comes.
 
         Raises:
-            ClusterError: the permission for the Lease is missing.
+            ClusterError: the permission for the Lease or its namespace is missing.
         """
         self._interruption.then(_leave)
         try:
@@ -104,7 +105,6 @@ class Rounds:
     def _lead(self, leadership: Leadership) -> None:
         """Wait for the Lease, and run cycles as long as it is held."""
         self._follow_until_held(leadership)
-        leadership.settle(sleep)
         self._telemetry.metrics.leading(leading=True)
         self._telemetry.health.lead()
         self._schedule = Schedule(self._options.interval, boottime())
@@ -117,9 +117,10 @@ class Rounds:
         while True:
             try:
                 if leadership.take():
+                    sleep(leadership.pause())
                     return
-            except Forbidden:
-                raise  # waiting does not bring the permission, and no process could lead without it
+            except (Forbidden, NotFound):
+                raise  # waiting brings neither the permission nor the namespace; no process could lead without them
             except ClusterError as error:
                 _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
             sleep(leadership.retry_seconds)

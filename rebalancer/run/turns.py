@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rebalancer.errors import ClusterError, Forbidden
-from rebalancer.kube.answers import NotFound
+from rebalancer.errors import Forbidden
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import Leases
-from rebalancer.run.leadership import Leadership
+from rebalancer.run.leadership import REQUEST_SECONDS, Leadership
 from rebalancer.run.lease_timing import Timing, new_identity
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions, Options
@@ -21,9 +20,6 @@ _LOG = logging.getLogger(__name__)
 LEADER = Timing(137.0, 107.0, 26.0)
 #: For one cycle: short, so that the next run need not wait long for the Lease of a run that was killed.
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
-
-#: The longest wait for a request for the Lease; half of the renew deadline if that is shorter.
-_REQUEST_SECONDS = 10.0
 
 
 def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
@@ -49,7 +45,7 @@ def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Lea
         UsageError: the durations do not go together.
     """
     timing = timing_of(options, usual)
-    seconds = min(_REQUEST_SECONDS, timing.deadline / 2)
+    seconds = min(REQUEST_SECONDS, timing.deadline / 2)
     leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
     return Leadership(leases, timing, new_identity())
 
@@ -61,12 +57,12 @@ class Turn:
     Attributes:
         permit: returns why no further write is allowed; empty while one is.
         skipped: why nothing may be done; empty if it is our turn.
-        warning: what the reader of the report should know.
+        alarm: what the reader of the report must not overlook.
     """
 
     permit: Permit = always
     skipped: str = ""
-    warning: str = ""
+    alarm: str = ""
 
 
 @contextmanager
@@ -78,42 +74,38 @@ def turn(
 ) -> Iterator[Turn]:
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
-    Without the permission for the Lease it is our turn all the same, with a warning: the descheduler's own manifests
-    do not give it.
+    Without the permission for the Lease it is our turn all the same, with an alarm: the descheduler's own manifests do
+    not grant it, and start this program.
 
     Args:
         cluster: the API server.
         lease: which Lease, and its durations.
         sleep: waits between two tries.
-        doing: what others are not kept from, in the warning.
+        doing: what others are not kept from, in the alarm.
 
     Raises:
-        ClusterError: the API server cannot be reached, or there is no namespace for the Lease.
+        ClusterError: the API server cannot be reached, or the Lease's namespace does not exist.
     """
     if lease.no_lease:
         yield Turn()
         return
     leadership = candidate(cluster, lease, ONE_CYCLE)
-    held, missing = False, ""
     try:
-        held = leadership.acquire(lease.lease_wait, sleep)
-    except NotFound as error:
-        raise ClusterError(
-            f"the lease {leadership.name} cannot be created: {error}. Create the namespace, name another one with "
-            "--leader-elect-resource-namespace, or allow other runs at the same time with --no-lease."
-        ) from error
+        yield _taken(leadership, lease.lease_wait, sleep, doing)
+    finally:
+        leadership.release()
+
+
+def _taken(leadership: Leadership, seconds: float, sleep: Callable[[float], None], doing: str) -> Turn:
+    try:
+        held = leadership.acquire(seconds, sleep)
     except Forbidden as error:
-        missing = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
-        _LOG.warning("%s", missing)
-    if missing:
-        yield Turn(warning=missing)
-    elif not held:
-        yield Turn(skipped=f"{leadership.holder} is at work: it holds the lease {leadership.name}")
-    else:
-        try:
-            yield Turn(leadership.permit)
-        finally:
-            leadership.release()
+        alarm = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
+        _LOG.warning("%s", alarm)
+        return Turn(alarm=alarm)
+    if held:
+        return Turn(leadership.permit)
+    return Turn(skipped=f"{leadership.holder or 'another'} is at work: it holds the lease {leadership.name}")
 
 
 @contextmanager

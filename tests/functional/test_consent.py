@@ -196,7 +196,7 @@ def hold_for_a_moment(server):
     def leave(_):
         asked.append(1)
         if len(asked) > 1:
-            server.leases.held.clear()
+            server.leases.give_back()
             server.remove_pod("default", "a")
 
     server.on("GET", "*/leases/*", leave, times=2)

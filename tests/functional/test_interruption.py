@@ -74,6 +74,21 @@ def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, environment,
     assert f"stopped by {number.name}" in outcome.report["warnings"]
 
 
+def test_nothing_is_planned_anew_after_a_signal(three, rebalancer, monkeypatch):
+    """Not for a warning's sake: the time until SIGKILL is short."""
+    planned = []
+    monkeypatch.setattr("rebalancer.run.live_run.plan", lambda *_: planned.append(1))
+    three.on("POST", EVICTIONS, lambda _: signal.raise_signal(signal.SIGTERM), times=1)
+    three.fail("POST", EVICTIONS, status=403, message="denied the request")
+    files = {"policy": str(rebalancer.policy(LIMITED)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
+
+    with Interruption() as interruption:
+        outcome = run(Options(**files, lease=LeaseOptions(no_lease=True)), Question(yes=True), interruption)
+
+    assert outcome.exit_code == 143
+    assert planned == []
+
+
 @pytest.mark.parametrize("environment", [{}, IN_POD], ids=["shell", "pod"])
 def test_a_signal_ends_the_wait_for_another_try(three, rebalancer, environment):
     """Nothing was evicted: 143, in a pod too; the server is not asked again, and the wait is cut short."""

@@ -185,6 +185,18 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
 
 
+def test_a_dry_run_tells_of_a_bad_policy_without_an_event(three, rebalancer):
+    """A dry run writes nothing to the cluster, whatever happens."""
+    loop = Loop(rebalancer, three, NOTHING, "--dry-run")
+    loop.wait_metric("rebalancer_policy_valid", 1)
+
+    swap(rebalancer.folder / "policy.yaml", "profiles: [")
+    loop.wait_metric("rebalancer_policy_reload_failures_total", 1)
+
+    assert "the last good policy stays in force" in loop.end().stderr
+    assert {request.method for request in three.requests} == {"GET"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

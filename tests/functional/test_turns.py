@@ -40,8 +40,7 @@ def hold(server, holder="cronjob-1", renewed_ago=0.0):
 
 def give_back(server):
     """Let whoever holds it end."""
-    with server.leases.lock:
-        server.leases.held.clear()
+    server.leases.give_back()
 
 
 def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalancer):
@@ -98,8 +97,8 @@ def test_what_a_killed_run_left_keeps_nobody_for_long(three, rebalancer):
 
 
 @pytest.mark.parametrize("verb", ["get", "create"])
-def test_without_the_permission_a_run_goes_on_with_a_warning(three, rebalancer, verb):
-    """The role of an older installation has no leases."""
+def test_without_the_permission_a_run_goes_on_with_an_alarm(three, rebalancer, verb):
+    """The descheduler's own manifests grant no leases, and start this program; nobody may overlook it."""
     three.leases.held.clear()
     three.forbid(verb, "leases.coordination.k8s.io")
 
@@ -110,17 +109,21 @@ def test_without_the_permission_a_run_goes_on_with_a_warning(three, rebalancer, 
     (warning,) = outcome.report["warnings"]
     assert f"no permission to {verb} leases.coordination.k8s.io" in warning
     assert warning in outcome.stderr
+    assert warning in outcome.report["overview"]["alarms"]
 
 
-def test_a_namespace_that_does_not_exist_ends_the_run_with_the_cure(three, rebalancer):
-    """Nothing would keep two runs apart, and nobody asked for that."""
+def test_a_namespace_that_is_not_there_ends_a_live_run(three, rebalancer):
+    """Exit 3, with the cures: nothing would keep two runs from evicting at once."""
     three.leases.held.clear()
-    three.fail("POST", "*/leases", status=404, message='namespaces "nowhere" not found')
+    three.fail("POST", "*/leases", status=404, message='namespaces "kube-sytem" not found')
 
-    outcome = rebalancer(*in_turn(rebalancer, three))
+    outcome = rebalancer(*in_turn(rebalancer, three, "--leader-elect-resource-namespace", "kube-sytem"))
 
-    assert (outcome.exit_code, three.evicted) == (3, [])
-    assert "Create the namespace, name another one with --leader-elect-resource-namespace" in outcome.stderr
+    assert outcome.exit_code == 3
+    assert "create the namespace kube-sytem" in outcome.stderr
+    assert "--leader-elect-resource-namespace" in outcome.stderr
+    assert "--no-lease" in outcome.stderr
+    assert three.evicted == []
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--no-lease"])
@@ -193,6 +196,7 @@ def test_another_lease_by_name(three, rebalancer):
     hold(three)
     holders = []
     three.on("POST", EVICTIONS, lambda _: holders.append(three.leases.holder("mine", "tools")))
+    three.leases.give_back("mine", "tools")
     flags = ["--leader-elect-resource-name", "mine", "--leader-elect-resource-namespace", "tools"]
 
     outcome = rebalancer(*in_turn(rebalancer, three, *flags))

@@ -125,7 +125,7 @@ class _Marking:
                 if ours.skipped:
                     self._telemetry.ended("skipped")
                     return self._evaluator.skipped(ours.skipped)
-                return self._evaluator.evaluate(self._settings.work(), ours.permit, ours.warning)
+                return self._evaluator.evaluate(self._settings.work(), ours.permit, ours.alarm)
         except BaseException:
             self._export()
             raise

@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.errors import Forbidden, UsageError
+from rebalancer.errors import Forbidden, Unreachable, UsageError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
-from rebalancer.run.leadership import Leadership
+from rebalancer.run.leadership import GIVEN_BACK, Leadership
 from rebalancer.run.lease_timing import Timing
 from tests.fake_api_server import FakeApiServer
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
 LEASE = "*/leases/rebalancer"
+#: What the last holder has left.
+GIVEN = Lease("", 1.0, None, None, 0, "1", {GIVEN_BACK: "before"})
 
 
 @dataclass
@@ -99,24 +101,6 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, ca
     answer.set()
 
 
-def test_a_renewal_under_way_does_not_hold_up_the_end_either(join, server):
-    """And brings back nothing when its answer comes late."""
-    arrived = threading.Event()
-    one = join("one", Timing(3600.0, 1800.0, 0.01), give_back_seconds=0.2)
-    one.take()
-    server.on("PUT", LEASE, lambda _: arrived.set())
-    answer = server.stall("PUT", LEASE)
-    assert arrived.wait(60)
-
-    one.release()
-    assert not answer.is_set()
-    answer.set()
-    for renewing in [each for each in threading.enumerate() if each.name == "lease"]:
-        renewing.join(60)
-
-    assert one.permit()
-
-
 def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, clocks):
     """Counted from when the last renewal was seen, not from what a foreign clock says."""
     one, two = join("one"), join("two")
@@ -129,6 +113,7 @@ def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, cl
 
     assert two.take()
     assert two.holder == "two"
+    assert two.permit()
 
 
 def test_a_holder_stops_before_others_may_begin(join, clocks):
@@ -201,16 +186,175 @@ def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     server.reset("PUT", "*/leases/*", processed=True)
     seen = len(server.sent("PUT", "*"))
     while len(server.sent("PUT", "*")) < seen + 4:
-        assert one.is_held()
+        assert one._renewing.is_alive()
 
     assert one.permit() == ""
     assert server.leases.holder() == "one"
 
 
+@pytest.mark.parametrize(
+    "missing_or_foreign",
+    [
+        None,
+        Lease("", 1.0, None, None, 0, "1"),
+        Lease("one", 1.0, None, None, 0, "1"),
+        Lease("gone", 0.0, datetime(2026, 1, 15, 12, tzinfo=UTC), None, 0, "1"),
+    ],
+    ids=["deleted", "no holder", "our own name", "a duration of nothing"],
+)
+def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it(missing_or_foreign, clocks):
+    """Somebody may have deleted or edited it while its holder evicts; the holder notices within 7 s."""
+    one = Leadership(InMemory(missing_or_foreign), SLOW, "one", clocks.boot, clocks.wall)
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        assert one.permit()
+        clocks.seconds += seconds
+
+    assert one.acquire(0.0, sleep)
+
+    assert slept == [7.0]
+    assert one.permit() == ""
+    one.release()
+
+
+@pytest.mark.parametrize("change", [None, "thief"])
+def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks):
+    """Not more often, since each look is a request; and a Lease that is gone or another's ends its writes."""
+    store = InMemory(GIVEN)
+    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one.acquire(0.0)
+    store.lease = change and replace(store.lease, holder=change, version="other")
+    looks = store.reads
+
+    clocks.seconds += 1.9
+    assert one.permit() == ""
+    assert store.reads == looks
+    clocks.seconds += 0.1
+    assert one.permit() == "the lease kube-system/rebalancer is not held any more"
+    assert store.reads == looks + 1
+    assert one.holder == (change or "")
+
+    one.release()
+    assert (store.lease.holder if change else store.lease) == change
+
+
+def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(clocks):
+    """It cannot see who else holds it; it goes on when it can."""
+    store = InMemory(GIVEN)
+    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one.acquire(0.0)
+    store.is_silent = True
+
+    clocks.seconds += 6.9
+    assert one.permit() == ""
+    clocks.seconds += 0.1
+    assert one.permit() == "whether the lease kube-system/rebalancer is still held could not be seen for 7 s"
+    store.is_silent = False
+    assert one.permit() == ""
+    one.release()
+
+
+def test_what_a_slow_answer_says_counts_from_the_question(clocks):
+    """The Lease may have changed while the answer was on its way: renewals and looks alike."""
+    store = InMemory(GIVEN)
+    store.takes = lambda: setattr(clocks, "seconds", clocks.seconds + 5.0)
+    one = Leadership(store, Timing(60.0, 30.0, 20.0), "one", clocks.boot, clocks.wall)
+    began = clocks.seconds + 5.0  # after the first reading
+    one.take()
+    store.takes = lambda: None
+
+    clocks.seconds = began + 29.9
+    assert one.permit() == ""
+    clocks.seconds = began + 30.0
+    assert not one.is_held()
+    one.release()
+
+
+@pytest.mark.parametrize("transitions", [0, 2**31 - 1])
+def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, clocks):
+    """One more would be refused, and no run would ever evict again."""
+    store = InMemory(replace(GIVEN, transitions=transitions))
+    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+
+    assert one.take()
+
+    assert store.lease.transitions == min(transitions + 1, 2**31 - 1)
+    one.release()
+
+
+@pytest.mark.parametrize(
+    ("duration", "hours"), [(2.0**31 - 1, -1), (2.0**31 - 1, 0), (60.0, 1000), (60.0, None)], ids=str
+)
+def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, clocks):
+    """Somebody has edited it: a duration of 68 years, or a renewal that is still to come."""
+    renewed = None if hours is None else clocks.wall() + timedelta(hours=hours)
+    store = InMemory(Lease("odd", duration, renewed, None, 0, "1"))
+    one = Leadership(store, Timing(15.0, 10.0, 2.0), "one", clocks.boot, clocks.wall)
+
+    assert not one.take()
+    clocks.seconds += 14.9
+    assert not one.take()
+    clocks.seconds += 0.1
+    assert one.take()
+    one.release()
+
+
+def test_giving_back_does_not_wait_for_a_renewal_under_way(join, server, caplog):
+    """Whichever comes first: the next run need not wait for the Lease's duration."""
+    arrived = threading.Event()
+    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one.take()
+    server.on("PUT", LEASE, lambda _: arrived.set(), times=1)
+    answer = server.stall("PUT", LEASE, times=1)
+    assert arrived.wait(60)
+
+    one.release()
+
+    assert server.leases.holder() == ""
+    assert not answer.is_set()
+    answer.set()
+    one._renewing.join(60)
+    assert server.leases.holder() == ""
+    assert "not given back" not in caplog.text
+
+
+def test_what_was_begun_and_not_answered_is_given_back_too(clocks):
+    """A signal may have cut off the request that took the Lease."""
+    store = InMemory(GIVEN)
+
+    def cut():
+        raise KeyboardInterrupt
+
+    store.written = cut
+    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    with pytest.raises(KeyboardInterrupt):
+        one.take()
+    assert store.lease.holder == "one"
+    store.written = lambda: None
+
+    one.release()
+
+    assert store.lease.holder == ""
+
+
+def test_what_others_note_on_the_lease_stays(clocks):
+    """While it is taken, renewed and given back."""
+    store = InMemory(replace(GIVEN, annotations={**GIVEN.annotations, "team": "blue"}))
+    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+
+    one.take()
+    assert store.lease.annotations == {"team": "blue"}
+    one.release()
+
+    assert store.lease.annotations == {GIVEN_BACK: "one", "team": "blue"}
+
+
 FORGED = st.builds(
     lambda holder, duration: Lease(holder, duration, None, None, 0, ""),
     st.sampled_from(["", "somebody", "part-0", "part-1", "part-2"]),
-    st.sampled_from([0.0, 15.0, 137.0, 3600.0]),
+    st.sampled_from([0.0, 1.0, 15.0, 137.0, 3600.0]),
 )
 
 
@@ -232,70 +376,17 @@ def test_two_may_never_write_at_once(steps):
             part.release()
 
 
-def test_a_lease_that_is_deleted_ends_the_turn_within_two_seconds(join, server, clocks):
-    """Long before the next renewal; whoever makes it anew waits until the other one must have noticed."""
-    one, two = join("one"), join("two", give_back_seconds=1.0)
-    one.take()
-    assert one.permit() == ""
-    server.leases.held.clear()
-    assert two.take()
-
-    assert (one.permit(), two.permit()) == ("", "the lease kube-system/rebalancer was taken before its time")
-    clocks.seconds += 2.0
-    assert one.permit() == "the lease kube-system/rebalancer is not held any more"
-    waits = []
-    two.settle(waits.append)
-    assert waits == [10.0]
-    clocks.seconds += 10.0
-    assert two.permit() == ""
-
-
-def test_a_lease_that_cannot_be_looked_at_ends_the_turn(join, server, clocks):
-    """After the time that another process waits which takes it before its time."""
-    one = join("one")
-    one.take()
-    server.fail("GET", LEASE, status=403, times=None)
-    clocks.seconds += 11.0
-    assert one.permit() == ""
-    clocks.seconds += 1.0
-
-    assert one.permit() == "the lease kube-system/rebalancer could not be looked at for 12 s"
-
-
-@pytest.mark.parametrize("spec", [{"leaseTransitions": 2**31 - 1}, {"leaseDurationSeconds": 2**31 - 1}])
-def test_the_largest_numbers_do_not_stop_all_runs(join, server, clocks, spec):
-    """No write can go beyond them, and nobody waits for 68 years."""
-    server.leases.give("rebalancer", holder="somebody", duration=15, **spec)
-    one = join("one")
-    assert not one.take()
-    clocks.seconds += 3600.0
-
-    assert one.take()
-    assert server.leases.holder() == "one"
-
-
-def test_a_turn_that_ends_during_a_renewal_is_given_back(join, server):
-    """The version that the renewal made is the one that is given back."""
-    one = join("one", Timing(3600.0, 1800.0, 0.01))
-    release = server.stall("PUT", LEASE, when=lambda request: len(server.sent("PUT", LEASE)) > 1)
-    one.take()
-    while len(server.sent("PUT", LEASE)) < 2:
-        assert one.is_held()
-    threading.Timer(0.05, release.set).start()
-
-    one.release()
-
-    assert server.leases.holder() == ""
-
-
 class InMemory:
     """A Lease without a server, for many tries a second."""
 
-    namespace, name, seconds = "kube-system", "rebalancer", 10.0
+    namespace, name = "kube-system", "rebalancer"
 
-    def __init__(self) -> None:
-        self.lease: Lease | None = None
-        self._version = 0
+    def __init__(self, lease: Lease | None = None) -> None:
+        self.lease = lease
+        self.reads = 0
+        self.is_silent = False
+        self.takes = self.written = lambda: None
+        self._version = 100
 
     def change(self, how):
         """Do to the Lease what people do: nothing, delete it, write something else."""
@@ -305,6 +396,10 @@ class InMemory:
             self._store(how)
 
     def read(self, seconds=None):
+        self.reads += 1
+        self.takes()
+        if self.is_silent:
+            raise Unreachable("no answer")
         return self.lease
 
     def create(self, lease):
@@ -316,6 +411,8 @@ class InMemory:
     def _store(self, lease):
         self._version += 1
         self.lease = replace(lease, version=str(self._version))
+        self.written()
+        self.takes()
         return self.lease
 
 
