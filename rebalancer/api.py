@@ -32,8 +32,7 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused
-from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, Thresholds
-from rebalancer.policy.pods import PodArgs
+from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, PodArgs, Thresholds
 from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.scheduling.anti_affinity import AntiAffinityIndex
 from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes

@@ -1,8 +1,68 @@
-"""The group of commands, with arguments spelled as manifests of the descheduler and users of kubectl spell them."""
+"""The group of commands, with arguments spelled as manifests of the descheduler and users of kubectl spell them.
+
+The descheduler's command line follows Go's: `--policy_config_file`, `--dry-run=true`, `-v=2`, no subcommand.
+kubectl's habits are understood too: `-vv`.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 import click
 
-from rebalancer.cli.spelling import spelled, with_command
+#: Source: Go's strconv.ParseBool.
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+_REPEATED_V = re.compile(r"-v{2,}")
+
+
+def spelled(arguments: Sequence[str], switches: Collection[str]) -> list[str]:
+    """Return the arguments with dashes for underscores, and switches without a value.
+
+    Args:
+        arguments: as they were given; what follows `--` stays as it is.
+        switches: the options that take no value, like `--dry-run`.
+    """
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [*_spelled(arguments[:end], switches), *arguments[end:]]
+
+
+def _spelled(arguments: Sequence[str], switches: Collection[str]) -> Iterator[str]:
+    for number, argument in enumerate(arguments):
+        following = arguments[number + 1] if number + 1 < len(arguments) else ""
+        if _REPEATED_V.fullmatch(argument):
+            yield from ("-v", str(len(argument) - 1))
+        elif argument == "-v" and not re.fullmatch(r"=?\d+", following):
+            yield from ("-v", "1")
+        elif argument.startswith("--"):
+            yield from _long(argument, switches)
+        else:
+            yield argument
+
+
+def _long(argument: str, switches: Collection[str]) -> Iterator[str]:
+    name, equals, value = argument.partition("=")
+    name = name.replace("_", "-")
+    if name in switches and value in _FALSE:
+        return
+    if name in switches and value in _TRUE:
+        yield name
+    else:
+        yield name + equals + value
+
+
+def with_command(arguments: Sequence[str], own: Collection[str]) -> list[str]:
+    """Return the arguments beginning with a command; `run` where there is none, as the descheduler has it.
+
+    Args:
+        arguments: as they were given.
+        own: the options of the program itself, like `--help`.
+    """
+    first = arguments[0] if arguments else ""
+    if first.startswith("-") and first not in own:
+        return ["run", *arguments]
+    return list(arguments)
+
 
 _OWN = ("--help", "-h", "--version")
 

@@ -240,7 +240,7 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _hold(text: str | None) -> timedelta | None:
-    from rebalancer.policy.holding import parse_hold  # noqa: PLC0415
+    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
 
     try:
         return None if text is None else parse_hold(text)

@@ -11,7 +11,7 @@ import click
 from rebalancer.errors import UsageError
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.question import question_lines
-from rebalancer.run.place import in_pod
+from rebalancer.run.options import in_pod
 from rebalancer.untrusted.printable import printable, printable_lines
 
 _AGREED = ("y", "yes")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from rebalancer.kube.marks import SOFT, MarkedNode, Taint, Wanted, is_soft
-from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import HOLD_KEY
 
 
 class HoldMark(msgspec.Struct, frozen=True):

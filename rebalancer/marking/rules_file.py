@@ -5,11 +5,9 @@ from collections.abc import Iterator, Mapping
 from rebalancer.errors import MarkingRulesError
 from rebalancer.marking.rules import API_VERSION, KIND, MarkingRules
 from rebalancer.policy.config_map import Wanted, wanted_document
-from rebalancer.policy.document import Node
+from rebalancer.policy.document import Node, at
 from rebalancer.policy.findings import Findings
-from rebalancer.policy.holding import HOLD_KEY
-from rebalancer.policy.paths import at
-from rebalancer.policy.steering import AVOID_KEY, avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, avoid_keys
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.validation import read_strictly

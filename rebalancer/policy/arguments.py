@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 
@@ -218,3 +219,16 @@ class Plugin:
     name: str
     args: type[Args]
     points: frozenset[str]
+
+
+class PodArgs(Args):
+    """The arguments by which most strategies narrow the pods they look at."""
+
+    namespaces: Namespaces = Field(Namespaces(), description="Namespaces to look at: include or exclude.")
+    label_selector: Selector | None = Field(None, description="Only pods with matching labels.")
+
+    def selects(self, pod: Pod) -> bool:
+        """Return whether namespace and labels of the pod are among those to look at."""
+        return pod.namespace in self.namespaces and (
+            self.label_selector is None or self.label_selector.matches(pod.labels)
+        )

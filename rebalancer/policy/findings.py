@@ -1,10 +1,26 @@
 """Errors and warnings found while a policy is read, collected so that its author sees them all together."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from rebalancer.errors import PolicyError, Problem
 from rebalancer.untrusted.address import without_userinfo
+
+_FEW = 16
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message: the nearest known word, or all known words if none is near and they are few."""
+    words = {each.lower(): each for each in known}
+    near = get_close_matches(word.lower(), words, n=1)
+    if near:
+        return f"; did you mean {words[near[0]]!r}?"
+    if 0 < len(words) <= _FEW:
+        return f"; known are {', '.join(words.values())}"
+    return ""
+
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

@@ -1,21 +1,72 @@
 """From text to a policy: all problems are reported together."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
-from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields
+from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields, check_providers
 from rebalancer.policy.config_map import POLICY, wanted_document
-from rebalancer.policy.document import TOP, Node
-from rebalancer.policy.findings import Findings
-from rebalancer.policy.lookalikes import is_helm_template, is_values_file, without_foreign_key
-from rebalancer.policy.paths import items
-from rebalancer.policy.provider_checks import check_providers
-from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.document import TOP, Node, items
+from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly
 from rebalancer.policy.values import LoadedPolicy, Policy, Profile
+
+_BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
+_VALUES_KEYS = ("deschedulerPolicy", "policy")
+_OLD_API_VERSION = "descheduler/v1alpha1"
+#: The key that only policies of the other version have at the top.
+_FOREIGN_KEYS = {API_VERSION: ("strategies", _OLD_API_VERSION), _OLD_API_VERSION: ("profiles", API_VERSION)}
+
+
+def is_helm_template(text: str, findings: Findings) -> bool:
+    """Return whether the text is a Helm template that was not rendered; if so, note an error at its first braces."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _BRACES.search(line.partition("#")[0]):
+            findings.error(
+                Place("", number),
+                f"{found[0].rstrip('.')}... is a Helm template: render it first (helm template ... --show-only FILE)"
+                " and give the policy that comes out",
+            )
+            return True
+    return False
+
+
+def is_values_file(document: Node, findings: Findings) -> bool:
+    """Return whether the document is a values file of a chart; if so, note an error at the policy inside it."""
+    kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
+    if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
+        return False
+    if kind and kind.value == "DeschedulerPolicy":
+        return False
+    for key in _VALUES_KEYS:
+        inside = document.at(key)
+        if inside and inside.entries():
+            findings.error(
+                inside.place,
+                f"this looks like a values file of a Helm chart: the policy is what stands under {key};"
+                f" put that into a file of its own, with `apiVersion: {API_VERSION}` and `kind: DeschedulerPolicy`",
+            )
+            return True
+    return False
+
+
+def without_foreign_key(document: Node, findings: Findings) -> Node:
+    """Return the document without the key that only the other version knows; note that key if it is there."""
+    version = document.at("apiVersion")
+    key, other = _FOREIGN_KEYS.get(str(version.value) if version else "", ("", ""))
+    found = document.at(key) if key else None
+    if version and found:
+        findings.ignored(
+            found.place,
+            f"{key} has no effect under {version.value}: the file looks like {other};"
+            f" write `apiVersion: {other}` if it is",
+        )
+        return Node({name: node for name, node in document.entries().items() if name != key}, document.place)
+    return document
+
 
 _VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"

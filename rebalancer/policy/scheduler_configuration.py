@@ -12,10 +12,8 @@ import msgspec
 
 from rebalancer.errors import Problem, SchedulerConfigurationError
 from rebalancer.policy.config_map import Wanted, wanted_document
-from rebalancer.policy.document import Node
-from rebalancer.policy.findings import Findings
-from rebalancer.policy.paths import at, items
-from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.document import Node, at, items
+from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
     API_VERSION,
     DEFAULT_PLUGINS,

@@ -10,8 +10,7 @@ from itertools import chain
 
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import Node
-from rebalancer.policy.findings import Findings, Place
-from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha1_wire import OldPolicy, OldStrategy, StrategyParams
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND

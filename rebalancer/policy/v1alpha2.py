@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from rebalancer.policy.arguments import Count, Int, Part
-from rebalancer.policy.holding import Hold
 from rebalancer.policy.providers import MetricsProvider
-from rebalancer.policy.steering import Steering
+from rebalancer.policy.steering import Hold, Steering
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"

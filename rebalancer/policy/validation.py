@@ -10,8 +10,7 @@ from pydantic_core import ErrorDetails
 
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.document import Node
-from rebalancer.policy.findings import Findings, Place
-from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.findings import Findings, Place, did_you_mean
 
 Model = TypeVar("Model", bound=Args)
 Location = tuple[int | str, ...]

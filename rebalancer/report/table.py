@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
-from rebalancer.report.held_lines import COLUMNS as HELD_COLUMNS
-from rebalancer.report.held_lines import held_rows
+from rebalancer.report.nodes import COLUMNS as HELD_COLUMNS
+from rebalancer.report.nodes import held_rows
 from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
 
 _PODS_SHOWN = 3

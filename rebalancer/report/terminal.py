@@ -8,9 +8,8 @@ from rich.text import Text
 
 from rebalancer.report.groups import OwnerGroup, StrategyGroup, grouped
 from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary, when
-from rebalancer.report.held_lines import held_rows
 from rebalancer.report.layout import hanging, listed
-from rebalancer.report.node_lines import print_nodes
+from rebalancer.report.nodes import held_rows, print_nodes
 from rebalancer.report.wave_lines import evenness_lines, wave_rows
 
 Report = Mapping[str, Any]

@@ -1,8 +1,12 @@
 """Writes a live cluster to a file that `--snapshot` reads."""
 
+import errno
 import gzip
+import os
 import sys
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,10 +25,50 @@ from rebalancer.run.kept import Tree, kept, kept_fields
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.live_usage import METRICS_PATHS
 from rebalancer.run.options import ClientOptions
-from rebalancer.run.safe_file import write_whole
 from rebalancer.run.signs import Progress, Signs
 from rebalancer.run.telling import Telling
 from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file with mode 0600; an older one stays as it is until the new one is complete.
+
+    What is not a file, like /dev/stdout, is written to directly; a pipe only where somebody reads it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        _write_to_device(path, content)
+        return
+    target = path.resolve()  # a link stays a link
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:_LONGEST_PREFIX]}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    finally:
+        with suppress(FileNotFoundError):  # it was renamed to the target
+            Path(name).unlink()
+
+
+def _write_to_device(path: Path, content: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # a pipe without a reader would block for ever
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "it is a pipe that nobody reads") from None
+        raise
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+#: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
+_LONGEST_PREFIX = 40
+
 
 #: The longest wait for usage, which a snapshot can do without.
 _METRICS_SECONDS = 10.0

@@ -15,7 +15,7 @@ from rebalancer.run.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterView:
+class LiveView:
     """A cluster as it was read.
 
     Attributes:
@@ -33,7 +33,7 @@ class ClusterView:
         return work.cluster(self.snapshot, self.measure)
 
 
-def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> ClusterView:
+def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> LiveView:
     """Read the cluster as it is now.
 
     Raises:
@@ -45,4 +45,4 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
         needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    return ClusterView(snapshot, measure, taken_at)
+    return LiveView(snapshot, measure, taken_at)

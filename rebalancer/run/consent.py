@@ -8,7 +8,7 @@ from rebalancer.report.document import Circumstances, document
 from rebalancer.report.overview import overview
 from rebalancer.report.question import new_pods
 from rebalancer.run import policies
-from rebalancer.run.cluster_view import ClusterView, view_cluster
+from rebalancer.run.cluster_view import LiveView, view_cluster
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import Options
 from rebalancer.run.telemetry import Telemetry
@@ -68,12 +68,12 @@ class Consent:
         self._work = work
         self._telemetry = telemetry
         self._shown: frozenset[str] = frozenset()
-        self._view: ClusterView | None = None
+        self._view: LiveView | None = None
         self._plan: Finished | None = None
         self._has_waited = False
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """ClusterView, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
+        """LiveView, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
 
         Raises:
             UsageError: the answer is no.
@@ -94,7 +94,7 @@ class Consent:
             self._plan.ledger, self._plan.cluster, Circumstances(False, self._cluster.description, "wall", warnings)
         )
 
-    def fresh_view(self) -> ClusterView:
+    def fresh_view(self) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
 
         Raises:
@@ -116,7 +116,7 @@ class Consent:
         self._has_waited = True
         time.sleep(seconds)
 
-    def _is_fresh(self, view: ClusterView) -> bool:
+    def _is_fresh(self, view: LiveView) -> bool:
         age = self._cluster.retry_policy.clock() - view.taken_at
         return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
 

@@ -18,11 +18,10 @@ from rebalancer.kube.hold_marks import HoldMark, held
 from rebalancer.kube.leftover_marks import HoldMarks
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.run_marks import CONFLICTS
-from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import HOLD_KEY
 from rebalancer.run.leftovers import clear_leftovers, past
-from rebalancer.run.live import LiveCluster
+from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
-from rebalancer.run.run_names import new_run
 from rebalancer.run.steered import gate_of
 from rebalancer.run.work import Work
 

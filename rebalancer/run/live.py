@@ -1,9 +1,11 @@
 """A live cluster: the connection to it, and how evictions and Events reach it."""
 
 import logging
+import secrets
 import sys
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.cluster.pod import Pod
@@ -25,6 +27,12 @@ from rebalancer.report.words import text
 from rebalancer.run.options import ClientOptions
 
 _LOG = logging.getLogger(__name__)
+
+
+def new_run() -> str:
+    """Return a name that only this run has and that is valid as the value of a taint."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
 
 #: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
 #: has to end after SIGTERM.

@@ -22,17 +22,15 @@ from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.report.document import Circumstances
 from rebalancer.run import holding, live, policies, steered
-from rebalancer.run.cluster_view import ClusterView, view_cluster
+from rebalancer.run.cluster_view import LiveView, view_cluster
 from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
-from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
-from rebalancer.run.place import in_pod
+from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.serve import served
 from rebalancer.run.signs import Progress
-from rebalancer.run.telemetry import Telemetry
-from rebalancer.run.traces import traced
+from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn_of_cycle
 from rebalancer.run.work import Finished, Work, plan, publish
 
@@ -156,14 +154,14 @@ def _skipped(run: LiveRun, turn: Turn) -> Finished:
     return Finished(Ledger(skipped=turn.skipped), nothing, Circumstances(False, run.cluster.description, "wall", ()))
 
 
-def _plan(run: LiveRun, work: Work, view: ClusterView) -> Finished:
+def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     left = view.cluster(work)
     with run.telemetry.stage("plan"):
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around)
     return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", work.warnings))
 
 
-def _act(run: LiveRun, work: Work, view: ClusterView, turn: Turn) -> Finished:
+def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry = run.cluster, run.telemetry
     halt = Halt(run.options.deadline, cluster.retry_policy.clock, turn.permit, view.taken_at, cluster.client.ending)
@@ -259,7 +257,7 @@ def _no_limits(work: Work) -> tuple[str, ...]:
     return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
 
 
-def _unforeseen(ledger: Ledger, view: ClusterView, work: Work) -> str:
+def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
     """Name the pods that went in place of others which the API server did not let go."""
     planned = {entry.pod.key for entry in plan(view.cluster(work), work).evictions}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]

@@ -3,28 +3,57 @@
 1. Take the Lease: with --leader-elect once and for all cycles, without it for each cycle anew.  A dry run needs none.
 2. Read the policy file again if its content has changed; if the new one is bad, keep the last good one.
 3. Run a cycle and deliver its report.  Count failed cycles in a row.
-4. Wait for the next start (`rebalancer.run.schedule`), in naps of 1 s.  A signal, or losing the Lease, ends the wait.
+4. Wait for the next start (`rebalancer.run.rounds`), in naps of 1 s.  A signal, or losing the Lease, ends the wait.
 
 Example, an interval of 300 s: cycles start at 0, 300 and 600 s, the later ones up to 30 s late.  The one at 600 s
 fails: the next one starts at 1200 s, and if that fails too, the one after it at 2400 s.
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from rebalancer.kube.halt import Permit
+from rebalancer.policy.values import LoadedPolicy
 from rebalancer.run.consent import Consent, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_run import LiveRun, attempt, attended, connect, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
-from rebalancer.run.policy_file import PolicyFile
+from rebalancer.run.policies import parse_policy, policy_text
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds, sleep
 from rebalancer.run.signs import Progress
 from rebalancer.run.steered import demand_permissions
-from rebalancer.run.work import work_maker
+from rebalancer.run.watched import Report, Watched
+from rebalancer.run.work import Work, work_maker
 
 _LOG = logging.getLogger(__name__)
+
+
+class PolicyFile:
+    """The policy of that name, and what it asks for now.
+
+    Args:
+        name: a file, `-` for standard input, which is read once, or a preset's name.
+        report: see `rebalancer.run.watched`.
+        strict: whether warnings count as errors.
+        make: makes the policy in force ready to run.
+
+    Raises:
+        UsageError: there is no such policy, or it has problems.
+    """
+
+    def __init__(self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool) -> None:
+        self._make = make
+        self._file = Watched("policy", name, policy_text, lambda text: parse_policy(text, name, strict=strict), report)
+
+    def work(self) -> Work:
+        """Return what the policy in force asks for, with new strategies: these keep nothing from cycle to cycle."""
+        return self._make(self._file.value)
+
+    def refresh(self) -> None:
+        """Read the policy again if its content has changed; warn once of a bad one."""
+        self._file.refresh()
 
 
 def run_loop(

@@ -1,11 +1,17 @@
 """What a run is asked to do, and its outcome."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
+
+
+def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether this is a pod, also one that has a kubeconfig mounted."""
+    return bool(environ.get("KUBERNETES_SERVICE_HOST"))
 
 
 @dataclass(frozen=True, slots=True)

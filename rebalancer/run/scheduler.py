@@ -10,7 +10,7 @@ import msgspec
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
-from rebalancer.run.settings_file import settings_text
+from rebalancer.run.policies import settings_text
 from rebalancer.scheduling.simulator.configuration import Configuration, read_configuration
 
 

@@ -15,10 +15,9 @@ from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
 from rebalancer.run.leftovers import any_mark, clear_leftovers, expired
-from rebalancer.run.live import LiveCluster
+from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.receivers import Receivers
-from rebalancer.run.run_names import new_run
 from rebalancer.run.work import Work
 
 #: For all access reviews together.

@@ -1,7 +1,9 @@
 """What a process reports while it runs: metrics, traces, health and signs of life, in one place."""
 
+import logging
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Protocol
@@ -18,7 +20,7 @@ from rebalancer.kube.answers import verb_and_resource
 from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import text
 from rebalancer.run.health import Health
-from rebalancer.run.options import Options
+from rebalancer.run.options import Options, TracingOptions
 from rebalancer.run.signs import Progress, Signs
 from rebalancer.run.work import Finished, has_failed
 from rebalancer.telemetry.metrics import Metrics
@@ -144,3 +146,39 @@ class _TracedSink:
         named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
         with self._tracing.span("EvictPod", **named):
             return self._sink.evict(pod, profile, strategy, because, recheck)
+
+
+_LOG = logging.getLogger(__name__)
+
+#: OpenTelemetry's environment variables for where to send traces.
+_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+@contextmanager
+def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Tracing]:
+    """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
+    if not options.collector_endpoint and not any(environ.get(name) for name in _VARIABLES):
+        yield Untraced()
+        return
+    try:
+        from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
+
+        tracing = OpenTelemetry(
+            endpoint=options.collector_endpoint,
+            ca_file=options.transport_ca_cert,
+            service=options.service_name,
+            namespace=options.trace_namespace,
+            sample_rate=options.sample_rate,
+        )
+    except ImportError as error:
+        _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
+        yield Untraced()
+        return
+    except (OSError, ValueError) as error:
+        _LOG.error("there will be no traces: %s", error)
+        yield Untraced()
+        return
+    try:
+        yield tracing
+    finally:
+        tracing.close()

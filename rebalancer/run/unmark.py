@@ -11,8 +11,7 @@ from rebalancer.kube.leftover_marks import HoldMarks, Kind, PressureMarks, Steer
 from rebalancer.kube.marks import Keys, MarkedNode
 from rebalancer.marking.rules import Signs
 from rebalancer.marking.sign import Sign, read_sign
-from rebalancer.policy.holding import HOLD_KEY
-from rebalancer.policy.steering import Steering
+from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
 from rebalancer.run.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded, past
 from rebalancer.run.live import open_cluster

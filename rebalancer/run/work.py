@@ -15,8 +15,7 @@ from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.marking.sign import PRESSURE_KEY
-from rebalancer.policy.holding import HOLD_KEY
-from rebalancer.policy.steering import AVOID_KEY, Steering, avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies

@@ -10,7 +10,7 @@ from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.marks import ANNOTATION, Mark
 from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
-from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import HOLD_KEY
 from tests.chart.helm import needed
 from tests.e2e.api import Object
 from tests.e2e.builders import node

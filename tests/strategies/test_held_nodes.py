@@ -9,7 +9,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import DryHolder, Held
 from rebalancer.eviction.steering import DrySteer
-from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs

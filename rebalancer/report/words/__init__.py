@@ -9,8 +9,7 @@ import re
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Cause
 from rebalancer.report.words.goes import GOES
-from rebalancer.report.words.nodes import NODES
-from rebalancer.report.words.notices import NOTICES
+from rebalancer.report.words.nodes import NODES, NOTICES
 from rebalancer.report.words.stays import STAYS
 
 _WORDS = {**GOES, **STAYS, **NODES, **NOTICES}

@@ -4,8 +4,7 @@ from typing import Any
 
 from rebalancer.cluster.resources import describe
 from rebalancer.eviction.causes import Code
-from rebalancer.report.words.numbers import ages_text, compared, number_text
-from rebalancer.report.words.table import Figures, words
+from rebalancer.report.words.numbers import Figures, ages_text, compared, number_text, words
 
 
 def over(figures: Figures, what: str = "over") -> str:

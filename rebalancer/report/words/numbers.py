@@ -1,5 +1,19 @@
 """Numbers for people: ages, percentages and comparisons of them."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rebalancer.eviction.causes import Code
+
+Figures = Mapping[str, Any]
+Words = Callable[[Figures], str]
+
+
+def words(table: Mapping[Code, str | Words]) -> dict[Code, Words]:
+    """Return the table with functions only; a template names figures in braces."""
+    return {code: each.format_map if isinstance(each, str) else each for code, each in table.items()}
+
+
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _MOST_DECIMALS = 6
 _USUAL_UNITS = 2

@@ -2,8 +2,7 @@
 
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.nodes import obstacle_text, obstacles_text
-from rebalancer.report.words.numbers import age_text, ages_text, number_text
-from rebalancer.report.words.table import Figures, Words, words
+from rebalancer.report.words.numbers import Figures, Words, age_text, ages_text, number_text, words
 
 
 def _critical(figures: Figures) -> str:

@@ -12,7 +12,7 @@ from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.report.marking import marking_document
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import LiveCluster
+from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
 from rebalancer.run.marking.evaluating import Evaluator
 from rebalancer.run.marking.pages import Board
@@ -21,10 +21,8 @@ from rebalancer.run.marking.work import MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
-from rebalancer.run.run_names import new_run
 from rebalancer.run.serve import served
-from rebalancer.run.telemetry import Telemetry
-from rebalancer.run.traces import traced
+from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn
 
 _LOG = logging.getLogger(__name__)

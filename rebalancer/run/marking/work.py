@@ -6,7 +6,7 @@ from rebalancer.errors import UsageError
 from rebalancer.marking.rules import MarkingRules
 from rebalancer.policy.values import Policy
 from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.settings_file import settings_text
+from rebalancer.run.policies import settings_text
 
 #: The Lease of marking, so that it takes turns with other marking and not with runs that evict.
 LEASE = "rebalancer-mark"

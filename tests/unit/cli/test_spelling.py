@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cli.spelling import spelled, with_command
+from rebalancer.cli.group import spelled, with_command
 
 SWITCHES = {"--dry-run", "--leader-elect"}
 

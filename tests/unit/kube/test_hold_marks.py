@@ -12,7 +12,7 @@ from rebalancer.kube.leftover_marks import HoldMarks, cleared
 from rebalancer.kube.marks import Keys, Mark, MarkedNode
 from rebalancer.kube.node_patch import patch
 from rebalancer.kube.run_marks import RunMarks
-from rebalancer.policy.holding import HOLD_KEY
+from rebalancer.policy.steering import HOLD_KEY
 from tests.fake_patches import patched
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -5,8 +5,18 @@ from typing import Any
 import pytest
 from pydantic import Field, ValidationError
 
-from rebalancer.policy.arguments import Args, Count, Int, Names, Namespaces, Part, Percent, Selector, Thresholds
-from rebalancer.policy.pods import PodArgs
+from rebalancer.policy.arguments import (
+    Args,
+    Count,
+    Int,
+    Names,
+    Namespaces,
+    Part,
+    Percent,
+    PodArgs,
+    Selector,
+    Thresholds,
+)
 from tests.make import pod
 
 

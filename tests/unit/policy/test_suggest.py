@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.policy.suggest import did_you_mean
+from rebalancer.policy.findings import did_you_mean
 
 STATES = ("Running", "Pending", "CrashLoopBackOff")
 

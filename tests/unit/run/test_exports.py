@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from rebalancer.run import exports
+from rebalancer.run.capture import write_whole
 from rebalancer.run.exports import export
 from rebalancer.run.options import ExportOptions
-from rebalancer.run.safe_file import write_whole
 from rebalancer.telemetry.metrics import Metrics
 
 

@@ -5,7 +5,7 @@ import pytest
 from rebalancer.errors import SourceError
 from rebalancer.marking.pressure import Reading
 from rebalancer.marking.rules import Rule
-from rebalancer.policy.provider_checks import MetricsProvider
+from rebalancer.policy.checks import MetricsProvider
 from rebalancer.usage.providers import Providers
 from tests.fake_servers import FakePrometheus, sample
 from tests.make import NOW, node

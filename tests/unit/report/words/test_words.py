@@ -12,8 +12,7 @@ from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.report.words import notice_text, text
 from rebalancer.report.words.goes import GOES
-from rebalancer.report.words.nodes import NODES
-from rebalancer.report.words.notices import NOTICES
+from rebalancer.report.words.nodes import NODES, NOTICES
 from rebalancer.report.words.numbers import age_text, ages_text
 from rebalancer.report.words.stays import STAYS
 
