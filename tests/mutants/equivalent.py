@@ -51,10 +51,6 @@ EQUIVALENT: Mapping[str, str] = {
     "rebalancer/kube/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),
-    "rebalancer/engine/cycle.py: entry.destination is None or entry.pod not in found -> "
-    "(entry.pod not in found) on: if entry.destination is None or entry.pod not in found:": (
-        "only pods with a destination are found; it is said for the type checker"
-    ),
     'rebalancer/kube/wire/specs.py: spec.preemption_policy or "" -> (spec.preemption_policy) on: '
     'preemption=spec.preemption_policy or "",': "it is only compared with `Never`",
 }
