@@ -1,4 +1,6 @@
-"""What to do about nodes without a fresh sample: leave them out, take their requests instead, or give up.
+"""What to do about nodes without a sample that is fresh and can be believed.
+
+They are left out, or their requests count instead, or the strategy gives up.
 
 Example with `minFreshNodes: 80` and 10 nodes: if 8 have fresh samples, the two others are left out with a warning; if
 only 7 have, the strategy fails.  With `whenMissing: requests` it never fails for this reason: each node without a
@@ -10,11 +12,48 @@ from dataclasses import replace
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import StrategyError
 from rebalancer.policy.usage import MetricsUtilization
 
 _NAMED = 3
+#: A node's figure is not believed where more than half of what its pods use is missing from it,
+_CONTRADICTION = 2.0
+#: and so much more in shares of its capacity: below that it is noise of samples taken at different times.
+_NOISE = 0.01
+
+
+def without_contradictions(found: Measured, cluster: Cluster) -> Measured:
+    """Return usage without the nodes that seem to use far less than the pods on them: such a figure is not believed.
+
+    Example: a node uses 1 core, and its pods use 2.1 cores together.  Pods were sent there, since it seemed to be idle.
+    """
+    if not found.pods:
+        return found
+    contradicted = {
+        node.name: why
+        for node in cluster.nodes
+        if node.name in found.nodes and (why := _contradiction(node, found, cluster))
+    }
+    if not contradicted:
+        return found
+    return replace(
+        found,
+        nodes={name: used for name, used in found.nodes.items() if name not in contradicted},
+        peaks={name: used for name, used in found.peaks.items() if name not in contradicted},
+        missing={**found.missing, **contradicted},
+    )
+
+
+def _contradiction(node: Node, found: Measured, cluster: Cluster) -> str:
+    pods = found.pods or {}
+    measured = [pods[pod.key] for pod in cluster.active_pods_on(node) if pod.key in pods]
+    for name, used in found.nodes[node.name].items():
+        together = sum(each.get(name, 0) for each in measured)
+        if together > _CONTRADICTION * used and together - used > _NOISE * node.capacity.get(name, 0):
+            return f"its pods use more than twice the {name} that it seems to use: {together} and {used}"
+    return ""
 
 
 def without_missing_samples(

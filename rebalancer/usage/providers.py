@@ -18,7 +18,7 @@ from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheu
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.missing_samples import without_missing_samples
+from rebalancer.usage.missing_samples import without_contradictions, without_missing_samples
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
 
@@ -117,7 +117,9 @@ class Providers:
             case _:
                 found = self._by_prometheus(cluster, wanted)
         self._samples.note(wanted.origin, found.taken)
-        return found
+        # Averages and quantiles of a node and of its pods are not about the same moment, and may differ.
+        is_of_one_moment = not found.window and wanted.origin != LOAD_WATCHER
+        return without_contradictions(found, cluster) if is_of_one_moment else found
 
     def _by_prometheus(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         assert wanted.prometheus is not None

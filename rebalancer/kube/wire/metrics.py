@@ -24,7 +24,7 @@ def node_metrics(wire: NodeMetricsWire) -> NodeMetrics:
     Raises:
         ValueError: a quantity cannot be read.
     """
-    return NodeMetrics(wire.metadata.name, parse_resources(wire.usage or {}), aware(wire.timestamp))
+    return NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp))
 
 
 class _Container(msgspec.Struct):
@@ -45,12 +45,17 @@ def pod_metrics(wire: PodMetricsWire) -> PodMetrics:
     Raises:
         ValueError: a quantity cannot be read.
     """
-    containers = [parse_resources(each.usage or {}) for each in wire.containers or ()]
+    containers = [_sampled(each.usage) for each in wire.containers or ()]
     namespace = wire.metadata.namespace or "default"
     return PodMetrics(namespace, wire.metadata.name, _common_sums(containers), aware(wire.timestamp))
 
 
-def _common_sums(containers: list[dict[str, int]]) -> Resources:
+def _sampled(usage: Quantities | None) -> Resources:
+    """Return the amounts of a sample; nothing uses less than nothing, so a negative one is not measured."""
+    return {name: amount for name, amount in parse_resources(usage or {}).items() if amount >= 0}
+
+
+def _common_sums(containers: list[Resources]) -> Resources:
     common = set.intersection(*(set(each) for each in containers)) if containers else set()
     sums: dict[str, int] = {}
     for each in containers:

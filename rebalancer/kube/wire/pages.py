@@ -76,6 +76,8 @@ def items_of(page: Page[W], kind: str) -> list[W]:
         raise ValueError(f"{kind}List was asked for, and {found} came")
     if page.items is msgspec.UNSET:
         raise ValueError(f"a {kind}List without items")
-    if page.items is None and (page.token or page.metadata.remaining_item_count):
+    if page.items is None and page.token:
         raise ValueError(f"a {kind}List whose items are null although more are to follow")
+    if page.metadata.remaining_item_count and not page.token:
+        raise ValueError(f"a part of a {kind}List: {page.metadata.remaining_item_count} more objects are not in it")
     return page.items or []  # null is how Go writes an empty list

@@ -43,6 +43,19 @@ def test_cpu_and_memory_of_nodes_and_pods():
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize(("together", "believed"), [(2000, True), (2001, False)])
+def test_a_node_that_contradicts_its_pods_is_unknown(together, believed):
+    """It uses 1000m by its own figure, and its pods use more than twice as much: one of the figures is wrong."""
+    on_it = [pod("a", "n1"), pod("b", "n1"), pod("c", "n2")]
+    of_pods = [PodMetrics("default", name, {"cpu": used}, NOW) for name, used in (("a", together - 100), ("b", 100))]
+    found = measure(metrics(*all_of(2), pods=of_pods), pods=on_it, minFreshNodes=50)
+
+    assert ("n1" in found.nodes) is believed
+    assert "n2" in found.nodes
+    if not believed:
+        assert found.missing == {"n1": "its pods use more than twice the cpu that it seems to use: 2001 and 1000"}
+
+
 @pytest.mark.parametrize(
     ("wanted", "missing"),
     [

@@ -170,6 +170,7 @@ def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
         b'{"kind": "PodList", "metadata": null, "items": []}',
         b'{"kind": "PodList", "metadata": {"continue": "more"}, "items": null}',
         b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": null}',
+        b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": []}',
         b'{"kind": "Pod", "metadata": {"name": "a"}}',
         b'{"kind": "NodeList", "apiVersion": "v1", "items": []}',
         b'{"kind": "PodList", "apiVersion": "example.com/v1", "items": []}',

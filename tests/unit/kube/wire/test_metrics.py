@@ -40,6 +40,7 @@ def test_a_nodes_usage_is_in_millicores_and_bytes():
         ([{"cpu": "1", "memory": "1Ki"}, {"cpu": "500m"}], {"cpu": 1500}),
         ([{"cpu": "1"}, {"memory": "1"}], {}),
         ([{"cpu": "1"}, None], {}),
+        ([{"cpu": "-1m", "memory": "1Ki"}, {"cpu": "500m", "memory": "1"}], {"memory": 1025}),
         ([], {}),
     ],
 )
@@ -52,6 +53,13 @@ def test_a_pods_usage_is_the_sum_over_its_containers(containers, usage):
 def test_what_is_absent_is_no_error(fields):
     """Nothing is required but a name."""
     assert len(collected(of_pod(**fields)).pod_metrics) == 1
+
+
+def test_less_than_nothing_is_no_measurement():
+    """A node that seems to use less than nothing would get all the pods."""
+    metrics = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "usage": {"cpu": "-1", "memory": "2Ki"}}
+
+    assert collected(metrics).node_metrics == (NodeMetrics("n1", {"memory": 2048}),)
 
 
 def test_kinds_that_are_not_there_are_unknown():
