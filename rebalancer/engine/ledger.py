@@ -49,7 +49,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class SteeredWaves:
     """A wave that was begun, and what became of it.
 
     Attributes:
@@ -79,7 +79,7 @@ class StrategyRun:
     error: str | None = None
     observed: Observation = field(default_factory=Observation)
     namespaces: tuple[str, ...] = ()
-    waves: tuple[Steered, ...] = ()
+    waves: tuple[SteeredWaves, ...] = ()
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Ledger:
     held: list[Held] = field(default_factory=list)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
     _observed: Observation = field(default_factory=Observation)
-    _waves: list[Steered] = field(default_factory=list)
+    _waves: list[SteeredWaves] = field(default_factory=list)
 
     @property
     def refusals(self) -> list[Entry]:
@@ -143,11 +143,11 @@ class Ledger:
 
     def begin_wave(self, wave: Wave) -> None:
         """Write down a wave of the strategy that runs."""
-        self._waves.append(Steered(wave))
+        self._waves.append(SteeredWaves(wave))
 
     def settle_wave(self, landings: tuple[Landing, ...]) -> None:
         """Write down what became of the last wave."""
-        self._waves[-1] = Steered(self._waves[-1].wave, landings)
+        self._waves[-1] = SteeredWaves(self._waves[-1].wave, landings)
 
     def close_run(
         self, profile: str, strategy: str, seconds: float, error: str | None, namespaces: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 
-from rebalancer.marking.pressure import Answer, Marks, Pressure, Reading
+from rebalancer.marking.pressure import Marks, Pressure, Reading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules, Rule
 
 _WHOLE = 100
@@ -44,7 +44,7 @@ class Evaluation:
 
 
 def evaluate(
-    rules: MarkingRules, nodes: Collection[str], answers: Mapping[str, Answer], standing: Marks, now: datetime
+    rules: MarkingRules, nodes: Collection[str], answers: Mapping[str, RuleAnswer], standing: Marks, now: datetime
 ) -> Evaluation:
     """Return the marks that nodes should carry.
 
@@ -70,7 +70,7 @@ def evaluate(
     return Evaluation(elsewhere | marked, tuple(sorted(hottest[most:])), unknown=unknown)
 
 
-def _unknown(answer: Answer, nodes: Collection[str]) -> str:
+def _unknown(answer: RuleAnswer, nodes: Collection[str]) -> str:
     """Return why a rule is not known; empty if it is."""
     if answer.problem:
         return answer.problem

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rebalancer.marking.evaluation import Evaluation
-from rebalancer.marking.pressure import Answer, Marks
+from rebalancer.marking.pressure import Marks, RuleAnswer
 from rebalancer.marking.rules import MarkingRules
 
 
@@ -36,7 +36,7 @@ class MarkingOutcome:
     now: datetime
     rules: MarkingRules | None = None
     nodes: int = 0
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: Mapping[str, RuleAnswer] = field(default_factory=dict)
     evaluation: Evaluation = Evaluation({})  # noqa: RUF009  it is frozen
     before: Marks = field(default_factory=dict)
     changes: Mapping[str, str] = field(default_factory=dict)

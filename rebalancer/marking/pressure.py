@@ -26,7 +26,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RuleAnswer:
     """What is known of one rule.
 
     Attributes:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from rebalancer.errors import MarkingRulesError
 from rebalancer.marking.rules import API_VERSION, KIND, MarkingRules
-from rebalancer.policy.config_map import Wanted, wanted_document
-from rebalancer.policy.document import Node, at
+from rebalancer.policy.config_map import WantedDocument, wanted_document
+from rebalancer.policy.document import DocumentNode, at
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, avoid_keys
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
@@ -13,7 +13,7 @@ from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.validation import read_strictly
 from rebalancer.policy.values import Policy
 
-_WANTED = Wanted(KIND, API_VERSION.split("/")[0] + "/", "set of marking rules", "sets of marking rules")
+_WANTED = WantedDocument(KIND, API_VERSION.split("/")[0] + "/", "set of marking rules", "sets of marking rules")
 _NO_UTILIZATION = "no strategy in the policy has metricsUtilization, which measures it; give a query instead"
 _MINIMAL = "`rules: {cpu: {query: ..., above: 0.8, below: 0.7}}`"
 
@@ -52,7 +52,7 @@ def _utilizations(policy: Policy) -> Iterator[MetricsUtilization]:
                 yield args.metrics_utilization
 
 
-def _read(node: Node, findings: Findings) -> MarkingRules | None:
+def _read(node: DocumentNode, findings: Findings) -> MarkingRules | None:
     if not isinstance(node.value, Mapping):
         if not findings.failed:
             findings.error(node.place, f"this is not a {KIND}; a minimal one is {_MINIMAL}")
@@ -60,7 +60,7 @@ def _read(node: Node, findings: Findings) -> MarkingRules | None:
     return read_strictly(MarkingRules, node, findings)
 
 
-def _check_sources(rules: MarkingRules, node: Node, policy: Policy, findings: Findings) -> None:
+def _check_sources(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
     measured = measured_utilization(policy)
     has_prometheus = any(each.source == PROMETHEUS for each in policy.metrics_providers)
     for name, rule in rules.rules.items():
@@ -76,7 +76,7 @@ def _check_sources(rules: MarkingRules, node: Node, policy: Policy, findings: Fi
                 findings.error(place, wrong)
 
 
-def _check_taint(rules: MarkingRules, node: Node, policy: Policy, findings: Findings) -> None:
+def _check_taint(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
     taken = {*avoid_keys(AVOID_KEY), *avoid_keys(policy.steering.key if policy.steering else AVOID_KEY)}
     for kind, sign in (("label", rules.mark.label), ("taint", rules.mark.taint)):
         if sign and sign.key in taken:

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Plugin
-from rebalancer.policy.document import Node, at, items
+from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.providers import MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
@@ -21,7 +21,7 @@ _BLOCKS = {
 }
 
 
-def check_providers(wire: WirePolicy, node: Node, findings: Findings) -> None:
+def check_providers(wire: WirePolicy, node: DocumentNode, findings: Findings) -> None:
     """Check the sources of usage."""
     seen: set[str] = set()
     for index, provider in enumerate(wire.metrics_providers):
@@ -40,7 +40,7 @@ def check_providers(wire: WirePolicy, node: Node, findings: Findings) -> None:
         _check_blocks(provider, part, findings)
 
 
-def _check_blocks(provider: MetricsProvider, node: Node, findings: Findings) -> None:
+def _check_blocks(provider: MetricsProvider, node: DocumentNode, findings: Findings) -> None:
     blocks = {PROMETHEUS: provider.prometheus, LOAD_WATCHER: provider.load_watcher}
     for source, block in blocks.items():
         key, example = _BLOCKS[source]
@@ -82,7 +82,7 @@ def _is_url(url: str) -> bool:
     return True
 
 
-def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -> None:
+def _check_credentials(prometheus: Prometheus, node: DocumentNode, findings: Findings) -> None:
     _check_token(prometheus, node, findings)
     basic = prometheus.basic_auth
     if basic is not None and not (basic.username and basic.password_file):
@@ -97,7 +97,7 @@ def _check_credentials(prometheus: Prometheus, node: Node, findings: Findings) -
         )
 
 
-def _check_token(prometheus: Prometheus, node: Node, findings: Findings) -> None:
+def _check_token(prometheus: Prometheus, node: DocumentNode, findings: Findings) -> None:
     if prometheus.auth_token is None:
         return
     token = at(node, "authToken")
@@ -111,7 +111,7 @@ def _check_token(prometheus: Prometheus, node: Node, findings: Findings) -> None
 _UNUSED_POINTS = ("presort", "sort")
 
 
-def check_fields(wire: WirePolicy, node: Node, findings: Findings) -> LabelSelector:
+def check_fields(wire: WirePolicy, node: DocumentNode, findings: Findings) -> LabelSelector:
     """Check the grace period and the node selector, and return the latter."""
     if wire.grace_period_seconds is not None and wire.grace_period_seconds < 0:
         findings.error(at(node, "gracePeriodSeconds").place, "must be 0 (at once) or more; absent leaves it to the pod")
@@ -122,7 +122,7 @@ def check_fields(wire: WirePolicy, node: Node, findings: Findings) -> LabelSelec
         return LabelSelector()
 
 
-def check_effect(node: Node, findings: Findings) -> None:
+def check_effect(node: DocumentNode, findings: Findings) -> None:
     """Note what the descheduler reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
     for profile in items(node, "profiles"):
         seen: set[str] = set()
@@ -136,7 +136,7 @@ def check_effect(node: Node, findings: Findings) -> None:
             _check_point_effect(point, plugins, findings)
 
 
-def _check_point_effect(point: str, plugins: Node, findings: Findings) -> None:
+def _check_point_effect(point: str, plugins: DocumentNode, findings: Findings) -> None:
     if point in _UNUSED_POINTS and items(plugins, "enabled"):
         findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
     if items(plugins, "disabled"):
@@ -144,7 +144,7 @@ def _check_point_effect(point: str, plugins: Node, findings: Findings) -> None:
         findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
 
 
-def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:
+def check_enabled(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
     """Check that each enabled plugin exists, belongs to that extension point, and has an entry in `pluginConfig`."""
     for profile in items(node, "profiles"):
         configured = {_name(entry) for entry in items(profile, "pluginConfig")}
@@ -159,7 +159,7 @@ def check_enabled(node: Node, plugins: Mapping[str, Plugin], findings: Findings)
                 findings.error(place, f"{name} has no entry in this profile's pluginConfig; add `- name: {name}` there")
 
 
-def check_configured(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> None:
+def check_configured(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
     """Note strategies that have arguments but are enabled nowhere in their profile: they do not run."""
     for profile in items(node, "profiles"):
         enabled = {name for _, name, _ in _enabled(profile)}
@@ -174,7 +174,7 @@ def check_configured(node: Node, plugins: Mapping[str, Plugin], findings: Findin
                 )
 
 
-def _name(entry: Node) -> str:
+def _name(entry: DocumentNode) -> str:
     """Return the name in a `pluginConfig` entry; empty if it is missing or not a text."""
     name = entry.at("name")
     return name.value if name and isinstance(name.value, str) else ""
@@ -184,7 +184,7 @@ def _names_at(point: str, plugins: Mapping[str, Plugin]) -> Iterator[str]:
     return (name for name, plugin in plugins.items() if point in plugin.points)
 
 
-def _enabled(profile: Node) -> Iterator[tuple[str, str, Place]]:
+def _enabled(profile: DocumentNode) -> Iterator[tuple[str, str, Place]]:
     for key, point in (*((each, each) for each in POINTS), ("preevictionfilter", "preEvictionFilter")):
         names = profile.at("plugins", key, "enabled")
         for name in names.items() if names else ():

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.document import DocumentNode, read_document
 from rebalancer.policy.findings import Findings
 
 KIND = "ConfigMap"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedDocument:
     """What is looked for in a ConfigMap.
 
     Attributes:
@@ -25,16 +25,16 @@ class Wanted:
     plural: str
 
 
-POLICY = Wanted("DeschedulerPolicy", "descheduler/", "policy", "policies")
+POLICY = WantedDocument("DeschedulerPolicy", "descheduler/", "policy", "policies")
 
 
-def is_config_map(document: Node) -> bool:
+def is_config_map(document: DocumentNode) -> bool:
     """Return whether a document is a ConfigMap."""
     kind = document.at("kind")
     return kind is not None and kind.value == KIND
 
 
-def wanted_document(text: str, findings: Findings, wanted: Wanted) -> Node:
+def wanted_document(text: str, findings: Findings, wanted: WantedDocument) -> DocumentNode:
     """Return a YAML document, or the wanted one in a ConfigMap; an empty node, with an error in the findings, for none.
 
     Args:
@@ -46,10 +46,10 @@ def wanted_document(text: str, findings: Findings, wanted: Wanted) -> Node:
     if not is_config_map(document):
         return document
     inside = text_inside(document, text, findings, wanted)
-    return Node(None, document.place) if inside is None else read_document(inside, findings)
+    return DocumentNode(None, document.place) if inside is None else read_document(inside, findings)
 
 
-def text_inside(document: Node, text: str, findings: Findings, wanted: Wanted) -> str | None:
+def text_inside(document: DocumentNode, text: str, findings: Findings, wanted: WantedDocument) -> str | None:
     """Return the one text of a ConfigMap that is wanted; None, with an error in the findings, if there is none or more.
 
     If the text is written as a block, as kubectl writes it, its lines keep the numbers of the author's own file.
@@ -77,14 +77,14 @@ def text_inside(document: Node, text: str, findings: Findings, wanted: Wanted) -
     return None
 
 
-def _is(wanted: Wanted, entry: Node) -> bool:
+def _is(wanted: WantedDocument, entry: DocumentNode) -> bool:
     inside = read_document(str(entry.value), Findings())
     kind, version = inside.at("kind"), inside.at("apiVersion")
     named = kind is not None and kind.value == wanted.kind
     return named or (version is not None and str(version.value).startswith(wanted.group))
 
 
-def _as_numbered_outside(entry: Node, text: str) -> str:
+def _as_numbered_outside(entry: DocumentNode, text: str) -> str:
     inside = str(entry.value)
     lines, start = text.splitlines(), entry.place.line
     shown = [line.strip() for line in inside.splitlines()]

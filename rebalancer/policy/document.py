@@ -34,23 +34,23 @@ class _Loader(SafeLoader):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DocumentNode:
     """A value of the document, and where its author wrote it."""
 
-    value: "Scalar | Mapping[str, Node] | tuple[Node, ...]"
+    value: "Scalar | Mapping[str, DocumentNode] | tuple[DocumentNode, ...]"
     place: Place
 
-    def entries(self) -> "Mapping[str, Node]":
+    def entries(self) -> "Mapping[str, DocumentNode]":
         """Return the entries of a map; empty if this is not a map."""
         return self.value if isinstance(self.value, Mapping) else MappingProxyType({})
 
-    def items(self) -> "tuple[Node, ...]":
+    def items(self) -> "tuple[DocumentNode, ...]":
         """Return the items of a list; empty if this is not a list."""
         return self.value if isinstance(self.value, tuple) else ()
 
-    def at(self, *keys: str) -> "Node | None":
+    def at(self, *keys: str) -> "DocumentNode | None":
         """Return the value under these keys; None if it is absent or null."""
-        node: Node | None = self
+        node: DocumentNode | None = self
         for key in keys:
             node = node.entries().get(key) if node else None
         return node if node and node.value is not None else None
@@ -73,7 +73,7 @@ class _TooLarge(Exception):  # noqa: N818  it never leaves this module
         self.place = place
 
 
-def read_document(text: str, findings: Findings) -> Node:
+def read_document(text: str, findings: Findings) -> DocumentNode:
     """Read the first document of a text; an empty document is a null.
 
     Errors go to the findings; the document is then a null, or lacks the part with the error.
@@ -82,7 +82,7 @@ def read_document(text: str, findings: Findings) -> Node:
         check_yaml(_first_document(text))
         _look_further(text, findings)
         root = _compose(text)
-        return _Reader(findings).read(root, TOP) if root else Node(None, TOP)
+        return _Reader(findings).read(root, TOP) if root else DocumentNode(None, TOP)
     except UnicodeEncodeError:
         findings.error(TOP, "this is not text: it has half a surrogate pair")
     except Unreadable as error:
@@ -91,7 +91,7 @@ def read_document(text: str, findings: Findings) -> Node:
         findings.error(error.place, str(error))
     except yaml.YAMLError as error:
         findings.error(_mark(error), f"this is neither YAML nor JSON: {_reason(error)}")
-    return Node(None, TOP)
+    return DocumentNode(None, TOP)
 
 
 def _first_document(text: str) -> Iterator[yaml.Event]:
@@ -145,24 +145,26 @@ class _Reader:
         self._findings = findings
         self._count = 0
 
-    def read(self, node: yaml.Node, place: Place, depth: int = 0) -> Node:
+    def read(self, node: yaml.Node, place: Place, depth: int = 0) -> DocumentNode:
         """Read a node and all nodes below it; a part that cannot be read becomes a null."""
         self._count += 1
         if depth > DEEPEST or self._count > _MOST_NODES:
             raise _TooLarge(place)
         if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
-            return Node(self._map(node, place, depth), place)
+            return DocumentNode(self._map(node, place, depth), place)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
             items = enumerate(node.value)
-            return Node(tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items), place)
+            return DocumentNode(
+                tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items), place
+            )
         if isinstance(node, yaml.ScalarNode):
-            return Node(self._scalar(node, place), place)
+            return DocumentNode(self._scalar(node, place), place)
         self._findings.error(place, f"the tag {node.tag} means nothing here")
-        return Node(None, place)
+        return DocumentNode(None, place)
 
-    def _map(self, node: yaml.MappingNode, place: Place, depth: int) -> Mapping[str, Node]:
-        merged: dict[str, Node] = {}
-        own: dict[str, Node] = {}
+    def _map(self, node: yaml.MappingNode, place: Place, depth: int) -> Mapping[str, DocumentNode]:
+        merged: dict[str, DocumentNode] = {}
+        own: dict[str, DocumentNode] = {}
         for key_node, value in node.value:
             line = _line(key_node)
             if key_node.tag == f"{TAG}merge":
@@ -179,7 +181,7 @@ class _Reader:
             own[key] = self.read(value, place.key(key, line), depth + 1)
         return merged | own
 
-    def _merged(self, value: yaml.Node, place: Place, depth: int) -> Iterator[Mapping[str, Node]]:
+    def _merged(self, value: yaml.Node, place: Place, depth: int) -> Iterator[Mapping[str, DocumentNode]]:
         sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
         for each in sources:
             if isinstance(each, yaml.MappingNode) and depth < DEEPEST:
@@ -213,7 +215,7 @@ def _line(node: yaml.Node) -> int:
     return line + 1
 
 
-def at(node: Node, *steps: str | int) -> Node:
+def at(node: DocumentNode, *steps: str | int) -> DocumentNode:
     """Return the node at these steps, or the nearest one above it."""
     for step in steps:
         children = node.items()
@@ -224,7 +226,7 @@ def at(node: Node, *steps: str | int) -> Node:
     return node
 
 
-def items(node: Node, key: str) -> tuple[Node, ...]:
+def items(node: DocumentNode, key: str) -> tuple[DocumentNode, ...]:
     """Return the items of the list under this key; empty if the key is absent or not a list."""
     found = node.at(key)
     return found.items() if found else ()

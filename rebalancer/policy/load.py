@@ -8,11 +8,11 @@ from rebalancer.policy import v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields, check_providers
 from rebalancer.policy.config_map import POLICY, wanted_document
-from rebalancer.policy.document import TOP, Node, items
+from rebalancer.policy.document import TOP, DocumentNode, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly
-from rebalancer.policy.values import LoadedPolicy, Policy, Profile
+from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 
 _BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
 _VALUES_KEYS = ("deschedulerPolicy", "policy")
@@ -34,7 +34,7 @@ def is_helm_template(text: str, findings: Findings) -> bool:
     return False
 
 
-def is_values_file(document: Node, findings: Findings) -> bool:
+def is_values_file(document: DocumentNode, findings: Findings) -> bool:
     """Return whether the document is a values file of a chart; if so, note an error at the policy inside it."""
     kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
     if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
@@ -53,7 +53,7 @@ def is_values_file(document: Node, findings: Findings) -> bool:
     return False
 
 
-def without_foreign_key(document: Node, findings: Findings) -> Node:
+def without_foreign_key(document: DocumentNode, findings: Findings) -> DocumentNode:
     """Return the document without the key that only the other version knows; note that key if it is there."""
     version = document.at("apiVersion")
     key, other = _FOREIGN_KEYS.get(str(version.value) if version else "", ("", ""))
@@ -64,7 +64,7 @@ def without_foreign_key(document: Node, findings: Findings) -> Node:
             f"{key} has no effect under {version.value}: the file looks like {other};"
             f" write `apiVersion: {other}` if it is",
         )
-        return Node({name: node for name, node in document.entries().items() if name != key}, document.place)
+        return DocumentNode({name: node for name, node in document.entries().items() if name != key}, document.place)
     return document
 
 
@@ -110,16 +110,16 @@ def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
 
 
-def _document(text: str, findings: Findings) -> Node:
+def _document(text: str, findings: Findings) -> DocumentNode:
     """Return the policy's document, which may be the text inside a ConfigMap."""
     if is_helm_template(text, findings):
-        return Node(None, TOP)
+        return DocumentNode(None, TOP)
     return wanted_document(text, findings, POLICY)
 
 
-def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
+def _versioned(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
     """Return the document as v1alpha2, converted if needed; a null if it is not a policy."""
-    nothing = Node(None, document.place)
+    nothing = DocumentNode(None, document.place)
     if document.value is None and findings.failed:
         return nothing
     if document.value is None:
@@ -137,7 +137,7 @@ def _versioned(document: Node, plugins: Mapping[str, Plugin], findings: Findings
     return document
 
 
-def _names_a_policy(document: Node, findings: Findings) -> bool:
+def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
     """Return whether to read on; a wrong kind or a missing apiVersion is an error, but the rest is checked too."""
     version, kind = document.at("apiVersion"), document.at("kind")
     if kind and kind.value != KIND:
@@ -154,7 +154,7 @@ def _names_a_policy(document: Node, findings: Findings) -> bool:
     return True
 
 
-def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
+def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
     wire = read_leniently(WirePolicy, node, findings) or WirePolicy()
     args = _arguments(node, plugins, findings)
     check_effect(node, findings)
@@ -174,7 +174,9 @@ def _policy(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Po
     )
 
 
-def _arguments(node: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Mapping[int, Mapping[str, Args]]:
+def _arguments(
+    node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
+) -> Mapping[int, Mapping[str, Args]]:
     """Read every `pluginConfig` entry, enabled or not; if a plugin has two, the first counts."""
     found: dict[int, dict[str, Args]] = {}
     for index, profile in enumerate(items(node, "profiles")):
@@ -186,7 +188,9 @@ def _arguments(node: Node, plugins: Mapping[str, Plugin], findings: Findings) ->
     return found
 
 
-def _plugin_arguments(entry: Node, plugins: Mapping[str, Plugin], findings: Findings) -> tuple[str, Args | None]:
+def _plugin_arguments(
+    entry: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
+) -> tuple[str, Args | None]:
     name = entry.at("name")
     if name is None:
         findings.error(entry.place, "the name of the plugin is missing")
@@ -197,15 +201,15 @@ def _plugin_arguments(entry: Node, plugins: Mapping[str, Plugin], findings: Find
     if plugin is None:
         findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
         return name.value, None
-    args = entry.at("args") or Node({}, entry.place.key("args"))
+    args = entry.at("args") or DocumentNode({}, entry.place.key("args"))
     if not isinstance(args.value, Mapping):
         return name.value, None  # an error already
     return name.value, read_strictly(plugin.args, args, findings)
 
 
-def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> Profile:
+def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> PolicyProfile:
     evictor = {} if EVICTOR in args else {EVICTOR: plugins[EVICTOR].args()}
-    return Profile(
+    return PolicyProfile(
         name=wire.name,
         args=MappingProxyType({**evictor, **args}),
         deschedule=wire.plugins.deschedule.enabled,
@@ -213,6 +217,6 @@ def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, 
     )
 
 
-def _check_purpose(policy: Policy, node: Node, findings: Findings) -> None:
+def _check_purpose(policy: Policy, node: DocumentNode, findings: Findings) -> None:
     if not any(profile.deschedule or profile.balance for profile in policy.profiles):
         findings.notice(node.place, "the policy enables no strategy: it will evict nothing")

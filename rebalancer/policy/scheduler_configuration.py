@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from rebalancer.errors import Problem, SchedulerConfigurationError
-from rebalancer.policy.config_map import Wanted, wanted_document
-from rebalancer.policy.document import Node, at, items
+from rebalancer.policy.config_map import WantedDocument, wanted_document
+from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
     API_VERSION,
@@ -29,7 +29,7 @@ from rebalancer.scheduling.simulator.plugin_arguments import READERS
 
 T = TypeVar("T")
 
-_WANTED = Wanted(KIND, API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations")
+_WANTED = WantedDocument(KIND, API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations")
 _MINIMAL = f"`apiVersion: {API_VERSION}` and `kind: {KIND}`"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _PERCENT = 100
@@ -78,7 +78,7 @@ def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfigur
     return SchedulerConfiguration(document, warnings)
 
 
-def _is_configuration(node: Node, findings: Findings) -> bool:
+def _is_configuration(node: DocumentNode, findings: Findings) -> bool:
     """Return whether a document is a configuration of the one version that is supported."""
     if findings.failed:
         return False
@@ -94,7 +94,7 @@ def _is_configuration(node: Node, findings: Findings) -> bool:
     return not findings.failed
 
 
-def _check(node: Node, findings: Findings) -> None:
+def _check(node: DocumentNode, findings: Findings) -> None:
     _check_keys(node, _TOP_KEYS, findings)
     _check_percentage(node, findings)
     _check_list(node, "extenders", findings)
@@ -103,7 +103,7 @@ def _check(node: Node, findings: Findings) -> None:
         if extender and (extender.filter_verb or extender.prioritize_verb):
             findings.notice(each.place, "nothing is known of what an extender says: where pods go is unknown")
     _check_list(node, "profiles", findings)
-    names: dict[str, Node] = {}
+    names: dict[str, DocumentNode] = {}
     for profile in items(node, "profiles"):
         if not isinstance(profile.value, Mapping):
             findings.error(profile.place, "a profile is a map of keys")
@@ -116,7 +116,7 @@ def _check(node: Node, findings: Findings) -> None:
         _check_profile(profile, called, findings)
 
 
-def _check_profile(profile: Node, name: str, findings: Findings) -> None:
+def _check_profile(profile: DocumentNode, name: str, findings: Findings) -> None:
     _check_keys(profile, _PROFILE_KEYS, findings)
     _check_percentage(profile, findings)
     plugins = profile.at("plugins")
@@ -131,13 +131,13 @@ def _check_profile(profile: Node, name: str, findings: Findings) -> None:
         findings.notice(place, f"nothing is known of the plugin {plugin}: where pods of {name} go is unknown")
 
 
-def _named(node: Node | None, plugin: str) -> Iterator[Node]:
+def _named(node: DocumentNode | None, plugin: str) -> Iterator[DocumentNode]:
     """Yield the entries of that plugin under all points."""
     for point in node.entries().values() if node else ():
         yield from (each for each in items(point, "enabled") if each.entries().get("name", each).value == plugin)
 
 
-def _check_arguments(profile: Node, findings: Findings) -> None:
+def _check_arguments(profile: DocumentNode, findings: Findings) -> None:
     seen: set[str] = set()
     for entry in items(profile, "pluginConfig"):
         name = str(entry.entries()["name"].value) if "name" in entry.entries() else ""
@@ -152,26 +152,26 @@ def _check_arguments(profile: Node, findings: Findings) -> None:
                 _misread(args, str(error).removeprefix(f"{name}: "), findings)
 
 
-def _check_keys(node: Node, known: tuple[str, ...], findings: Findings) -> None:
+def _check_keys(node: DocumentNode, known: tuple[str, ...], findings: Findings) -> None:
     for key, each in node.entries().items():
         if key not in known:
             findings.ignored(each.place, f"{key!r} has no meaning here{did_you_mean(key, known)}")
 
 
-def _check_percentage(node: Node, findings: Findings) -> None:
+def _check_percentage(node: DocumentNode, findings: Findings) -> None:
     found = node.at("percentageOfNodesToScore")
     value = found.value if found else 0
     if found and not (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _PERCENT):
         findings.error(found.place, "must be a whole number from 0 to 100; 0 leaves it to the scheduler")
 
 
-def _check_list(node: Node, key: str, findings: Findings) -> None:
+def _check_list(node: DocumentNode, key: str, findings: Findings) -> None:
     found = node.at(key)
     if found and not isinstance(found.value, tuple):
         findings.error(found.place, "must be a list")
 
 
-def _read(node: Node, kind: type[T], findings: Findings) -> T | None:
+def _read(node: DocumentNode, kind: type[T], findings: Findings) -> T | None:
     try:
         return msgspec.convert(_plain(node), kind)
     except msgspec.ValidationError as error:
@@ -179,14 +179,14 @@ def _read(node: Node, kind: type[T], findings: Findings) -> T | None:
         return None
 
 
-def _plain(node: Node) -> Any:
+def _plain(node: DocumentNode) -> Any:
     """Return the value without its nulls, which mean the same as absent keys."""
     if isinstance(node.value, Mapping):
         return {key: _plain(each) for key, each in node.value.items() if each.value is not None}
     return [_plain(each) for each in node.value] if isinstance(node.value, tuple) else node.value
 
 
-def _misread(node: Node, message: str, findings: Findings) -> None:
+def _misread(node: DocumentNode, message: str, findings: Findings) -> None:
     """Note an error at the place below this node where it is; msgspec ends its messages with the path."""
     told, _, path = message.partition(" - at `$")
     steps = [name or int(index) for name, index in _STEP.findall(path.rstrip("`"))]

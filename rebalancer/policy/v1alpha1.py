@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from rebalancer.policy.arguments import Plugin
-from rebalancer.policy.document import Node
+from rebalancer.policy.document import DocumentNode
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha1_wire import OldPolicy, OldStrategy, StrategyParams
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
@@ -63,7 +63,7 @@ _SPREAD = "RemovePodsViolatingTopologySpreadConstraint"
 _WITHOUT_NODE_FIT = "PodLifeTime"
 
 
-def converted(document: Node, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
+def converted(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
     """Return the document as v1alpha2, with each enabled strategy in a profile of its own."""
     place = document.place
     version = document.at("apiVersion")
@@ -76,13 +76,19 @@ def converted(document: Node, plugins: Mapping[str, Plugin], findings: Findings)
         _profile(name, document, old.strategies[name] or OldStrategy(), plugins, findings)
         for name in _convertible(document, old, plugins, findings)
     )
-    new = {"apiVersion": Node(NEW_API_VERSION, place), "kind": Node(KIND, place), "profiles": Node(profiles, place)}
-    return Node(new | {key: node for key in _LIMITS if (node := document.at(key))}, place)
+    new = {
+        "apiVersion": DocumentNode(NEW_API_VERSION, place),
+        "kind": DocumentNode(KIND, place),
+        "profiles": DocumentNode(profiles, place),
+    }
+    return DocumentNode(new | {key: node for key in _LIMITS if (node := document.at(key))}, place)
 
 
-def _convertible(document: Node, old: OldPolicy, plugins: Mapping[str, Plugin], findings: Findings) -> Iterator[str]:
+def _convertible(
+    document: DocumentNode, old: OldPolicy, plugins: Mapping[str, Plugin], findings: Findings
+) -> Iterator[str]:
     """Yield the enabled strategies; one that does not exist is an error even where it is disabled."""
-    strategies = document.at("strategies") or Node({}, document.place)
+    strategies = document.at("strategies") or DocumentNode({}, document.place)
     for name, node in strategies.entries().items():
         strategy = old.strategies.get(name)
         enabled = strategy is not None and strategy.enabled
@@ -94,49 +100,56 @@ def _convertible(document: Node, old: OldPolicy, plugins: Mapping[str, Plugin], 
             findings.error(node.place, f"no strategy of {API_VERSION} is called {name!r}{hint}")
 
 
-def _profile(name: str, document: Node, old: OldStrategy, plugins: Mapping[str, Plugin], findings: Findings) -> Node:
-    strategy = document.at("strategies", name) or Node({}, document.place)
-    params = strategy.at("params") or Node({}, strategy.place)
+def _profile(
+    name: str, document: DocumentNode, old: OldStrategy, plugins: Mapping[str, Plugin], findings: Findings
+) -> DocumentNode:
+    strategy = document.at("strategies", name) or DocumentNode({}, document.place)
+    params = strategy.at("params") or DocumentNode({}, strategy.place)
     place = params.place
     _note_unused(name, strategy, params, findings)
     evictor = _evictor(name, document, old, params, findings)
-    configured = (_entry(EVICTOR, Node(evictor, place)), _entry(name, Node(_arguments(name, old, params), place)))
+    configured = (
+        _entry(EVICTOR, DocumentNode(evictor, place)),
+        _entry(name, DocumentNode(_arguments(name, old, params), place)),
+    )
     point = "balance" if "balance" in plugins[name].points else "deschedule"
-    enabled = Node({"enabled": Node((Node(name, place),), place)}, place)
-    profile: dict[str, Node] = {
-        "name": Node(f"strategy-{name}-profile", place),
-        "pluginConfig": Node(configured, place),
-        "plugins": Node({point: enabled}, place),
+    enabled = DocumentNode({"enabled": DocumentNode((DocumentNode(name, place),), place)}, place)
+    profile: dict[str, DocumentNode] = {
+        "name": DocumentNode(f"strategy-{name}-profile", place),
+        "pluginConfig": DocumentNode(configured, place),
+        "plugins": DocumentNode({point: enabled}, place),
     }
-    return Node(profile, strategy.place)
+    return DocumentNode(profile, strategy.place)
 
 
-def _entry(name: str, args: Node) -> Node:
-    return Node({"name": Node(name, args.place), "args": args}, args.place)
+def _entry(name: str, args: DocumentNode) -> DocumentNode:
+    return DocumentNode({"name": DocumentNode(name, args.place), "args": args}, args.place)
 
 
-def _evictor(name: str, document: Node, old: OldStrategy, params: Node, findings: Findings) -> dict[str, Node]:
+def _evictor(
+    name: str, document: DocumentNode, old: OldStrategy, params: DocumentNode, findings: Findings
+) -> dict[str, DocumentNode]:
     """Return DefaultEvictor's arguments for a strategy's profile."""
     args = {key: node for key in _SWITCHES if (node := document.at(key))}
     if old.params.node_fit and name != _WITHOUT_NODE_FIT:
-        args["nodeFit"] = Node(True, _place(params, "nodeFit"))
+        args["nodeFit"] = DocumentNode(True, _place(params, "nodeFit"))
     class_name = old.params.threshold_priority_class_name
     if old.params.threshold_priority is not None:
         place = _place(params, "thresholdPriority")
-        args["priorityThreshold"] = Node({"value": Node(old.params.threshold_priority, place)}, place)
+        args["priorityThreshold"] = DocumentNode({"value": DocumentNode(old.params.threshold_priority, place)}, place)
         if class_name:
             findings.error(place, f"{name}: give either thresholdPriority or thresholdPriorityClassName, not both")
     elif class_name:
         place = _place(params, "thresholdPriorityClassName")
-        args["priorityThreshold"] = Node({"name": Node(class_name, place)}, place)
+        args["priorityThreshold"] = DocumentNode({"name": DocumentNode(class_name, place)}, place)
     return args
 
 
-def _place(params: Node, key: str) -> Place:
+def _place(params: DocumentNode, key: str) -> Place:
     return params.entries().get(key, params).place
 
 
-def _arguments(name: str, old: OldStrategy, params: Node) -> dict[str, Node]:
+def _arguments(name: str, old: OldStrategy, params: DocumentNode) -> dict[str, DocumentNode]:
     """Return the strategy's own arguments."""
     args = {}
     for argument, sources in _ARGUMENTS[name].items():
@@ -146,20 +159,20 @@ def _arguments(name: str, old: OldStrategy, params: Node) -> dict[str, Node]:
     if name == _SPREAD:
         place = _place(params, "includeSoftConstraints")
         wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.params.include_soft_constraints else []))
-        args["constraints"] = Node(tuple(Node(each, place) for each in wanted), place)
-        args["topologyBalanceNodeFit"] = Node(True, place)
+        args["constraints"] = DocumentNode(tuple(DocumentNode(each, place) for each in wanted), place)
+        args["topologyBalanceNodeFit"] = DocumentNode(True, place)
     return args
 
 
-def _joined(nodes: list[Node]) -> Node:
+def _joined(nodes: list[DocumentNode]) -> DocumentNode:
     """Return several lists as one; a value that is not a list is returned alone, and refused later as an argument."""
     wrong = [node for node in nodes if not isinstance(node.value, tuple)]
     if wrong or len(nodes) == 1:
         return (wrong or nodes)[0]
-    return Node(tuple(chain.from_iterable(node.items() for node in nodes)), nodes[0].place)
+    return DocumentNode(tuple(chain.from_iterable(node.items() for node in nodes)), nodes[0].place)
 
 
-def _note_unused(name: str, strategy: Node, params: Node, findings: Findings) -> None:
+def _note_unused(name: str, strategy: DocumentNode, params: DocumentNode, findings: Findings) -> None:
     """Note parameters that the strategy does not use."""
     weight = strategy.at("weight")
     if weight:

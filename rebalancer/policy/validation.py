@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.document import Node
+from rebalancer.policy.document import DocumentNode
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 
 Model = TypeVar("Model", bound=Args)
@@ -41,7 +41,7 @@ _BOUNDS = {
 _QUOTED = 60
 
 
-def read_strictly(model: type[Model], node: Node, findings: Findings) -> Model | None:
+def read_strictly(model: type[Model], node: DocumentNode, findings: Findings) -> Model | None:
     """Read a part in which unknown keys are errors; None if there is any error."""
     try:
         return _validate(model, node.plain())
@@ -53,7 +53,7 @@ def read_strictly(model: type[Model], node: Node, findings: Findings) -> Model |
         return None
 
 
-def read_leniently(model: type[Model], node: Node, findings: Findings) -> Model | None:
+def read_leniently(model: type[Model], node: DocumentNode, findings: Findings) -> Model | None:
     """Read a part in which unknown keys have no effect.
 
     A value with an error counts as absent afterwards, so that the rest can be checked; None if the rest cannot be read
@@ -74,7 +74,7 @@ def _validate(model: type[Model], document: object) -> Model:
     return model.model_validate(document, by_alias=True, by_name=False)
 
 
-def _note(model: type[Args], node: Node, error: ErrorDetails, findings: Findings) -> None:
+def _note(model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings) -> None:
     place = _place(node, error["loc"])
     if error["type"] == "extra_forbidden":
         findings.ignored(place, _unknown_key(model, error["loc"], " has no effect"))
@@ -83,7 +83,7 @@ def _note(model: type[Args], node: Node, error: ErrorDetails, findings: Findings
         findings.error(place, message)
 
 
-def _place(node: Node, location: Location) -> Place:
+def _place(node: DocumentNode, location: Location) -> Place:
     """Return the place of the deepest node on this path; steps that are not in the document are left out."""
     for step in location:
         if isinstance(step, int):

@@ -12,7 +12,7 @@ from rebalancer.policy.steering import Steering
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class PolicyProfile:
     """A named set of strategies and their arguments.
 
     Attributes:
@@ -46,7 +46,7 @@ class Policy:
         hold: how long emptied nodes are kept empty; None if they are not.
     """
 
-    profiles: tuple[Profile, ...]
+    profiles: tuple[PolicyProfile, ...]
     node_selector: LabelSelector
     max_per_node: int | None
     max_per_namespace: int | None

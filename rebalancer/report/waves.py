@@ -5,7 +5,7 @@ from statistics import pstdev
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.engine.ledger import Steered, StrategyRun
+from rebalancer.engine.ledger import SteeredWaves, StrategyRun
 from rebalancer.eviction.observation import WeighedNode
 from rebalancer.eviction.steering import Landing, Move
 
@@ -20,7 +20,7 @@ def waves_document(run: StrategyRun, *, dry_run: bool) -> list[dict[str, Any]]:
     return [_wave(steered, dry_run=dry_run) for steered in run.waves]
 
 
-def _wave(steered: Steered, *, dry_run: bool) -> dict[str, Any]:
+def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
     landed = {} if dry_run else {id(each.move.pod): each for each in steered.landings}
     moves = [{**_move(move), "landed": _landed(landed.get(id(move.pod)))} for move in steered.wave.moves]
     return {"avoid": dict(sorted(steered.wave.avoid.items())), "moves": moves}

@@ -25,7 +25,7 @@ from rebalancer.run.kept import Tree, kept, kept_fields
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.live_usage import METRICS_PATHS
 from rebalancer.run.options import ClientOptions
-from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.signs import Progress, RunProgress
 from rebalancer.run.telling import Telling
 from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
 
@@ -98,11 +98,11 @@ def _encoded(item: Any) -> msgspec.Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ListReader:
     """Reads all objects of a kind, and reports each page."""
 
     live: LiveCluster
-    signs: Signs
+    signs: RunProgress
     fields: Mapping[str, Tree]
 
     def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
@@ -137,14 +137,14 @@ def capture(
     """
     live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
-    reader = _Reader(live, Signs(progress), kept_fields())
+    reader = _ListReader(live, RunProgress(progress), kept_fields())
     with reader.signs.stage("read"):
         lists, warnings = _read_everything(reader)
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
-def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+def _read_everything(reader: _ListReader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
     """Return the objects by kind, and warnings about what could not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
@@ -165,7 +165,7 @@ def _read_everything(reader: _Reader) -> tuple[dict[str, list[msgspec.Raw]], lis
     return lists, warnings
 
 
-def _usage(reader: _Reader) -> dict[str, list[msgspec.Raw]]:
+def _usage(reader: _ListReader) -> dict[str, list[msgspec.Raw]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
         return {kind: reader.read(kind, where, deadline) for kind, where in METRICS_PATHS.items()}

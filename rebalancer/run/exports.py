@@ -11,7 +11,7 @@ from prometheus_client import push_to_gateway, write_to_textfile
 
 from rebalancer.errors import SourceError
 from rebalancer.run.options import ExportOptions
-from rebalancer.telemetry.metrics import Metrics
+from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SECONDS = 10.0
 
 
 def export(
-    options: ExportOptions, metrics: Metrics, cluster: dict[str, str | None], is_ending: Callable[[], bool]
+    options: ExportOptions, metrics: ProcessMetrics, cluster: dict[str, str | None], is_ending: Callable[[], bool]
 ) -> None:
     """Send the metrics where the options say; a failure is logged as a warning and does not fail the run."""
     if options.metrics_textfile:
@@ -41,7 +41,7 @@ def export(
             _LOG.warning("the metrics cannot be pushed to %s: %s", address.url, error)
 
 
-def _write(path: Path, metrics: Metrics) -> None:
+def _write(path: Path, metrics: ProcessMetrics) -> None:
     """Replace the file as a whole.
 
     Raises:
@@ -53,7 +53,7 @@ def _write(path: Path, metrics: Metrics) -> None:
     write_to_textfile(str(target), metrics.registry)
 
 
-def _push(address: Address, metrics: Metrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
+def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
     """Push to a Pushgateway.
 
     Raises:

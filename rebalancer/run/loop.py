@@ -94,7 +94,7 @@ def run_loop(
 
 
 class _Cycles:
-    """Cycles by the policy in force (a `rebalancer.run.rounds.Work`)."""
+    """Cycles by the policy in force (a `rebalancer.run.rounds.Round`)."""
 
     def __init__(self, run: LiveRun, policy: PolicyFile) -> None:
         self._run = run

@@ -91,7 +91,7 @@ class Schedule:
 _NAP_SECONDS = 1.0
 
 
-class Work(Protocol):
+class Round(Protocol):
     """What is done in each round."""
 
     def refresh(self) -> None:
@@ -128,7 +128,7 @@ class Rounds:
         cluster: LiveCluster,
         telemetry: Telemetry,
         interruption: Interruption,
-        work: Work,
+        work: Round,
         flag: str,
     ) -> None:
         self._options = options

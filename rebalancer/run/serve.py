@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from rebalancer.run.options import ServingOptions
 from rebalancer.run.telemetry import Telemetry
-from rebalancer.telemetry.checks import Checks, Page, PageOf, TlsSettings, health_page
+from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings, health_page
 
 #: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
@@ -59,7 +59,7 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
         **_health("readyz", telemetry.health.ready),
     }
     if metrics:
-        found["/metrics"] = lambda _: Page(200, telemetry.metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
+        found["/metrics"] = lambda _: ServedPage(200, telemetry.metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
     return found
 
 

@@ -35,7 +35,7 @@ class Silent:
         """Do nothing."""
 
 
-class Signs:
+class RunProgress:
     """Turns the steps of a run into standings.
 
     Args:

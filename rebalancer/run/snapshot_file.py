@@ -49,18 +49,18 @@ class _Header(msgspec.Struct):
     rebalancer: _Recorded | None = None
 
 
-class _Loader(yaml.CSafeLoader):
+class _SnapshotLoader(yaml.CSafeLoader):
     """YAML with the scalars of JSON: times stay text, and so do numbers that JSON cannot write."""
 
 
-def _finite(loader: _Loader, node: yaml.ScalarNode) -> float | str:
+def _finite(loader: _SnapshotLoader, node: yaml.ScalarNode) -> float | str:
     """Return a number that JSON can write, else its text: a null would look like an absent field."""
     value = loader.construct_yaml_float(node)
     return value if math.isfinite(value) else node.value
 
 
-_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
-_Loader.yaml_implicit_resolvers = {
+_SnapshotLoader.add_constructor("tag:yaml.org,2002:float", _finite)
+_SnapshotLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
@@ -145,8 +145,8 @@ def _end_of_blank(text: str, position: int) -> int:
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
     try:
-        check_yaml(yaml.parse(content, Loader=_Loader))
-        for document in yaml.load_all(content, Loader=_Loader):
+        check_yaml(yaml.parse(content, Loader=_SnapshotLoader))
+        for document in yaml.load_all(content, Loader=_SnapshotLoader):
             if document is not None:
                 yield msgspec.json.encode(document)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:

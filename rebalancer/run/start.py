@@ -14,7 +14,7 @@ from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
-from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.signs import Progress, RunProgress
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
@@ -83,7 +83,7 @@ def run(
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        outcome = publish(_plan_offline(options, options.snapshot, work, Signs(progress)), options)
+        outcome = publish(_plan_offline(options, options.snapshot, work, RunProgress(progress)), options)
         return replace(outcome, exit_code=deliver(outcome))
     from rebalancer.run.live_run import run_live  # noqa: PLC0415  as above
 
@@ -109,7 +109,7 @@ def _check_conflicts(options: Options) -> None:
         raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
 
-def _plan_offline(options: Options, path: str, work: Work, signs: Signs) -> Finished:
+def _plan_offline(options: Options, path: str, work: Work, signs: RunProgress) -> Finished:
     with signs.stage("read"):
         file = read_snapshot_file(path)
         snapshot = file.collection.snapshot(datetime.now(UTC))

@@ -21,9 +21,9 @@ from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import text
 from rebalancer.run.health import Health
 from rebalancer.run.options import Options, TracingOptions
-from rebalancer.run.signs import Progress, Signs
+from rebalancer.run.signs import Progress, RunProgress
 from rebalancer.run.work import Finished, has_failed
-from rebalancer.telemetry.metrics import Metrics
+from rebalancer.telemetry.metrics import ProcessMetrics
 
 #: The code of a request that got no answer.
 _NO_CODE = "none"
@@ -55,8 +55,8 @@ class Telemetry:
     """
 
     def __init__(self, options: Options, tracing: Tracing | None = None, progress: Progress | None = None) -> None:
-        self.signs = Signs(progress)
-        self.metrics = Metrics(dry_run=options.dry_run)
+        self.signs = RunProgress(progress)
+        self.metrics = ProcessMetrics(dry_run=options.dry_run)
         self.metrics.interval(options.interval)
         self.health = Health(options.deadline, options.interval)
         self._tracing = tracing or Untraced()

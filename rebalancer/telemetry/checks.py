@@ -8,7 +8,7 @@ Checks = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     """An answer to a GET.
 
     Attributes:
@@ -25,7 +25,7 @@ class Page:
 
 
 #: Makes a page; the argument says whether the request has `?verbose`.
-PageOf = Callable[[bool], Page]
+PageOf = Callable[[bool], ServedPage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class TlsSettings:
     cipher_suites: Sequence[str] = ()
 
 
-def health_page(name: str, checks: Checks, *, verbose: bool) -> Page:
+def health_page(name: str, checks: Checks, *, verbose: bool) -> ServedPage:
     """Return 200 and `ok`, or 500 and every check with its outcome, in the format of the Kubernetes components.
 
     Args:
@@ -55,7 +55,7 @@ def health_page(name: str, checks: Checks, *, verbose: bool) -> Page:
     """
     bad = any(checks.values())
     if not bad and not verbose:
-        return Page(200, b"ok")
+        return ServedPage(200, b"ok")
     lines = [f"[-]{check} failed: {wrong}" if wrong else f"[+]{check} ok" for check, wrong in checks.items()]
     lines.append(f"{name} check {'failed' if bad else 'passed'}")
-    return Page(500 if bad else 200, ("\n".join(lines) + "\n").encode())
+    return ServedPage(500 if bad else 200, ("\n".join(lines) + "\n").encode())

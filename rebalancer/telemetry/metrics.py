@@ -39,7 +39,7 @@ _LIMITS = {
 _ERRORS = frozenset({"PDB", "Webhook", "Gone"})
 
 
-class Metrics:
+class ProcessMetrics:
     """All metrics of a process, in a registry of their own.
 
     Args:

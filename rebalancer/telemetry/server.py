@@ -13,7 +13,7 @@ from tornado.iostream import IOStream
 from tornado.web import Application, RequestHandler
 
 from rebalancer.errors import UsageError
-from rebalancer.telemetry.checks import Page, PageOf
+from rebalancer.telemetry.checks import PageOf, ServedPage
 from rebalancer.telemetry.tls import Identity
 
 #: Seconds for a client's handshake and headers, and for its silence between two requests.
@@ -137,7 +137,7 @@ class _Handler(RequestHandler):
     def get(self) -> None:
         make = self._pages.get(self.request.path)
         verbose = "verbose" in self.request.query.split("&") or bool(self.get_query_arguments("verbose"))
-        page = make(verbose) if make else Page(404, b"404 page not found\n")
+        page = make(verbose) if make else ServedPage(404, b"404 page not found\n")
         is_html = bool(page.html) and "text/html" in self.request.headers.get("Accept", "")
         self.set_status(page.status)
         self.set_header("Content-Type", "text/html; charset=utf-8" if is_html else page.content_type)

@@ -10,7 +10,7 @@ from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.marking.pressure import Answer
+from rebalancer.marking.pressure import RuleAnswer
 from rebalancer.marking.rules import Rule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
@@ -78,7 +78,7 @@ class Providers:
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
-    def answer(self, rule: Rule, nodes: Iterable[Node], now: datetime) -> Answer:
+    def answer(self, rule: Rule, nodes: Iterable[Node], now: datetime) -> RuleAnswer:
         """Return what the query of a marking rule gives; one time-out counts for all rules of an evaluation.
 
         Raises:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 
 from rebalancer.cluster.node import Node
-from rebalancer.marking.pressure import Answer, Reading
+from rebalancer.marking.pressure import Reading, RuleAnswer
 from rebalancer.marking.rules import Rule
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
@@ -22,7 +22,7 @@ _LEAST = "-Inf"
 Values = Mapping[str, float]
 
 
-def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> Answer:
+def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> RuleAnswer:
     """Return the readings of a rule's query.
 
     Raises:
@@ -41,10 +41,10 @@ def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> Answer:
     usable = {node: value for node, value in present.items() if isfinite(value)}
     if not rule.lasting:
         values_now = {node: Reading.of(value) for node, value in usable.items()}
-        return Answer(values_now, missing=missing, warnings=tuple(strangers))
+        return RuleAnswer(values_now, missing=missing, warnings=tuple(strangers))
     window = Window.over(rule.lasting, _LEAST)
     readings, sparse = _over(window, rule.query, usable, values)
-    return Answer(readings, missing=missing | sparse, warnings=tuple(strangers))
+    return RuleAnswer(readings, missing=missing | sparse, warnings=tuple(strangers))
 
 
 def _over(

@@ -11,7 +11,7 @@ from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 from rebalancer.errors import PolicyError
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.load import decode_policy
-from rebalancer.policy.values import Policy, Profile
+from rebalancer.policy.values import Policy, PolicyProfile
 from rebalancer.run.policies import known_plugins
 from tests.conformance import program
 from tests.conformance.answers import Answer, acceptance, equal
@@ -77,7 +77,7 @@ def _profiles(case: Case) -> list[Mapping[str, Any]]:
     return found
 
 
-def _shown(profile: Profile) -> dict[str, Any]:
+def _shown(profile: PolicyProfile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "deschedule": list(profile.deschedule),

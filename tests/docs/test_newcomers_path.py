@@ -155,7 +155,7 @@ def test_the_new_metric_is_served(tree: Path) -> None:
     nodes = [{"state": "overutilized", "before": {}, "after": {"cpu": percent}} for percent in (95.0, 91.0, 50.0)]
     report = {"strategies": [{"profile": "p", "strategy": "s", "nodes": nodes}]}
     program = (
-        "from rebalancer.telemetry.metrics import Metrics; metrics = Metrics(dry_run=False); "
+        "from rebalancer.telemetry.metrics import ProcessMetrics; metrics = ProcessMetrics(dry_run=False); "
         f"metrics.report_made({report!r}); print(metrics.exposition().decode())"
     )
 

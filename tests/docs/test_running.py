@@ -9,7 +9,7 @@ from rebalancer.cli.main import main
 from rebalancer.run.options import Options
 from rebalancer.run.serve import pages
 from rebalancer.run.telemetry import Telemetry
-from rebalancer.telemetry.metrics import MOST_SERIES, Metrics
+from rebalancer.telemetry.metrics import MOST_SERIES, ProcessMetrics
 
 TEXT = (Path(__file__).parents[2] / "docs" / "running.md").read_text()
 ROW = re.compile(r"^\|( `(?:descheduler|rebalancer)_[^|]*)\|([^|]*)\|", re.MULTILINE)
@@ -30,7 +30,7 @@ def documented() -> dict[str, set[str]]:
 def declared() -> dict[str, set[str]]:
     """Labels by metric, as the program declares them; the old name of a counter has those of the counter."""
     found = {}
-    for collector in list(Metrics(dry_run=False).registry._collector_to_names):
+    for collector in list(ProcessMetrics(dry_run=False).registry._collector_to_names):
         name = getattr(collector, "_name", "")
         if name.startswith(("descheduler_", "rebalancer_")):
             found[name + SUFFIXES.get(collector._type, "")] = set(collector._labelnames)

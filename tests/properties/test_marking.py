@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.marking.evaluation import evaluate
-from rebalancer.marking.pressure import Answer, Pressure, Reading
+from rebalancer.marking.pressure import Pressure, Reading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -45,7 +45,7 @@ def answers(draw, names=NAMES):
     for name in names:
         problem = draw(st.sampled_from(("", "", "", "no answer")))
         readings = draw(st.dictionaries(st.sampled_from(NODES), READINGS))
-        found[name] = Answer({} if problem else readings, problem)
+        found[name] = RuleAnswer({} if problem else readings, problem)
     return found
 
 
@@ -91,7 +91,7 @@ def test_a_mark_is_set_above_and_cleared_below(asked, standing):
 def test_without_samples_marks_stay_until_they_expire_and_none_is_new(asked, standing):
     """A source that does not answer, or that knows half of the nodes or fewer."""
     scarce = {
-        name: Answer({node: each for node, each in answer.readings.items() if node in NODES[:4]}, answer.problem)
+        name: RuleAnswer({node: each for node, each in answer.readings.items() if node in NODES[:4]}, answer.problem)
         for name, answer in asked.items()
     }
     found = evaluate(rules(100), NODES, scarce, standing, NOW)
@@ -110,7 +110,7 @@ def test_without_samples_marks_stay_until_they_expire_and_none_is_new(asked, sta
 def test_the_hottest_are_marked(readings, share):
     """No node that is left out was hotter than one that is marked."""
     hot = {node: Reading.of(each.value) for node, each in readings.items()}
-    found = evaluate(rules(share, NAMES[:1]), NODES, {"cpu": Answer(hot)}, {}, NOW)
+    found = evaluate(rules(share, NAMES[:1]), NODES, {"cpu": RuleAnswer(hot)}, {}, NOW)
 
     pressed = {node for node, each in hot.items() if each.value > ABOVE}
     if len(pressed) == len(NODES):

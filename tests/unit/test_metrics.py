@@ -6,7 +6,7 @@ from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown, refused
 from rebalancer.telemetry import metrics as module
-from rebalancer.telemetry.metrics import Metrics
+from rebalancer.telemetry.metrics import ProcessMetrics
 from tests.functional.probing import samples
 from tests.make import pod
 
@@ -40,7 +40,7 @@ def evicted(result, namespace="ns", node="n"):
 )
 def test_results_in_the_words_of_the_descheduler(verdict, result):
     """Dashboards select by them; old name and new name have the same value."""
-    metrics = Metrics(dry_run=False)
+    metrics = ProcessMetrics(dry_run=False)
     ledger = Ledger(observe=metrics.observe)
     ledger.record(entry(verdict))
     ledger.close_run("profile", "Strategy", 0.1, None)
@@ -54,7 +54,7 @@ def test_results_in_the_words_of_the_descheduler(verdict, result):
 
 def test_a_protection_is_a_refusal_and_no_eviction():
     """Counted by its cause, each pod once however often it was asked for."""
-    metrics = Metrics(dry_run=False)
+    metrics = ProcessMetrics(dry_run=False)
     ledger = Ledger(observe=metrics.observe)
     for _ in range(3):
         ledger.record(entry(refused(Code("DaemonSetPods"))))
@@ -72,7 +72,7 @@ def test_a_protection_is_a_refusal_and_no_eviction():
 
 def test_an_eviction_without_an_answer_is_unknown():
     """Apart from failures."""
-    metrics = Metrics(dry_run=False)
+    metrics = ProcessMetrics(dry_run=False)
     metrics.observe(entry(Unknown("lost")))
 
     labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
@@ -82,7 +82,7 @@ def test_an_eviction_without_an_answer_is_unknown():
 def test_series_by_node_and_namespace_are_bounded(monkeypatch):
     """Nodes come and go for months; what is beyond is still counted."""
     monkeypatch.setattr(module, "MOST_SERIES", 3)
-    metrics = Metrics(dry_run=False)
+    metrics = ProcessMetrics(dry_run=False)
     for number in range(10):
         metrics.observe(entry(GRANTED, node=f"n{number}"))
     metrics.observe(entry(GRANTED, node="n0"))
@@ -97,7 +97,7 @@ def test_series_by_node_and_namespace_are_bounded(monkeypatch):
 
 def test_nodes_as_strategies_saw_them():
     """By state in the last cycle; by utilization before and after in all of them."""
-    metrics = Metrics(dry_run=False)
+    metrics = ProcessMetrics(dry_run=False)
 
     def report(*states):
         nodes = [{"name": "n", "state": each, "before": {"cpu": 85}, "after": {"cpu": 55}} for each in states]
@@ -116,7 +116,7 @@ def test_nodes_as_strategies_saw_them():
 def test_whose_metrics_are_served():
     """The descheduler's, our own, and those of a process in Python; a dashboard of a Go process finds nothing."""
     families = {
-        line.split()[2] for line in Metrics(dry_run=False).exposition().decode().splitlines() if "# TYPE" in line
+        line.split()[2] for line in ProcessMetrics(dry_run=False).exposition().decode().splitlines() if "# TYPE" in line
     }
 
     assert {name.split("_")[0] for name in families} == {"descheduler", "rebalancer", "process", "python"}

@@ -11,7 +11,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import StrategyError
-from rebalancer.marking.pressure import Answer, Reading
+from rebalancer.marking.pressure import Reading, RuleAnswer
 from rebalancer.marking.rules import Rule
 from rebalancer.marking.rules_file import measured_utilization
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def answers(work: MarkWork, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> Mapping[str, Answer]:
+def answers(work: MarkWork, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> Mapping[str, RuleAnswer]:
     """Return the answer to each rule, by its name; a source that fails is an answer with its problem.
 
     Args:
@@ -39,13 +39,13 @@ def answers(work: MarkWork, providers: "Providers", nodes: tuple[Node, ...], now
     return found
 
 
-def _answer(work: MarkWork, rule: Rule, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> Answer:
+def _answer(work: MarkWork, rule: Rule, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> RuleAnswer:
     try:
         if rule.resource is None:
             return providers.answer(rule, nodes, now)
         return _measured(work, rule.resource, providers, nodes, now)
     except StrategyError as error:
-        return Answer(problem=str(error), source=_source(work, rule))
+        return RuleAnswer(problem=str(error), source=_source(work, rule))
 
 
 def _source(work: MarkWork, rule: Rule) -> str:
@@ -53,7 +53,9 @@ def _source(work: MarkWork, rule: Rule) -> str:
     return wanted.origin if rule.resource and wanted else PROMETHEUS
 
 
-def _measured(work: MarkWork, resource: str, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> Answer:
+def _measured(
+    work: MarkWork, resource: str, providers: "Providers", nodes: tuple[Node, ...], now: datetime
+) -> RuleAnswer:
     wanted = measured_utilization(work.policy)
     if wanted is None:
         raise StrategyError("no strategy in the policy has metricsUtilization any more")
@@ -62,7 +64,7 @@ def _measured(work: MarkWork, resource: str, providers: "Providers", nodes: tupl
     if figures.nodes and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: Reading.of(percent) for name, percent in percents.items()}
-    return Answer(readings, missing=figures.missing, warnings=figures.warnings)
+    return RuleAnswer(readings, missing=figures.missing, warnings=figures.warnings)
 
 
 def _about_nodes(wanted: MetricsUtilization) -> MetricsUtilization:

@@ -16,7 +16,7 @@ from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.run_marks import Problems
 from rebalancer.marking.evaluation import evaluate
 from rebalancer.marking.outcome import MarkingOutcome
-from rebalancer.marking.pressure import Answer
+from rebalancer.marking.pressure import RuleAnswer
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.live_usage import live_providers
@@ -116,6 +116,6 @@ class Evaluator:
             _LOG.warning("node %s is not as it should be: %s", name, problem)
 
 
-def _warnings(seen: SeenNodes, found: Mapping[str, Answer], warning: str) -> tuple[str, ...]:
+def _warnings(seen: SeenNodes, found: Mapping[str, RuleAnswer], warning: str) -> tuple[str, ...]:
     about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
     return tuple(dict.fromkeys([*filter(None, [warning]), *seen.warnings, *about]))

@@ -16,7 +16,7 @@ from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
 from rebalancer.run.marking.evaluating import Evaluator
 from rebalancer.run.marking.pages import Board
-from rebalancer.run.marking.settings import Settings
+from rebalancer.run.marking.settings import MarkingSettings
 from rebalancer.run.marking.work import MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
@@ -39,7 +39,7 @@ def mark(asked: MarkOptions, interruption: Interruption, deliver: Deliver = show
         ClusterError: there is no cluster to work on, or a permission is missing.
         Interrupted: a signal came before anything was written.
     """
-    settings = Settings(asked)
+    settings = MarkingSettings(asked)
     with _attended(asked.run) as (telemetry, board):
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
@@ -62,7 +62,7 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
     with ExitStack() as stack:
         telemetry, board = stack.enter_context(_attended(asked.run))
         reporter = PolicyReporter(telemetry)
-        settings = Settings(asked, reporter.report)
+        settings = MarkingSettings(asked, reporter.report)
         cluster = connect(asked.run, telemetry)
         _demand_permissions(cluster, asked.run)
         if not asked.run.dry_run:  # which writes nothing, not even an Event
@@ -73,12 +73,12 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
 
 
 class _Marking:
-    """Evaluations by the settings in force (a `rebalancer.run.rounds.Work`)."""
+    """Evaluations by the settings in force (a `rebalancer.run.rounds.Round`)."""
 
     def __init__(
         self,
         options: Options,
-        settings: Settings,
+        settings: MarkingSettings,
         cluster: LiveCluster,
         interruption: Interruption,
         telemetry: Telemetry,

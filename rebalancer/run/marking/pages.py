@@ -10,7 +10,7 @@ from typing import Any
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.report.marking_pages import nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.health import Health
-from rebalancer.telemetry.checks import Page, PageOf
+from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _JSON = "application/json"
 
@@ -36,14 +36,14 @@ class Board:
         """Return the pages by path."""
         return {"/status": lambda _: self._status(), "/nodes": lambda _: self._nodes()}
 
-    def _status(self) -> Page:
+    def _status(self) -> ServedPage:
         document = status_document(self._last, self._health.alive(), self._health.ready())
         return _page(document, status_html(document))
 
-    def _nodes(self) -> Page:
+    def _nodes(self) -> ServedPage:
         document = nodes_document(self._evaluated)
         return _page(document, nodes_html(document))
 
 
-def _page(document: Mapping[str, Any], html: str) -> Page:
-    return Page(200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode())
+def _page(document: Mapping[str, Any], html: str) -> ServedPage:
+    return ServedPage(200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode())

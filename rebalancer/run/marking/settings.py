@@ -12,7 +12,7 @@ from rebalancer.run.watched import Watched
 _LOG = logging.getLogger(__name__)
 
 
-class Settings:
+class MarkingSettings:
     """The policy and the rules, each read again when its content changes.
 
     Args:

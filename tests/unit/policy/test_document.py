@@ -3,11 +3,11 @@
 import pytest
 
 from rebalancer.errors import PolicyError
-from rebalancer.policy.document import Node, read_document
+from rebalancer.policy.document import DocumentNode, read_document
 from rebalancer.policy.findings import Findings
 
 
-def read(text: str) -> Node:
+def read(text: str) -> DocumentNode:
     """A document without any error."""
     findings = Findings()
     node = read_document(text, findings)

@@ -11,11 +11,11 @@ from rebalancer.run import exports
 from rebalancer.run.capture import write_whole
 from rebalancer.run.exports import export
 from rebalancer.run.options import ExportOptions
-from rebalancer.telemetry.metrics import Metrics
+from rebalancer.telemetry.metrics import ProcessMetrics
 
 
 def write(path):
-    export(ExportOptions(metrics_textfile=str(path)), Metrics(dry_run=False), {}, lambda: False)
+    export(ExportOptions(metrics_textfile=str(path)), ProcessMetrics(dry_run=False), {}, lambda: False)
 
 
 def test_a_file_is_replaced_and_a_link_to_it_stays(tmp_path):
@@ -79,7 +79,7 @@ def test_a_pushgateway_that_trickles_is_given_up(monkeypatch, caplog, beginning)
         thread = threading.Thread(target=serve)
         thread.start()
         gateway = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        export(ExportOptions(pushgateway=gateway), Metrics(dry_run=False), {}, lambda: False)
+        export(ExportOptions(pushgateway=gateway), ProcessMetrics(dry_run=False), {}, lambda: False)
         over.set()
         thread.join(60)
     assert f"cannot be pushed to {gateway}: the Pushgateway did not answer within 0.3 s" in caplog.text

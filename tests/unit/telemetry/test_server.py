@@ -9,7 +9,7 @@ import pytest
 
 from rebalancer.errors import UsageError
 from rebalancer.telemetry import server as serving
-from rebalancer.telemetry.checks import Page, TlsSettings, health_page
+from rebalancer.telemetry.checks import ServedPage, TlsSettings, health_page
 from rebalancer.telemetry.server import Server
 from rebalancer.telemetry.tls import Identity
 from tests.e2e.waiting import wait_for
@@ -50,7 +50,7 @@ def test_a_check_that_fails_is_named():
     """A probe's output says what is wrong."""
     page = health_page("readyz", {"policy": "", "api": "no answer"}, verbose=False)
 
-    assert page == Page(500, b"[+]policy ok\n[-]api failed: no answer\nreadyz check failed\n")
+    assert page == ServedPage(500, b"[+]policy ok\n[-]api failed: no answer\nreadyz check failed\n")
 
 
 def test_a_hundred_answers_leave_no_descriptor(server):
