@@ -9,8 +9,9 @@ import pytest
 from rebalancer.cli.question import Question
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.options import ClientOptions, LeaseOptions, Options
 from rebalancer.run.start import run
+from rebalancer.untrusted import exchange
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish, wait_for
@@ -32,6 +33,34 @@ def arrival(server, method, pattern):
     arrived = threading.Event()
     server.on(method, pattern, lambda _: arrived.set(), times=1)
     return arrived
+
+
+def test_a_silent_server_does_not_outlast_a_signal(three, rebalancer, monkeypatch):
+    """What is on its way gets some seconds more, each Event and each look at a pod too: SIGKILL comes after 30 s."""
+    monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
+    named = dict(zip(*[iter(map(str, rebalancer.arguments(three, LIMITED)[3:]))] * 2, strict=True))
+    over = threading.Event()
+
+    def silent(_):
+        interruption._receive(signal.SIGTERM, None)
+        for method in ("GET", "POST", "PUT", "PATCH"):
+            three.on(method, "*", lambda _: over.wait(60))
+        over.wait(60)
+
+    three.on("POST", EVICTIONS, silent, times=1)
+    options = Options(
+        policy=named["--policy"],
+        kubeconfig=named["--kubeconfig"],
+        lease=LeaseOptions(no_lease=True),
+        client=ClientOptions(request_timeout=3600),
+    )
+    with Interruption() as interruption:
+        outcome = run(options, Question(yes=True), interruption)
+    over.set()
+
+    assert outcome.exit_code == 143
+    assert [each["name"] for each in outcome.report["unknown"]] == ["a"]
+    assert len(three.sent("POST", EVICTIONS)) == 1
 
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}

@@ -2,12 +2,15 @@ import json
 
 import pytest
 
+from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
-from rebalancer.kube.client import Client
+from rebalancer.kube.client import LARGEST_OBJECT, Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.report.words import text
+from rebalancer.run.live import LiveCluster, LiveSink
 from tests.fake_http import Reply
+from tests.make import pod as made_pod
 from tests.make import says_no
 
 EVICTION = "*/eviction"
@@ -425,3 +428,27 @@ def test_odd_names_stay_names(connection, server, pod, time):
     evictions = Evictions(Client(connection), retry_policy=time.retry_policy())
 
     assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED
+
+
+def test_a_pods_eviction_is_tried_again_for_thirty_seconds(connection, client, server, pod, time):
+    """With waits of one second that makes 30 tries: the limit of a live run, whatever the policy of reads is."""
+    server.add(pod("a"))
+    server.fail("POST", EVICTION, status=429)
+    live = LiveCluster(connection, client, time.retry_policy(seconds=7, first_wait=1, longest_wait=1))
+    sink = LiveSink(live, None, Halt(clock=time.clock))
+
+    verdict = sink.evict(
+        made_pod("a", uid="uid-of-a"), "default", "PodLifeTime", cause(Code.CUSTOM, message="old"), lambda _: None
+    )
+
+    assert isinstance(verdict, Failed)
+    assert len(server.requests) == 30
+
+
+@pytest.mark.parametrize("status", [201, 500])
+def test_an_answer_that_is_too_large_to_read_is_a_doubt(evict, server, status):
+    """The pod may be gone: what the answer says is not known, but that the request came is."""
+    server.on("POST", EVICTION, lambda _: Reply(status, "x" * (LARGEST_OBJECT + 1)), times=1)
+
+    assert evict() == GRANTED
+    assert [request.method for request in server.requests] == ["POST", "GET", "POST"]
