@@ -13,17 +13,18 @@ import click
 from rebalancer import __version__
 from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
-from rebalancer.cli.client_options import client_options, warn_of_insecurity
 from rebalancer.cli.complaints import complain, exit_on_error
 from rebalancer.cli.group import Spelled
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.mark import mark
 from rebalancer.cli.options import (
+    client_options,
     context_option,
     kubeconfig_option,
     policy_option,
     scheduler_config_option,
     verbosity_option,
+    warn_of_insecurity,
 )
 from rebalancer.cli.service_flags import service_flags
 from rebalancer.cli.unmark import unmark

@@ -6,10 +6,16 @@ from typing import Any
 
 import click
 
-from rebalancer.cli.client_options import client_options, warn_of_insecurity
 from rebalancer.cli.complaints import exit_on_error
 from rebalancer.cli.logs import set_up
-from rebalancer.cli.options import context_option, kubeconfig_option, policy_option, verbosity_option
+from rebalancer.cli.options import (
+    client_options,
+    context_option,
+    kubeconfig_option,
+    policy_option,
+    verbosity_option,
+    warn_of_insecurity,
+)
 from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.run.options import ClientOptions
 

@@ -1,8 +1,77 @@
 """Options that several commands take."""
 
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
 from typing import Any
 
 import click
+
+from rebalancer.cli.service_flags import Seconds
+from rebalancer.run.options import ClientOptions
+
+Command = Callable[..., None]
+
+_LOG = logging.getLogger(__name__)
+
+
+class _SecondsOrNumber(Seconds):
+    """A duration; a number alone is seconds, as kubectl has it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
+        return float(value) if isinstance(value, str) and value.isdecimal() else super().convert(value, param, ctx)
+
+
+def client_options(command: Command) -> Command:
+    """Let a command take them, packed as `client`."""
+
+    @wraps(command)
+    def wrapper(*args: Any, **given: Any) -> None:
+        client = ClientOptions(**{each.name: given.pop(each.name) for each in fields(ClientOptions)})
+        command(*args, client=client, **given)
+
+    flagged: Command = wrapper
+    for option in reversed(_OPTIONS):
+        flagged = option(flagged)
+    return flagged
+
+
+def warn_of_insecurity(client: ClientOptions) -> None:
+    """Say what it means that the API server's certificate is not looked at."""
+    if client.insecure_skip_tls_verify:
+        _LOG.warning(
+            "--insecure-skip-tls-verify: the API server's certificate is not looked at; whoever stands in between can "
+            "take the credentials and make up the answers"
+        )
+
+
+_OPTIONS = (
+    click.option("--as", "as_user", default="", metavar="USER", help="Act as this user, if the API server allows it."),
+    click.option(
+        "--as-group", multiple=True, metavar="GROUP", help="Act in this group; may be repeated, and goes with --as."
+    ),
+    click.option(
+        "--request-timeout",
+        type=_SecondsOrNumber(),
+        default="30s",
+        show_default=True,
+        metavar="DURATION",
+        help="Give a request up after so long without a sign of the API server; 0 for 5m.",
+    ),
+    click.option(
+        "--exec-timeout",
+        type=_SecondsOrNumber(),
+        default="60s",
+        show_default=True,
+        metavar="DURATION",
+        help="Give a credentials plugin up after so long.",
+    ),
+    click.option(
+        "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
+    ),
+)
 
 
 class _Verbosity(click.IntRange):

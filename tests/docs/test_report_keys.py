@@ -62,7 +62,7 @@ def test_each_key_of_a_real_report_is_in_the_guide(server, rebalancer):  # noqa:
 
 def test_each_count_of_a_strategy_is_in_the_guide():
     """Strategies count by names that the report's words know."""
-    from rebalancer.report.summaries import _COUNTED, _NOUNS  # noqa: PLC0415  the names that have words
+    from rebalancer.report.document import _COUNTED, _NOUNS  # noqa: PLC0415  the names that have words
 
     (row,) = [line for line in GUIDE.read_text().splitlines() if line.startswith("| `strategies[].summary`")]
 

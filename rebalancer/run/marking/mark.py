@@ -1,31 +1,73 @@
-"""`rebalancer mark`: one evaluation, or a loop of them."""
+"""`rebalancer mark`: one evaluation, or a loop of them.
 
+Written by the evaluations' thread and read by the server's; the outcome is replaced as a whole, so no lock is needed.
+"""
+
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
 
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Permit
 from rebalancer.kube.permissions import MARKING, demand_node_writes
 from rebalancer.marking.outcome import MarkingOutcome
-from rebalancer.report.marking import marking_document
+from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.exports import export
+from rebalancer.run.health import Health
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
 from rebalancer.run.marking.evaluating import Evaluator
-from rebalancer.run.marking.pages import Board
-from rebalancer.run.marking.settings import MarkingSettings
-from rebalancer.run.marking.work import MarkOptions
+from rebalancer.run.marking.work import MarkingSettings, MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn
+from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _LOG = logging.getLogger(__name__)
+
+_JSON = "application/json"
+
+
+class Board:
+    """The last evaluation, shown to whoever asks.
+
+    Args:
+        health: of this process.
+    """
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._last: MarkingOutcome | None = None
+        self._evaluated: MarkingOutcome | None = None
+
+    def show(self, outcome: MarkingOutcome) -> None:
+        """Show this evaluation from now on; nodes stay as they were last evaluated where it was skipped."""
+        self._last = outcome
+        self._evaluated = self._evaluated if outcome.skipped else outcome
+
+    def pages(self) -> Mapping[str, PageOf]:
+        """Return the pages by path."""
+        return {"/status": lambda _: self._status(), "/nodes": lambda _: self._nodes()}
+
+    def _status(self) -> ServedPage:
+        document = status_document(self._last, self._health.alive(), self._health.ready())
+        return _page(document, status_html(document))
+
+    def _nodes(self) -> ServedPage:
+        document = nodes_document(self._evaluated)
+        return _page(document, nodes_html(document))
+
+
+def _page(document: Mapping[str, Any], html: str) -> ServedPage:
+    return ServedPage(200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode())
+
 
 #: For all access reviews together.
 _REVIEW_SECONDS = 30.0

@@ -1,19 +1,95 @@
 """The nodes of a cluster, read once for rules and marks alike."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import ClusterError
+from rebalancer.kube import pressure_marks
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.marks import MarkedNode
-from rebalancer.kube.node_marks import NODES, NodeObject
+from rebalancer.kube.many_nodes import on_each
+from rebalancer.kube.marks import MarkedNode, Wanted
+from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject
+from rebalancer.kube.node_patch import patch
+from rebalancer.kube.run_marks import CONFLICTS, SET_SECONDS, Problems
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.marking.pressure import Marks
+from rebalancer.marking.rules import Signs
 from rebalancer.untrusted.documents import decode_json
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How nodes should be marked by one run.
+
+    Attributes:
+        run: its name.
+        signs: what a marked node carries.
+        marks: by node.
+    """
+
+    run: str
+    signs: Signs
+    marks: Marks
+
+    def wanted(self, node: MarkedNode) -> Wanted:
+        """Return a node as it should be.
+
+        Raises:
+            Occupied: others have set a label or taint of the same key.
+        """
+        pressures = self.marks.get(node.name)
+        if pressures is None:
+            return pressure_marks.cleared(node, self.signs)
+        return pressure_marks.pressed(node, self.signs, self.run, pressures)
+
+    def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
+        """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""
+        found = {name: self._change(node) for name, node in carried.items()}
+        return {name: change for name, change in found.items() if change}
+
+    def problems(self, carried: Mapping[str, MarkedNode]) -> Problems:
+        """Return the nodes that cannot be marked, and why."""
+        return {name: problem for name, node in carried.items() if (problem := self._problem(node))}
+
+    def _problem(self, node: MarkedNode) -> ClusterError | None:
+        try:
+            self.wanted(node)
+        except pressure_marks.Occupied as error:
+            return error
+        return None
+
+    def _change(self, node: MarkedNode) -> str:
+        if self._problem(node) is None and not patch(node, self.wanted(node)):
+            return ""
+        if node.name not in self.marks:
+            return "cleared"
+        before = [each.rule for each in pressure_marks.standing(node)]
+        if not before:
+            return "marked"
+        return "renewed" if before == [each.rule for each in self.marks[node.name]] else "changed"
+
+
+def write(client: Client, changes: Changes, due: Mapping[str, str], halt: Halt) -> Problems:
+    """Write the changes that are due, and return what went wrong, by the node's name.
+
+    Each node is written in one piece, so that a signal, or an error on another node, leaves none half marked.
+    """
+    writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)
+    deadline = Deadline.after(SET_SECONDS)
+    return on_each(due, lambda name: writer.change(name, changes.wanted, deadline))
+
+
+def were_stopped(problems: Problems) -> bool:
+    """Return whether changes were left out since the run was told to end."""
+    return any(isinstance(each, Halted) for each in problems.values())
+
 
 #: For all pages of the list together.
 _SECONDS = 60.0
