@@ -20,7 +20,7 @@ from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.scheduling.worlds import Worlds
+from rebalancer.scheduling.worlds import SAMPLES, Worlds
 
 _LOG = logging.getLogger(__name__)
 #: More than this share of the candidates is said first, with so many of the reasons.
@@ -64,7 +64,13 @@ def _unknown(entry: Entry) -> str:
 def _wider(entry: Entry, worlds: Worlds) -> Entry:
     if entry.destination is None or not entry.destination.shares:
         return entry
-    return replace(entry, destination=Destination.seen(entry.destination.nodes[0], worlds.shares(entry.pod)))
+    expected, shares = entry.destination.nodes[0], worlds.shares(entry.pod)
+    because, others = entry.because, [name for name in shares if name != expected]
+    lands_on = because.figures.get("lands_on")
+    if lands_on and others:
+        seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
+        because = because.with_figures(lands_on={**lands_on, **seen})
+    return replace(entry, because=because, destination=Destination.seen(expected, shares))
 
 
 _FEWEST_NODES = 2

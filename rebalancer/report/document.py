@@ -264,7 +264,7 @@ def _eviction(entry: Entry) -> dict[str, Any]:
 
 
 def _destination(destination: Destination) -> dict[str, Any]:
-    return {"nodes": list(destination.nodes), "more": destination.more}
+    return {"nodes": list(destination.nodes), "more": destination.more, "share": list(destination.shares)}
 
 
 def _doubt(entry: Entry, verdict: Unknown) -> dict[str, Any]:

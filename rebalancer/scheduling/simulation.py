@@ -38,6 +38,9 @@ from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.versions import newest_minor
 from rebalancer.scheduling.stand_ins import completed
 
+#: The answers of so many pods are kept with their scores: steering asks about the same ones again.
+_KEPT = 128
+
 
 @dataclass(frozen=True, slots=True)
 class _Start:
@@ -72,7 +75,8 @@ class Simulation:
         self._replacements: dict[Pod, Replacement] = {}
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
-        self._answers: dict[Pod, list[Answer]] = {}
+        self._answers: dict[Pod, Answer] = {}
+        self._in_turn: dict[Pod, list[Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
         self._soon = self.phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
@@ -115,14 +119,22 @@ class Simulation:
         A replacement that is made at once comes while the old pod still has its room and ports, and its affinity still
         counts; only spreading no longer counts it.  Answers are kept until something changes.
         """
-        return reduce(either, self.in_turn(pod))
+        answer = self._answers.get(pod)
+        if answer is None:
+            while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
+                del self._answers[next(iter(self._answers))]
+            answer = self._answers[pod] = reduce(either, [self._ask(pod, phase) for phase in self.phases])
+        return answer
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
-        """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed."""
-        known = self._answers.setdefault(pod, [])
+        """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
+
+        Without scores, so that the answers of all pods can be kept.
+        """
+        known = self._in_turn.setdefault(pod, [])
         for number, phase in enumerate(self.phases):
             if number == len(known):
-                known.append(self._ask(pod, phase))
+                known.append(self._ask(pod, phase).without_scores())
             yield known[number]
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
@@ -192,6 +204,7 @@ class Simulation:
 
     def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         self._answers.clear()
+        self._in_turn.clear()
         self.taints = taints
         for phase in self.phases:
             phase.suppose(taints)
@@ -231,6 +244,7 @@ class Simulation:
 
     def _change(self) -> None:
         self._answers.clear()
+        self._in_turn.clear()
         if self._later is None:
             self._later = self.phase()
 

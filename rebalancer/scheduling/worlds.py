@@ -21,7 +21,7 @@ lands on n2, in six on n3.  Then n3 has more room for the second in ten worlds, 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -295,8 +295,3 @@ class Worlds:
 
     def _coming(self, pod: Pod) -> Pod:
         return self._simulation.replacement(pod).pod or pod
-
-
-def chances(shares: Iterable[float]) -> tuple[int, ...]:
-    """Return shares as numbers of worlds."""
-    return tuple(round(each * SAMPLES) for each in shares)

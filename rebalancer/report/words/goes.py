@@ -6,6 +6,8 @@ from rebalancer.cluster.resources import describe
 from rebalancer.eviction.causes import Code
 from rebalancer.report.words.numbers import Figures, ages_text, compared, number_text, words
 
+_NAMED = 3  # other nodes where a pod may land
+
 
 def over(figures: Figures, what: str = "over") -> str:
     """Return what is above target on a node, and by how much in all."""
@@ -43,7 +45,17 @@ def _landing(figures: Figures) -> str:
     measured = "relieved" in figures and figures["measured"]
     relieves = f"relieves {number_text(figures['relieved'])} points; " if measured else ""
     rises = ", ".join(map(_rise, lands_on["filled"]))
-    return f"; {relieves}likely lands on {lands_on['node']}" + (f" ({rises})" if rises else "")
+    return f"; {relieves}likely lands on {_likely(lands_on)}" + (f" ({rises})" if rises else "")
+
+
+def _likely(lands_on: Figures) -> str:
+    """Return the node that the plan counts on, and where else the pod may land, with the worlds that have seen it."""
+    if "worlds" not in lands_on:
+        return str(lands_on["node"])
+    others = lands_on["else"]
+    named, more = others[:_NAMED], len(others[_NAMED:])
+    elsewhere = ", ".join(named) + (f" or {more} more" if more else "")
+    return f"{lands_on['node']} ({lands_on['worlds']} of {lands_on['of']}), else {elsewhere}"
 
 
 def _rise(filled: dict[str, Any]) -> str:

@@ -34,6 +34,10 @@ class Answer:
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
+    def without_scores(self) -> "Answer":
+        """Return the same without what is worked out of all nodes' scores, which takes much memory."""
+        return Answer(self.nodes, self.reason, self.unknown, self.feasible, self.sampled)
+
     @property
     def known(self) -> bool:
         """Whether it is known where the pod would go, or that it would go nowhere."""

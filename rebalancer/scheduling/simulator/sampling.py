@@ -14,9 +14,10 @@ Example: of 600 nodes, 50 - 4 = 46 % are enough, 276 nodes.  The last 60 are emp
 of them; but a window that starts at the first node has none, and a half-full node wins.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from rebalancer.cluster.node import Node
@@ -95,18 +96,21 @@ def window_winners(totals: Sequence[int], circle: Sequence[int], enough: int) ->
         enough: how many of them are scored.
     """
     scores = [totals[each] for each in circle]
-    after = _to_better(scores)
-    before = _to_better(scores[::-1])[::-1]
-    return {each for each, *gaps in zip(circle, before, after, strict=True) if sum(gaps) - 1 >= enough}
-
-
-def _to_better(scores: Sequence[int]) -> list[int]:
-    """Return how many steps it is from each place of a circle to the next higher score; many where there is none."""
-    count = len(scores)
-    found, waiting = [2 * count] * count, list[int]()
-    for step in range(2 * count):  # twice round
-        while waiting and scores[waiting[-1] % count] < scores[step % count]:
-            passed = waiting.pop()
-            found[passed % count] = min(found[passed % count], step - passed)
-        waiting.append(step)
+    better: list[int] = []  # sorted; once they leave no gap that a window fits in, nobody else wins
+    found: set[int] = set()
+    for _, group in groupby(sorted(range(len(circle)), key=scores.__getitem__, reverse=True), scores.__getitem__):
+        equal = list(group)
+        found.update(circle[each] for each in equal if _gap(better, each, len(circle)) >= enough)
+        better = sorted((*better, *equal))
+        if all(_gap(better, each + 1, len(circle)) < enough for each in better):
+            break
     return found
+
+
+def _gap(taken: Sequence[int], place: int, count: int) -> int:
+    """Return how many places in a row are free around one, with it, on a circle; 0 if it is taken."""
+    if not taken:
+        return 2 * count
+    after = bisect_left(taken, place % count)
+    here = taken[after % len(taken)] + (count if after == len(taken) else 0)
+    return 0 if here == place % count else here - taken[after - 1] - 1 + (0 if after else count)

@@ -113,8 +113,10 @@ class Simulator:
 
     def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
         """Return the places of the nodes that win in some window of some order."""
-        places = {index: place for place, index in enumerate(nodes)}
-        circles = [[places[index] for index in order if index in places] for order in self._state.orders]
+        circles: Sequence[Sequence[int]] = self._state.orders
+        if len(nodes) < len(self._state.nodes):
+            places = {index: place for place, index in enumerate(nodes)}
+            circles = [[places[index] for index in order if index in places] for order in circles]
         return set().union(*(window_winners(sums, circle, enough) for circle in circles))
 
     def _devices(self, pod: Pod) -> str:
