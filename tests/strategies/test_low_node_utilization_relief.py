@@ -52,7 +52,7 @@ def test_excess_is_summed_over_the_resources_above_target():
 
     assert because(ledger) == {
         "fit": "n1 at cpu 60 % > 50 %, memory 70 % > 50 %: 30 points over; relieves 30 points; likely lands on n2 "
-        "(cpu 0 % -> 12 %, memory 0 % -> 21 %)"
+        "(12 of 16, cpu 0 % -> 12 %, memory 0 % -> 21 %), else n3"
     }
 
 
@@ -61,8 +61,10 @@ def test_reasons_carry_the_figures_of_their_moment():
     ledger = decide(one_full({"a": 40, "b": 30.5, "c": 30}), low())
 
     assert because(ledger) == {
-        "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; relieves 40 points; likely lands on n2 (cpu 0 % -> 40 %)",
-        "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; relieves 10.5 points; likely lands on n3 (cpu 0 % -> 30 %)",
+        "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; relieves 40 points; "
+        "likely lands on n2 (8 of 16, cpu 0 % -> 40 %), else n3",
+        "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; relieves 10.5 points; "
+        "likely lands on n3 (8 of 16, cpu 0 % -> 30 %), else n2",
     }
 
 
@@ -349,6 +351,8 @@ def test_without_figures_for_pods_one_leaves_each_full_node():
         return one_full(usage, fields=fields, rest={"n1": 80}, measured={"pods": None})
 
     ledger = decide(fresh(), low())
-    assert because(ledger) == {"b": "n1 at cpu 80 % > 50 %: 30 points over; likely lands on n2 (cpu 0 % -> 1 %)"}
+    assert because(ledger) == {
+        "b": "n1 at cpu 80 % > 50 %: 30 points over; likely lands on n2 (12 of 16, cpu 0 % -> 1 %), else n3"
+    }
     assert refused(ledger) == {"a": "NoDestination"}
     assert evicted(decide(fresh(), low(evictionLimits={"node": 2}))) == ["b", "c"]

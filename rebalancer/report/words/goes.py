@@ -44,18 +44,19 @@ def _landing(figures: Figures) -> str:
         return ""
     measured = "relieved" in figures and figures["measured"]
     relieves = f"relieves {number_text(figures['relieved'])} points; " if measured else ""
-    rises = ", ".join(map(_rise, lands_on["filled"]))
-    return f"; {relieves}likely lands on {_likely(lands_on)}" + (f" ({rises})" if rises else "")
+    return f"; {relieves}likely lands on {_likely(lands_on)}"
 
 
 def _likely(lands_on: Figures) -> str:
-    """Return the node that the plan counts on, and where else the pod may land, with the worlds that have seen it."""
-    if "worlds" not in lands_on:
-        return str(lands_on["node"])
-    others = lands_on["else"]
-    named, more = others[:_NAMED], len(others[_NAMED:])
-    elsewhere = ", ".join(named) + (f" or {more} more" if more else "")
-    return f"{lands_on['node']} ({lands_on['worlds']} of {lands_on['of']}), else {elsewhere}"
+    """Return the node that the plan counts on, in how many histories it is that, and where else the pod may land."""
+    histories = [f"{lands_on['worlds']} of {lands_on['of']}"] if "worlds" in lands_on else []
+    figures = ", ".join([*histories, *map(_rise, lands_on["filled"])])
+    likely = f"{lands_on['node']} ({figures})" if figures else str(lands_on["node"])
+    others = lands_on.get("else", [])
+    if not others:
+        return likely
+    more = len(others[_NAMED:])
+    return f"{likely}, else {', '.join(others[:_NAMED])}" + (f" or {more} more" if more else "")
 
 
 def _rise(filled: dict[str, Any]) -> str:
