@@ -18,9 +18,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
+from rebalancer.cluster.label_index import SelectorIndex
 from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.protections import covers, surely_covers
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
 
@@ -41,14 +41,16 @@ class DisruptionBudgets:
     """
 
     def __init__(self, budgets: Iterable[DisruptionBudget], pods: Iterable[Pod] = ()) -> None:
-        self._budgets: defaultdict[str, list[DisruptionBudget]] = defaultdict(list)
-        for budget in budgets:
-            self._budgets[budget.namespace].append(budget)
+        self._budgets = tuple(budgets)
+        self._selectors: defaultdict[str, SelectorIndex[int]] = defaultdict(SelectorIndex)
+        for number, budget in enumerate(self._budgets):
+            if budget.selector is not None:
+                self._selectors[budget.namespace].add(budget.selector, number)
         #: By PDB that has disrupted pods, how many of its pods stand: ready, not terminating, not disrupted.
         self._standing: Counter[tuple[str, str]] = Counter()
-        for pod in pods if any(each.disrupted for each in self._all()) else ():
-            self._count_standing(pod)
         self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
+        for pod in pods if any(each.disrupted for each in self._budgets) else ():
+            self._count_standing(pod)
         self._spent: Counter[tuple[str, str]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
@@ -68,17 +70,22 @@ class DisruptionBudgets:
 
     def select(self, pod: Pod) -> bool:
         """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
-        return any(surely_covers(budget, pod) for budget in self._budgets.get(pod.namespace, ()))
+        return any(not budget.problem and budget.namespace == pod.namespace for budget in self._matching(pod))
 
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
-        if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating:
-            return []
+        return [] if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating else self._matching(pod)
+
+    def _matching(self, pod: Pod) -> list[DisruptionBudget]:
+        """Return the PDBs whose selector matches the pod, in their order; one that could not be read may match all."""
         # Replicas share their labels, and the pods keep them alive: an id stands for one set of labels.
         key = (pod.namespace, id(pod.labels))
         known = self._selecting.get(key)
         if known is None:
-            known = [budget for budget in self._of(pod.namespace) if covers(budget, pod)]
-            self._selecting[key] = known
+            places = (pod.namespace, EVERY_NAMESPACE)
+            found = chain.from_iterable(
+                sorted(self._selectors[place].matching(pod.labels)) for place in places if place in self._selectors
+            )
+            known = self._selecting[key] = [self._budgets[number] for number in found]
         return known
 
     def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
@@ -110,16 +117,10 @@ class DisruptionBudgets:
             healthy = min(healthy, self._standing[budget.namespace, budget.name])
         return healthy >= budget.desired_healthy > 0
 
-    def _all(self) -> Iterable[DisruptionBudget]:
-        return chain.from_iterable(self._budgets.values())
-
-    def _of(self, namespace: str) -> Iterable[DisruptionBudget]:
-        return chain(self._budgets.get(namespace, ()), self._budgets.get(EVERY_NAMESPACE, ()))
-
     def _count_standing(self, pod: Pod) -> None:
         if pod.ready and not pod.terminating:
             self._standing.update(
                 (budget.namespace, budget.name)
-                for budget in self._budgets.get(pod.namespace, ())
-                if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)
+                for budget in self._matching(pod)
+                if budget.namespace == pod.namespace and budget.disrupted and pod.name not in budget.disrupted
             )

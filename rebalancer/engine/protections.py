@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
+from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -135,26 +136,14 @@ def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
 
 
 def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
+    found = DisruptionBudgets(budgets or ())
+
     def reason(pod: Pod) -> Mapping[str, Any] | None:
         if budgets is None:
             return {"known": False}
-        return None if any(surely_covers(each, pod) for each in budgets) else _HOLDS
+        return None if found.select(pod) else _HOLDS
 
     return reason
-
-
-def covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Return whether a PDB selects a pod: same namespace, labels match; no selector selects nothing.
-
-    A PDB that could not be read may cover more pods than it selects.
-    """
-    here = budget.namespace in (EVERY_NAMESPACE, pod.namespace)
-    return here and budget.selector is not None and budget.selector.matches(pod.labels)
-
-
-def surely_covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    """Return whether a PDB that could be read selects a pod."""
-    return not budget.problem and covers(budget, pod)
 
 
 def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> Mapping[str, Any] | None:

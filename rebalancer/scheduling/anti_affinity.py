@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.label_index import LabelIndex
+from rebalancer.cluster.label_index import of_pods
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.scheduling.conflict_graph import Chosen, Clash, fewest
@@ -33,7 +33,7 @@ class AntiAffinityIndex:
         by_namespace: defaultdict[str, list[Pod]] = defaultdict(list)
         for pod in pods:
             by_namespace[pod.namespace].append(pod)
-        self._labelled = {namespace: LabelIndex(each) for namespace, each in by_namespace.items()}
+        self._labelled = {namespace: of_pods(each) for namespace, each in by_namespace.items()}
         self._domains: dict[Rule, dict[Domain, list[Pod]]] = {}
 
     def conflict(self, pod: Pod) -> Cause | None:

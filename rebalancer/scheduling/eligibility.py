@@ -23,7 +23,9 @@ class EligibleNodes:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._groups = ConstraintGroups(cluster.nodes)
-        self.changes: list[tuple[str, bool]] = []
+        self._steps = 0
+        self._emptied: dict[str, int] = {}
+        self._filled: dict[str, int] = {}
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
         """Return the nodes whose hard taints the spec tolerates and that its selector and required affinity match.
@@ -65,13 +67,36 @@ class EligibleNodes:
         """Return an object that finds another node for pods among these nodes."""
         return OtherNodes(self, nodes)
 
+    @property
+    def steps(self) -> int:
+        """How many changes of the cluster there were so far."""
+        return self._steps
+
+    def has_filled(self, name: str, since: int) -> bool:
+        """Return whether a node got less room after so many changes."""
+        return self._filled.get(name, 0) > since
+
+    def emptied(self, since: int) -> list[tuple[int, str]]:
+        """Return the nodes that got more room after so many changes, each once: the number of the change, the name."""
+        found = []
+        for name, step in reversed(self._emptied.items()):
+            if step <= since:
+                break
+            found.append((step, name))
+        return found[::-1]
+
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a node has more room, or less again."""
-        self.changes.append((pod.node, sign > 0))
+        self._note(pod.node, self._emptied if sign > 0 else self._filled)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has less room, or more again."""
-        self.changes.append((node.name, sign < 0))
+        self._note(node.name, self._filled if sign > 0 else self._emptied)
+
+    def _note(self, name: str, nodes: dict[str, int]) -> None:
+        self._steps += 1
+        nodes.pop(name, None)  # the latest change stands last
+        nodes[name] = self._steps
 
 
 class _Search:
@@ -80,17 +105,16 @@ class _Search:
     Attributes:
         found: up to two nodes that take it; two, since one of them may be the pod's own.
         asked: how many nodes of the list were checked so far.
-        changes: how many changes of the cluster it has taken into account.
-        emptier: nodes that may have got more room since they were checked.
+        filled: after how many changes of the cluster the nodes found were last checked.
+        emptied: after how many changes nodes with more room were last checked.
     """
 
-    __slots__ = ("asked", "changes", "emptier", "found")
+    __slots__ = ("asked", "emptied", "filled", "found")
 
-    def __init__(self, changes: int) -> None:
+    def __init__(self, steps: int) -> None:
         self.found: list[str] = []
         self.asked = 0
-        self.changes = changes
-        self.emptier: dict[str, None] = {}
+        self.filled = self.emptied = steps
 
     def other_than(self, name: str) -> str:
         """Return the first node found that is not the one of this name, empty if there is none."""
@@ -102,9 +126,10 @@ class OtherNodes:
 
     Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered.  A
     change of the cluster concerns one node.  A node with less room is checked again if it is one of the two; a node
-    with more room is checked if fewer than two are known.  For example, with a hundred replicas and a thousand nodes of
-    which only the last two have room, the first replica checks a thousand nodes and the others none; once one of the
-    two is full, the next replica checks that node again.
+    with more room is checked if fewer than two are known, once however often it has changed.
+
+    For example, with a hundred replicas and a thousand nodes of which only the last two have room, the first replica
+    checks a thousand nodes and the others none; once one of the two is full, the next replica checks that node again.
     """
 
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
@@ -126,27 +151,26 @@ class OtherNodes:
         known = self._searches.get(key)
         if known is None:
             # The entry keeps the spec alive, so that no other object can get its id.
-            known = self._searches[key] = (pod.spec, _Search(len(self._eligible.changes)))
+            known = self._searches[key] = (pod.spec, _Search(self._eligible.steps))
         search = known[1]
-        if search.changes < len(self._eligible.changes):
-            self._catch_up(search, pod)
+        self._forget_full(search, pod)
         return search.other_than(pod.node) or self._go_on(search, pod)
 
-    def _catch_up(self, search: _Search, pod: Pod) -> None:
-        """Forget the nodes found that are full now, and note those that have more room."""
-        changes = self._eligible.changes
-        for name, emptier in changes[search.changes :]:
-            if emptier:
-                search.emptier[name] = None
-            elif name in search.found and not self._eligible.takes_more(pod, self._by_name[name]):
-                search.found.remove(name)
-        search.changes = len(changes)
+    def _forget_full(self, search: _Search, pod: Pod) -> None:
+        """Forget the nodes found that are full now."""
+        search.found = [
+            name
+            for name in search.found
+            if not self._eligible.has_filled(name, search.filled) or self._eligible.takes_more(pod, self._by_name[name])
+        ]
+        search.filled = self._eligible.steps
 
     def _go_on(self, search: _Search, pod: Pod) -> str:
-        while search.emptier and len(search.found) < _ENOUGH:
-            name = next(iter(search.emptier))
-            del search.emptier[name]
+        for step, name in self._eligible.emptied(search.emptied) if len(search.found) < _ENOUGH else ():
+            if len(search.found) == _ENOUGH:
+                break
             self._ask(search, pod, self._by_name.get(name))
+            search.emptied = step
         while search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
             self._ask(search, pod, self._nodes[search.asked])
             search.asked += 1

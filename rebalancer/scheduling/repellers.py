@@ -4,43 +4,41 @@ As in the descheduler (see `rebalancer.scheduling.fit.why_repelled`): the pods o
 key, if the node has that label; pods with the same name never count.
 
 Example: 5,000 nodes have 30 pods each, and a pod wants to be apart from the 50 replicas of its owner.  These are found
-once, by their labels.  From then on each node costs a look into a table, and not one at 30 pods.
+once, by their labels.  From then on each node costs a look into a table, and not one at 30 pods; and a pod that goes
+changes the tables of those selectors alone that match it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.label_index import LabelIndex
+from rebalancer.cluster.label_index import LabelIndex, SelectorIndex
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
+from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.selectors import LabelSelector
 
 _NOBODY: dict[Pod, None] = {}
 
+#: A pod, and the node that it is on or expected on.
+_There = tuple[Pod, str]
+#: What a term selects: by which selector, in which namespaces.
+_Asked = tuple[LabelSelector, tuple[str, ...]]
+
 
 class _Selected:
-    """The pods that one term of a pod in some namespace selects.
+    """The pods that terms with one selector and these namespaces select; kept up to date.
 
     Attributes:
-        topology_key: of the term.
         by_node: the pods by name of the node.
         names: how many pods have each name.
-        seen: how many changes of the cluster it has taken into account.
     """
 
-    __slots__ = ("by_node", "names", "namespaces", "seen", "selector", "topology_key")
+    __slots__ = ("by_node", "names", "namespaces")
 
-    def __init__(self, term: PodAffinityTerm, namespace: str) -> None:
-        self.topology_key = term.topology_key
-        self.selector = term.selector
-        self.namespaces = term.namespaces or (namespace,)
+    def __init__(self, namespaces: tuple[str, ...]) -> None:
+        self.namespaces = frozenset(namespaces)
         self.by_node: defaultdict[str, dict[Pod, None]] = defaultdict(dict)
         self.names: Counter[str] = Counter()
-        self.seen = 0
-
-    def takes(self, pod: Pod) -> bool:
-        """Return whether the term selects a pod."""
-        return pod.namespace in self.namespaces and self.selector is not None and self.selector.matches(pod.labels)
 
     def count(self, pod: Pod, name: str, sign: int) -> None:
         """Note that a pod came to a node (1), or left it (-1)."""
@@ -55,61 +53,62 @@ class Repellers:
     """Answers for one cluster, which it follows: get it with `cluster.index(Repellers)`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        by_namespace: defaultdict[str, list[Pod]] = defaultdict(list)
-        self._changes: list[tuple[Pod, str, int]] = []
+        self._there: defaultdict[str, LabelIndex[_There]] = defaultdict(LabelIndex)
+        self._selected: dict[_Asked, _Selected] = {}
+        self._selectors: SelectorIndex[_Selected] = SelectorIndex()
+        self._known: dict[tuple[int, str], tuple[PodSpec, list[tuple[str, _Selected]]]] = {}
         for pod in cluster.snapshot.pods:
             if pod.active and cluster.contains(pod):
-                by_namespace[pod.namespace].append(pod)
+                self._count(pod, pod.node, 1)
         for node in cluster.snapshot.nodes:
-            self._changes += [(pod, node.name, 1) for pod in cluster.expected_on(node)]
-        self._at_first = {namespace: LabelIndex(pods) for namespace, pods in by_namespace.items()}
-        self._known: dict[tuple[int, str], tuple[PodSpec, list[_Selected]]] = {}
+            for pod in cluster.expected_on(node):
+                self._count(pod, node.name, 1)
 
     def on(self, pod: Pod, node: Node) -> Collection[Pod]:
         """Return the pods on a node that the pod's own required anti-affinity excludes."""
-        there = [each.by_node.get(node.name) for each in self._selected(pod) if each.topology_key in node.labels]
+        there = [each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels]
         return [other for pods in there if pods for other in pods if other.name != pod.name]
 
     def namesake(self, pod: Pod) -> bool:
         """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""
-        return any(each.names[pod.name] > (pod in each.by_node.get(pod.node, _NOBODY)) for each in self._selected(pod))
+        return any(each.names[pod.name] > (pod in each.by_node.get(pod.node, _NOBODY)) for _, each in self._of(pod))
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a pod is gone (1), or back (-1)."""
         if pod.active:
-            self._changes.append((pod, pod.node, -sign))
+            self._count(pod, pod.node, -sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Note that a pod is expected on a node (1), or no longer is (-1)."""
-        self._changes.append((pod, node.name, sign))
+        self._count(pod, node.name, sign)
 
-    def _selected(self, pod: Pod) -> Sequence[_Selected]:
-        """Return the pods that each term of a pod selects, as they are now; replicas share the answer."""
+    def _count(self, pod: Pod, name: str, sign: int) -> None:
+        index = self._there[pod.namespace]
+        (index.add if sign > 0 else index.remove)(pod.labels, (pod, name))
+        for selected in self._selectors.matching(pod.labels):
+            if pod.namespace in selected.namespaces:
+                selected.count(pod, name, sign)
+
+    def _of(self, pod: Pod) -> Sequence[tuple[str, _Selected]]:
+        """Return the topology key of each term of a pod, with the pods that it selects; replicas share the answer."""
         known = self._known.get((id(pod.spec), pod.namespace))
         if known is None:
             # The entry keeps the spec alive, so that no other object can get its id.
-            found = [self._found(term, pod.namespace) for term in pod.spec.anti_affinity]
+            found = [
+                (term.topology_key, self._found(term.selector, term.namespaces or (pod.namespace,)))
+                for term in pod.spec.anti_affinity
+                if term.selector is not None
+            ]
             known = self._known[id(pod.spec), pod.namespace] = (pod.spec, found)
-        for each in known[1]:
-            if each.seen < len(self._changes):
-                self._catch_up(each)
         return known[1]
 
-    def _found(self, term: PodAffinityTerm, namespace: str) -> _Selected:
-        selected = _Selected(term, namespace)
-        for pod in self._matching(selected):
-            selected.count(pod, pod.node, 1)
+    def _found(self, selector: LabelSelector, namespaces: tuple[str, ...]) -> _Selected:
+        asked = (selector, namespaces)
+        selected = self._selected.get(asked)
+        if selected is None:
+            selected = self._selected[asked] = _Selected(namespaces)
+            self._selectors.add(selector, selected)
+            for namespace in selected.namespaces:
+                for pod, name in self._there[namespace].matching(selector):
+                    selected.count(pod, name, 1)
         return selected
-
-    def _matching(self, selected: _Selected) -> Iterable[Pod]:
-        """Return the pods as they were when the first question was asked."""
-        if selected.selector is None:
-            return []
-        indices = [self._at_first[each] for each in dict.fromkeys(selected.namespaces) if each in self._at_first]
-        return [pod for index in indices for pod in index.matching(selected.selector)]
-
-    def _catch_up(self, selected: _Selected) -> None:
-        for pod, name, sign in self._changes[selected.seen :]:
-            if selected.takes(pod):
-                selected.count(pod, name, sign)
-        selected.seen = len(self._changes)

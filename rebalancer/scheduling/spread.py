@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.label_index import LabelIndex
+from rebalancer.cluster.label_index import of_pods
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, any_term_matches
@@ -142,7 +142,7 @@ class Topology:
 
     def of_pods(self, pods: Sequence[Pod], when_unsatisfiable: Collection[str]) -> Iterator[Domains]:
         """Yield the domains of each constraint of these kinds that the pods declare, with these pods counted."""
-        labelled = LabelIndex(pods)
+        labelled = of_pods(pods)
         for spread in spreads(pods, when_unsatisfiable):
             found = self.domains(spread, labelled.matching(spread.selector))
             yield Domains(spread, found, len(self.empty(spread)))

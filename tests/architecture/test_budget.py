@@ -9,7 +9,7 @@ BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4200,
     "rebalancer/cli": 1450,
-    "rebalancer/cluster": 1700,
+    "rebalancer/cluster": 1710,
     "rebalancer/engine": 1600,
     "rebalancer/eviction": 750,
     "rebalancer/kube": 6500,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.label_index import LabelIndex
+from rebalancer.cluster.label_index import SelectorIndex, of_pods
 from rebalancer.cluster.selectors import LabelSelector, Requirement
 from tests.make import pod
 
@@ -22,5 +22,30 @@ def test_the_index_finds_what_a_scan_finds(labels, data, selector):
     shared = data.draw(st.lists(st.sampled_from(labels or [{}]), max_size=8))
     pods = [pod(f"p{number}", labels=each) for number, each in enumerate(shared)]
 
-    found = [each.name for each in LabelIndex(pods).matching(selector)]
+    found = [each.name for each in of_pods(pods).matching(selector)]
     assert sorted(found) == [each.name for each in pods if selector.matches(each.labels)]
+
+
+@given(st.lists(LABELS, max_size=4), st.data(), SELECTORS)
+def test_what_was_taken_out_is_not_found(labels, data, selector):
+    """And what stays is."""
+    shared = data.draw(st.lists(st.sampled_from(labels or [{}]), max_size=8))
+    pods = [pod(f"p{number}", labels=each) for number, each in enumerate(shared)]
+    gone = data.draw(st.sets(st.sampled_from(pods))) if pods else set()
+    index = of_pods(pods)
+    for each in gone:
+        index.remove(each.labels, each)
+
+    assert {*index.matching(selector)} == {each for each in pods if selector.matches(each.labels)} - gone
+
+
+@given(st.lists(SELECTORS, max_size=6), LABELS)
+def test_selectors_are_found_as_a_scan_finds_them(selectors, labels):
+    """Each once."""
+    index = SelectorIndex()
+    for number, selector in enumerate(selectors):
+        index.add(selector, number)
+
+    assert sorted(index.matching(labels)) == [
+        number for number, selector in enumerate(selectors) if selector.matches(labels)
+    ]
