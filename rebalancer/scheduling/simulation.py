@@ -78,6 +78,9 @@ class Simulation:
         self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, list[Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
+        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
+        start = _Start(nodes, snapshot.pods, snapshot.namespaces)
+        self._read = State(start, self.companions, newest_minor(snapshot.nodes))
         self._soon = self.phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
         self._first: Phase | None = None  # None until a replacement has come and somebody asks
@@ -86,10 +89,7 @@ class Simulation:
 
     def phase(self) -> Phase:
         """Return the cluster as it was read, and the scheduler that looks at it."""
-        snapshot = self._cluster.snapshot
-        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
-        start = _Start(nodes, snapshot.pods, snapshot.namespaces)
-        state = State(start, self.companions, newest_minor(snapshot.nodes))
+        state = self._read.copy()
         phase = Phase(state, Simulator(state, profiles(state, self._configuration, self._loads)))
         phase.suppose(self.taints)
         return phase

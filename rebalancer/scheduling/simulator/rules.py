@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from copy import copy
 from enum import Enum
 
 import msgspec
@@ -36,11 +37,23 @@ class Term(msgspec.Struct, frozen=True, gc=False):
 class Rule:
     """A term with the number of running pods that have it, by domain."""
 
-    __slots__ = ("domains", "term")
+    __slots__ = ("_shared", "domains", "term")
 
     def __init__(self, term: Term) -> None:
         self.term = term
         self.domains: defaultdict[str, int] = defaultdict(int)
+        self._shared = False
+
+    def copy(self) -> "Rule":
+        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
+        self._shared = True
+        return copy(self)
+
+    def count(self, domain: str, change: int) -> None:
+        """Add a change to the count of a domain."""
+        if self._shared:
+            self.domains, self._shared = self.domains.copy(), False
+        self.domains[domain] += change
 
 
 def condition_of(term: PodAffinityTerm, namespace: str) -> Condition:
@@ -84,12 +97,28 @@ class RuleBook:
         self._of_spec: dict[tuple[int, str], tuple[PodSpec, list[Rule]]] = {}
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[Rule]]] = {}
 
+    def copy(self) -> "RuleBook":
+        """Return a copy that follows another cluster from now on."""
+        new = copy(self)
+        rules = {each: each.copy() for each in self._rules.values()}
+        new._rules = {term: rules[each] for term, each in self._rules.items()}  # noqa: SLF001  of its class
+        new._by_label = defaultdict(list)  # noqa: SLF001
+        for label, found in self._by_label.items():
+            new._by_label[label] = [rules[each] for each in found]  # noqa: SLF001
+        new._others = [rules[each] for each in self._others]  # noqa: SLF001
+        new._of_spec = {  # noqa: SLF001
+            key: (spec, [rules[each] for each in found]) for key, (spec, found) in self._of_spec.items()
+        }
+        new._matching = {}  # noqa: SLF001
+        new.conditions_on_namespaces = [*self.conditions_on_namespaces]
+        return new
+
     def count(self, pod: Pod, node: int, change: int) -> None:
         """Count the terms of a pod that comes to a node (1), or leaves it (-1)."""
         for rule in self._rules_of(pod):
             value = self._topology[node].get(rule.term.topology_key)
             if value is not None:
-                rule.domains[value] += change
+                rule.count(value, change)
 
     def selecting(self, pod: Pod) -> list[Rule]:
         """Return the rules, of any pod, that select this one."""

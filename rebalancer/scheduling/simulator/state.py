@@ -5,6 +5,7 @@ As pods come and go, everything that depends on them is updated at once, or when
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -97,8 +98,31 @@ class State:
         self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
+        self._owned: set[int] | None = None  # None for all nodes
         for pod in view.pods:
             self._take_in(pod)
+
+    def copy(self) -> "State":
+        """Return the cluster as it is now, to follow it elsewhere.
+
+        What is counted by node, owner or rule is copied when one of the two changes, so a copy costs little.
+        """
+        new = copy(self)
+        self._owned = set()
+        new._owned = set()  # noqa: SLF001  of its class
+        new.tallies, new.rules = self.tallies.copy(), self.rules.copy()
+        new.taken = {name: [*each] for name, each in self.taken.items()}
+        new.assumed = {name: [*each] for name, each in self.assumed.items()}
+        new.residents, new.claims_on = [*self.residents], [*self.claims_on]
+        new.priorities, new.claimants, new.changes = self.priorities.copy(), self.claimants.copy(), []
+        return new
+
+    def _own(self, node: int) -> None:
+        """Make what is noted of a node this state's own, to change it."""
+        if self._owned is not None and node not in self._owned:
+            self._owned.add(node)
+            self.residents[node] = self.residents[node].copy()
+            self.claims_on[node] = self.claims_on[node].copy()
 
     def _zeros(self) -> list[int]:
         return [0] * len(self.nodes)
@@ -136,12 +160,14 @@ class State:
     def place(self, pod: Pod, name: str) -> None:
         """Add a pod to a node, whatever the pod's own `node` field says."""
         node = self.index[name]
+        self._own(node)
         self.residents[node].add(pod)
         self._count(pod, node, 1)
 
     def remove(self, pod: Pod, name: str) -> None:
         """Remove a pod from a node."""
         node = self.index[name]
+        self._own(node)
         self.residents[node].remove(pod)
         self._count(pod, node, -1)
 
@@ -152,6 +178,7 @@ class State:
         replacement swaps the old pod twice; spreading alone sees the difference.
         """
         node = self.index[name]
+        self._own(node)
         self.residents[node].remove(goes)
         self.residents[node].add(comes)
         if goes.terminating is not comes.terminating:

@@ -5,7 +5,8 @@ matcher takes.  When a pod comes or goes, only the tallies that count its group 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 
 import msgspec
 
@@ -68,7 +69,7 @@ class Group:
         tallies: the tallies that count these pods.
     """
 
-    __slots__ = ("labels", "leaving", "namespace", "nodes", "tallies")
+    __slots__ = ("_shared", "labels", "leaving", "namespace", "nodes", "tallies")
 
     def __init__(self, namespace: str, labels: Labels) -> None:
         self.namespace = namespace
@@ -76,6 +77,19 @@ class Group:
         self.nodes: defaultdict[int, int] = defaultdict(int)
         self.leaving: defaultdict[int, int] = defaultdict(int)
         self.tallies: list[Tally] = []
+        self._shared = False
+
+    def copy(self, tallies: Mapping["Tally", "Tally"]) -> "Group":
+        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
+        self._shared = True
+        new = copy(self)
+        new.tallies = [tallies[each] for each in self.tallies]
+        return new
+
+    def own(self) -> None:
+        """Make the counts this group's own, to change them."""
+        if self._shared:
+            self.nodes, self.leaving, self._shared = self.nodes.copy(), self.leaving.copy(), False
 
 
 class Tally:
@@ -90,9 +104,17 @@ class Tally:
         self.matcher = matcher
         self.nodes: defaultdict[int, int] = defaultdict(int)
         self.total = 0
+        self._shared = False
+
+    def copy(self) -> "Tally":
+        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
+        self._shared = True
+        return copy(self)
 
     def count(self, node: int, change: int) -> None:
         """Add a change to the count of a node."""
+        if self._shared:
+            self.nodes, self._shared = self.nodes.copy(), False
         self.nodes[node] += change
         self.total += change
 
@@ -111,6 +133,20 @@ class Tallies:
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
         self._by_label: defaultdict[tuple[str, str], list[Group]] = defaultdict(list)
         self._tallies: dict[Matcher, Tally] = {}
+
+    def copy(self) -> "Tallies":
+        """Return a copy that follows another cluster from now on."""
+        new = copy(self)
+        tallies = {each: each.copy() for each in self._tallies.values()}
+        groups = {each: each.copy(tallies) for each in self._groups.values()}
+        new._tallies = {matcher: tallies[each] for matcher, each in self._tallies.items()}  # noqa: SLF001  of its class
+        new._groups = {key: groups[each] for key, each in self._groups.items()}  # noqa: SLF001
+        new._known = {key: (groups[each], labels) for key, (each, labels) in self._known.items()}  # noqa: SLF001
+        new._by_label = defaultdict(list)  # noqa: SLF001
+        for label, found in self._by_label.items():
+            new._by_label[label] = [groups[each] for each in found]  # noqa: SLF001
+        new.unlabelled = [groups[each] for each in self.unlabelled]
+        return new
 
     def group(self, namespace: str, labels: Labels) -> Group:
         """Return the group of the pods of a namespace with these labels."""
@@ -133,6 +169,7 @@ class Tallies:
 
     def count(self, group: Group, node: int, change: int, *, leaving: bool) -> None:
         """Count pods of a group that come to a node, or leave it (negative change)."""
+        group.own()
         group.nodes[node] += change
         if leaving:
             group.leaving[node] += change
@@ -143,6 +180,7 @@ class Tallies:
     def mark(self, group: Group, node: int, *, leaving: bool) -> None:
         """Count a pod of a group, on a node where it was before, as terminating or no longer."""
         change = 1 if leaving else -1
+        group.own()
         group.leaving[node] += change
         for tally in group.tallies:
             if tally.matcher.running_only:
@@ -161,7 +199,7 @@ class Tallies:
     def _take_in(self, tally: Tally, group: Group) -> None:
         group.tallies.append(tally)
         for node, count in group.nodes.items():
-            counted = count - (group.leaving[node] if tally.matcher.running_only else 0)
+            counted = count - (group.leaving.get(node, 0) if tally.matcher.running_only else 0)
             if counted:
                 tally.count(node, counted)
 
