@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from rebalancer.report.standing import Standing
-from rebalancer.run.signs import Progress, Silent
+from rebalancer.run.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color

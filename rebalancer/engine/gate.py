@@ -19,13 +19,13 @@ from typing import Protocol
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.engine.cooldown import Cooldown
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.recorded_steer import RecordedSteer
-from rebalancer.engine.rest import Rest
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
@@ -224,7 +224,7 @@ class StrategyGate:
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""
-        return self._gate.cluster.index(Rest).refusal(pod, rest)
+        return self._gate.cluster.index(Cooldown).refusal(pod, rest)
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""

@@ -21,11 +21,11 @@ from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.pages import Page, items_of
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import PATHS, no_list, unread_in_words
-from rebalancer.run.kept import Tree, kept, kept_fields
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.live_usage import METRICS_PATHS
 from rebalancer.run.options import ClientOptions
-from rebalancer.run.signs import Progress, RunProgress
+from rebalancer.run.progress import Progress, RunProgress
+from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
 from rebalancer.run.telling import Telling
 from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
 
@@ -102,12 +102,12 @@ class _ListReader:
     """Reads all objects of a kind, and reports each page."""
 
     live: LiveCluster
-    signs: RunProgress
+    progress: RunProgress
     fields: Mapping[str, Tree]
 
     def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
         def new() -> Telling[_RawCollector]:
-            return Telling(_RawCollector(kind, self.fields[kind]), path, self.signs.reading)
+            return Telling(_RawCollector(kind, self.fields[kind]), path, self.progress.reading)
 
         try:
             found = read_list(self.live.client, path, new, deadline=deadline)
@@ -126,7 +126,7 @@ def capture(
     """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
     Usage is included if there is a metrics-server.  Only fields that a decision may need are kept
-    (`rebalancer.run.kept`).
+    (`rebalancer.run.snapshot_fields`).
 
     Returns:
         The number of objects by kind, and warnings about kinds for which the permission is missing.
@@ -138,7 +138,7 @@ def capture(
     live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
     reader = _ListReader(live, RunProgress(progress), kept_fields())
-    with reader.signs.stage("read"):
+    with reader.progress.stage("read"):
         lists, warnings = _read_everything(reader)
     _write(Path(path), _file(lists, now, live))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)

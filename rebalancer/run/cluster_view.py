@@ -43,6 +43,6 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
-        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.signs.reading))
+        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     return LiveView(snapshot, measure, taken_at)

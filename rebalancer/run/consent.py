@@ -125,9 +125,9 @@ class Consent:
         if self._view is None or not self._is_fresh(self._view):
             self._view = view_cluster(self._cluster, self._options, self._work, self._telemetry)
         left = self._view.cluster(self._work)
-        with self._telemetry.signs.stage("plan"):
-            ledger = plan(left, self._work, around=self._telemetry.signs.around)
-        self._telemetry.signs.planned(len(ledger.evictions))
+        with self._telemetry.progress.stage("plan"):
+            ledger = plan(left, self._work, around=self._telemetry.progress.around)
+        self._telemetry.progress.planned(len(ledger.evictions))
         circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
         self._plan = Finished(ledger, left, circumstances)
         return self._plan

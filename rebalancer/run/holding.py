@@ -22,7 +22,7 @@ from rebalancer.policy.steering import HOLD_KEY
 from rebalancer.run.leftovers import clear_leftovers, past
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
-from rebalancer.run.steered import gate_of
+from rebalancer.run.steered import ended_by
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def release_expired(cluster: LiveCluster, snapshot: Snapshot, permit: Permit) ->
     if not any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, HoldMarks(past), gate_of(permit)).problems
+        problems = clear_leftovers(cluster.client, HoldMarks(past), ended_by(permit)).problems
     except ClusterError as error:
         return (f"nodes are held no longer than until now, and could not be looked at: {error}",)
     if not problems:

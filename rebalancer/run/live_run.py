@@ -28,8 +28,8 @@ from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
+from rebalancer.run.progress import Progress
 from rebalancer.run.serve import served
-from rebalancer.run.signs import Progress
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn_of_cycle
 from rebalancer.run.work import Finished, Work, plan, publish
@@ -166,7 +166,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn) -> Finished:
     cluster, telemetry = run.cluster, run.telemetry
     halt = Halt(run.options.deadline, cluster.retry_policy.clock, turn.permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
-    telemetry.signs.evicting(work.policy.max_total, halt.deadline.left)
+    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = view.cluster(work)
     litter = steered.clear_up_unsteered(cluster, work, view.snapshot, turn.permit)

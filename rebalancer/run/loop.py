@@ -21,8 +21,8 @@ from rebalancer.run.live_run import LiveRun, attempt, attended, connect, warn_of
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import parse_policy, policy_text
 from rebalancer.run.policy_reporter import PolicyReporter
+from rebalancer.run.progress import Progress
 from rebalancer.run.rounds import Rounds, sleep
-from rebalancer.run.signs import Progress
 from rebalancer.run.steered import demand_permissions
 from rebalancer.run.watched import Report, Watched
 from rebalancer.run.work import Work, work_maker

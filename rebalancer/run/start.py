@@ -14,7 +14,7 @@ from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
-from rebalancer.run.signs import Progress, RunProgress
+from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
@@ -41,7 +41,7 @@ def run_on(
         person: asked before the first eviction.
         deliver: takes the outcome of each cycle.
         interruption: entered; a signal ends the loop.
-        progress: where signs of life go.
+        progress: where progress is shown.
 
     Raises:
         UsageError: options or policy cannot be used.
@@ -68,7 +68,7 @@ def run(
         person: asked before the first eviction.
         interruption: entered; is told what a signal does once evictions may have begun.
         retry_policy: how requests to the API server are tried again, and by which clock.
-        progress: where signs of life go.
+        progress: where progress is shown.
         deliver: shows the outcome; after that the metrics are exported, which may take long, or hang.
 
     Returns:
@@ -109,15 +109,15 @@ def _check_conflicts(options: Options) -> None:
         raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
 
 
-def _plan_offline(options: Options, path: str, work: Work, signs: RunProgress) -> Finished:
-    with signs.stage("read"):
+def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress) -> Finished:
+    with progress.stage("read"):
         file = read_snapshot_file(path)
         snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock(options.now, file.recorded, snapshot)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
     cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
-    with signs.stage("plan"):
-        ledger = plan(cluster, work, around=signs.around)
+    with progress.stage("plan"):
+        ledger = plan(cluster, work, around=progress.around)
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
 
 

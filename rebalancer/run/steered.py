@@ -61,7 +61,7 @@ def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
     """
     if work.policy.steering:
         keys = Keys.of(work.policy.steering.key)
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), gate_of(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), ended_by(permit)).problems
         if problems:
             raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
 
@@ -72,7 +72,7 @@ def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, per
     if work.policy.steering or not any(_is_steered(node, keys) for node in snapshot.nodes):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), gate_of(permit)).problems
+        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), ended_by(permit)).problems
     except ClusterError as error:
         return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
     return (
@@ -128,7 +128,7 @@ def _is_over(permit: Permit) -> Callable[[Mark], bool]:
     return expired if permit is always else any_mark
 
 
-def gate_of(permit: Permit) -> Callable[[], None]:
+def ended_by(permit: Permit) -> Callable[[], None]:
     """Return what stops a write, by raising, once the permit has ended."""
 
     def check() -> None:

@@ -1,4 +1,4 @@
-"""What a process reports while it runs: metrics, traces, health and signs of life, in one place."""
+"""What a process reports while it runs: metrics, traces, health and progress, in one place."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import text
 from rebalancer.run.health import Health
 from rebalancer.run.options import Options, TracingOptions
-from rebalancer.run.signs import Progress, RunProgress
+from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.work import Finished, has_failed
 from rebalancer.telemetry.metrics import ProcessMetrics
 
@@ -46,16 +46,16 @@ class Untraced:
 
 
 class Telemetry:
-    """Metrics, traces, health and signs of life of a process.
+    """Metrics, traces, health and progress of a process.
 
     Args:
         options: dry run, deadline and interval.
         tracing: where spans go.
-        progress: where signs of life go.
+        progress: where progress is shown.
     """
 
     def __init__(self, options: Options, tracing: Tracing | None = None, progress: Progress | None = None) -> None:
-        self.signs = RunProgress(progress)
+        self.progress = RunProgress(progress)
         self.metrics = ProcessMetrics(dry_run=options.dry_run)
         self.metrics.interval(options.interval)
         self.health = Health(options.deadline, options.interval)
@@ -96,17 +96,17 @@ class Telemetry:
         with ExitStack() as stack:
             stack.enter_context(self.metrics.stage(name))
             stack.enter_context(self._tracing.span(name))
-            stack.enter_context(self.signs.stage(name))
+            stack.enter_context(self.progress.stage(name))
             yield
 
     def observe(self, entry: Entry) -> None:
         """Count a verdict."""
         self.metrics.observe(entry)
-        self.signs.observed(entry)
+        self.progress.observed(entry)
 
     def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
         """Trace and show a strategy (a `rebalancer.engine.cycle.Around`)."""
-        self.signs.strategy(strategy)
+        self.progress.strategy(strategy)
         return self._tracing.span(strategy, plugin=strategy, profile=profile)
 
     def sink(self, sink: Sink) -> Sink:

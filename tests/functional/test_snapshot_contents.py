@@ -24,7 +24,7 @@ from rebalancer.kube.wire import (
     workloads,
 )
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
-from rebalancer.run.kept import kept, kept_fields
+from rebalancer.run.snapshot_fields import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import arrival

@@ -1,10 +1,10 @@
-"""Replacements rest: a pod that has just replaced another one is not moved again.
+"""The cooldown: a pod that has just replaced another one is not moved again (the policy's key `rest`).
 
 A run remembers nothing of the one before; this keeps it from moving one pod again and again.  All that is known of the
 past is when an owner's pods were created.  For example, of eight pods of an owner seven are a day old, and one came
-five minutes ago: that one replaced another, and rests.  If all eight came five minutes ago, the owner has just started,
-and none rests.  If two came ten minutes ago and the others later, it is not certain: a cycle may have moved two of
-eight, and later cycles the others.  So all of them rest.
+five minutes ago: that one replaced another, and stays.  If all eight came five minutes ago, the owner has just started,
+and all may go.  If two came ten minutes ago and the others later, it is not certain: a cycle may have moved two of
+eight, and later cycles the others.  So all of them stay.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ from rebalancer.eviction.verdict import Refused, refused
 _TOGETHER = timedelta(seconds=15)
 
 
-class Rest:
-    """Which pods rest in this cycle.
+class Cooldown:
+    """Which pods stay because they have just come.
 
     Args:
         cluster: the cluster; what counts is all its pods as the cycle began.

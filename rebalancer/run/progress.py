@@ -1,4 +1,4 @@
-"""Signs of life: what a run is doing at the moment.  They affect no decision and read no clock."""
+"""Formats progress: what a run is doing at the moment.  It affects no decision and reads no clock."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
