@@ -1,4 +1,4 @@
-"""What a policy may say about steering: the key `steering`, which is ours."""
+"""What a policy may say about taints on nodes: the keys `steering` and `hold`, which are ours."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -10,11 +10,11 @@ from rebalancer.policy.arguments import Duration, Part, Percent, parse_duration
 
 #: Key of the soft taint of a held node, and of the annotation that says until when.
 HOLD_KEY = "kube-rebalancer/hold"
-_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=24)
+_SHORTEST_HOLD, _LONGEST_HOLD = timedelta(seconds=1), timedelta(hours=24)
 
 
 def _held_for(duration: timedelta) -> timedelta:
-    if not _SHORTEST <= duration <= _LONGEST:
+    if not _SHORTEST_HOLD <= duration <= _LONGEST_HOLD:
         raise ValueError("a node is held for 1s to 24h")
     return duration
 
@@ -32,6 +32,7 @@ def parse_hold(text: str) -> timedelta:
     return _held_for(parse_duration(text))
 
 
+#: Key of the soft taint of an avoided node.
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
 _LONGEST_NAME = 63 - len(_SECOND)

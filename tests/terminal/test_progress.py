@@ -96,7 +96,7 @@ def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
         shown += terminal.finish().stderr
 
     lines = on_screen(shown)
-    assert [re.sub(r"^\S+Z INFO rebalancer\.app\.\w+: ", "", each) for each in lines] == [
+    assert [re.sub(r"^\S+Z INFO rebalancer\.\w+\.\w+: ", "", each) for each in lines] == [
         "read 2 objects of kind Node",
         "read 600 objects of kind Pod",
         "read 0 objects of kind PodDisruptionBudget",
