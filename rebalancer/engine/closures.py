@@ -33,6 +33,19 @@ class Closures:
         self._has_granted = False
         self._forbidden: set[str] = set()
         self._row = _Row()
+        self._ending: set[str] = set()
+
+    def owners_end(self, uids: Iterable[str]) -> None:
+        """Evict no more pods of these owners: they are being deleted, and nothing would replace the pods."""
+        self._ending |= set(uids)
+
+    def owner_refusal(self, pod: Pod) -> Refused | None:
+        """Return why a pod stays though its strategy and its protections let it go; None where it need not."""
+        owner = pod.controller
+        if owner is None or owner.uid not in self._ending:
+            return None
+        words = f"its {owner.kind} {owner.name} is being deleted, and would not replace it"
+        return refused(Code.BARE_PODS, message=words)
 
     def refusal(self, namespace: str) -> Refused | None:
         """Return why nothing is asked for in this namespace; None if evictions may be asked for."""

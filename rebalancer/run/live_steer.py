@@ -2,7 +2,8 @@
 
 0. `closed`: look whether the node that the wave goes to still takes pods; if not, another wave is planned.
 1. `begin`: stop if less than the settle time is left before the deadline; wait until earlier replacements of the same
-   owners are Ready; note which pods exist; mark the nodes to avoid; give kube-scheduler 1 s to see the marks.
+   owners are Ready; look which owners are being deleted, whose pods stay; note which pods exist; mark the nodes to
+   avoid; give kube-scheduler 1 s to see the marks.
 2. The engine evicts the pods of the wave.
 3. `settle`: look at the pods after 0, 0.5, 1.5, 3.5, 6.5, 9.5 s and so on, until each replacement is Ready or its time
    (60 s by default) is up.  Example: two replacements are Ready at 2 s and 5 s; the look at 6.5 s ends the wave.
@@ -12,6 +13,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from rebalancer.engine.closures import Closures
 from rebalancer.errors import ClusterError, CycleStopped
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
@@ -22,7 +24,7 @@ from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
 from rebalancer.run.arrivals import Arrivals, owner_uid
 from rebalancer.run.receivers import Receivers
-from rebalancer.run.seen_pods import SeenPod, see_pods
+from rebalancer.run.seen_pods import SeenPod, ending_owners, see_pods
 from rebalancer.run.siblings import siblings_of
 
 _LOG = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class LiveSteer:
         sleep: waits for that many seconds, or until a signal comes.
         steering: the policy's settings for steering.
         receivers: says whether nodes still take pods.
+        closures: is told of owners that are being deleted.
 
     Attributes:
         min_gain: how many points a move has to bring.
@@ -62,7 +65,9 @@ class LiveSteer:
         sleep: Callable[[float], object],
         steering: Steering,
         receivers: Receivers,
+        closures: Closures | None = None,
     ) -> None:
+        self._closures = closures or Closures()
         self.min_gain = steering.min_gain
         self.keys = avoid_keys(steering.key)
         self.left: Problems = {}
@@ -100,6 +105,7 @@ class LiveSteer:
         """
         self._demand_time()
         self._demand_ready(wave)
+        self._close_owners(wave)
         self._known = frozenset(pod.uid for pod in self._pods(wave))
         problems = self._marks.adjust(wave.avoid)
         self._demand_time()
@@ -161,6 +167,21 @@ class LiveSteer:
             self._sleep(_LONGEST_LOOK_SECONDS)
         self._unready -= waited_for
 
+    def _close_owners(self, wave: Wave) -> None:
+        """Look at the owners again: minutes may have passed since the cluster was read.
+
+        A PodDisruptionBudget is not looked at here: the API server compares it with each eviction.
+        """
+        try:
+            self._closures.owners_end(
+                ending_owners(self._client, [move.pod for move in wave.moves], self._look_until())
+            )
+        except ClusterError as error:
+            raise CycleStopped(f"the owners of pods could not be looked at: {error}") from error
+
+    def _look_until(self) -> Deadline:
+        return Deadline.after(_LOOK_SECONDS, self._halt.deadline.clock).or_sooner(self._halt.deadline)
+
     def _pods(self, wave: Wave) -> list[SeenPod]:
         try:
             return see_pods(self._client, _looked_at(wave), self._halt.deadline)
@@ -168,9 +189,8 @@ class LiveSteer:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
-        deadline = Deadline.after(_LOOK_SECONDS, self._halt.deadline.clock).or_sooner(self._halt.deadline)
         try:
-            arrivals.look(see_pods(self._client, _looked_at(wave), deadline), seconds)
+            arrivals.look(see_pods(self._client, _looked_at(wave), self._look_until()), seconds)
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 

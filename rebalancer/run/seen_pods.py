@@ -1,17 +1,19 @@
 """Pods of namespaces as they are now, to see where replacements are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
-from rebalancer.cluster.pod import LONG_AGO
-from rebalancer.errors import ClusterError
+from rebalancer.cluster.pod import LONG_AGO, Pod
+from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.run.cluster_lists import PATHS
 from rebalancer.untrusted.documents import decode_json
 
 
@@ -131,3 +133,48 @@ def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline:
     path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
     query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
     return read_list(client, path, _Pods, query=query, deadline=deadline).found
+
+
+class _ControllerMetadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Controller(msgspec.Struct):
+    metadata: _ControllerMetadata = msgspec.field(default_factory=_ControllerMetadata)
+
+
+class _Ending:
+    """Collects the UIDs of the objects of a list that are being deleted."""
+
+    def __init__(self, kind: str) -> None:
+        self.uids: set[str] = set()
+        self._kind = kind
+
+    def add_page(self, page: bytes) -> str:
+        decoded = decode_json(page, Page[_Controller])
+        found = [each.metadata for each in items_of(decoded, self._kind)]
+        self.uids |= {each.uid for each in found if each.deletion_timestamp is not None}
+        return decoded.token
+
+
+def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> set[str]:
+    """Return the UIDs of the pods' controllers that are being deleted; one of an unknown kind counts as none.
+
+    With `--cascade=orphan` such an owner leaves its pods behind a moment later, and does not replace those that go.
+
+    Raises:
+        ClusterError: they cannot be listed for another reason than a missing permission.
+    """
+    owners = {(pod.namespace, owner.kind, owner.name) for pod in pods if (owner := pod.controller)}
+    ending: set[str] = set()
+    for namespace, kind, name in sorted(each for each in owners if each[1] in PATHS):
+        root, _, plural = PATHS[kind].rpartition("/")
+        path, query = root + path_of("namespaces", namespace, plural), {"fieldSelector": f"metadata.name={name}"}
+        try:
+            ending |= read_list(client, path, partial(_Ending, kind), query=query, deadline=deadline).uids
+        except Forbidden:
+            continue  # a run may steer without this permission; the version of the pod still protects it
+        except ValueError as error:
+            raise ClusterError(f"the API server does not answer with a list of {plural}: {error}") from error
+    return ending

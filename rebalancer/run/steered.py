@@ -15,7 +15,7 @@ from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
 from rebalancer.run.leftovers import any_mark, clear_leftovers, expired
-from rebalancer.run.live import LiveCluster, new_run
+from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.receivers import Receivers
 from rebalancer.run.work import Work
@@ -90,7 +90,7 @@ def steering(
     cluster: LiveCluster,
     work: Work,
     nodes: Iterable[Node],
-    sleep: Callable[[float], None],
+    sink: LiveSink,
     halt: Halt,
     permit: Permit,
 ) -> Iterator[LiveSteer | None]:
@@ -100,7 +100,7 @@ def steering(
         cluster: the API server.
         work: what the policy asks for.
         nodes: as they were when the cluster was read.
-        sleep: waits for that many seconds, or until a signal comes.
+        sink: evicts; it is told of owners that are being deleted.
         halt: ends all waiting.
         permit: says whether no other run is at work.
     """
@@ -112,7 +112,7 @@ def steering(
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
     marks = RunMarks(cluster.client, Keys.of(wanted.key), mark, halt, _is_over(permit))
     receivers = Receivers(cluster.client, nodes, avoid_keys(wanted.key), halt.deadline.clock)
-    steer = LiveSteer(cluster.client, marks, halt, sleep, wanted, receivers)
+    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures)
     try:
         yield steer
     finally:

@@ -452,3 +452,28 @@ def test_an_answer_that_is_too_large_to_read_is_a_doubt(evict, server, status):
 
     assert evict() == GRANTED
     assert [request.method for request in server.requests] == ["POST", "GET", "POST"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(403, "exceeded quota: one"), (400, 'User "u" cannot create resource "pods/eviction"')],
+)
+def test_only_a_missing_permission_counts_as_one(evict, server, status, message):
+    """Other refusals with its code, or with its words, say nothing about the next pod of the namespace."""
+    server.fail("POST", EVICTION, status=status, message=message)
+
+    verdict = evict()
+
+    assert isinstance(verdict, Failed)
+    assert not verdict.forbidden
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(409, "no uid in the request"), (400, "Precondition failed: UID in precondition: x, UID in object meta: y")],
+)
+def test_only_a_precondition_that_is_not_met_says_that_the_pod_is_another(evict, server, status, message):
+    """Any other conflict is tried again, and any other answer with these words is a failure: the pod is still there."""
+    server.fail("POST", EVICTION, status=status, message=message)
+
+    assert isinstance(evict(), Failed)

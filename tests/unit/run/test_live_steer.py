@@ -6,6 +6,9 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
+from rebalancer.kube.client import Client
+from rebalancer.kube.config import connect
+from rebalancer.run.live import LiveCluster, LiveSink
 from tests import make
 from tests.unit.run.waves import as_object, later, levels, move, replace, wave
 
@@ -261,3 +264,32 @@ def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer, server)
         CycleStopped, match="a replacement is not Ready, and its owner would lose another pod: default/b"
     ):
         steer.begin(wave(move("b")))
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_a_pod_stays_whose_owner_is_being_deleted(server, time, halt, steer, tmp_path, ending):
+    """With `--cascade=orphan` the owner lets its pods live, and makes no more: an eviction would lose the pod."""
+    deleted = {"deletionTimestamp": "2026-01-15T12:00:00Z"} if ending else {}
+    web = {"namespace": "default", "name": "web", "uid": "uid-of-web", **deleted}
+    server.add({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": web})
+    server.add(as_object("a", node="n1"))
+    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
+    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
+    sink = LiveSink(LiveCluster(connection, client, time.retry_policy()), None, halt)
+    steer._closures = sink.closures
+
+    going = wave(move("a"))
+    steer.begin(going)
+    verdict = sink.evict(going.moves[0].pod, "default", "S", as_cause("it should"), lambda _: None)
+
+    assert verdict.granted is not ending
+    assert server.evicted == ([] if ending else ["default/a"])
+    connection.close()
+
+
+def test_without_the_permission_to_list_owners_a_run_steers_all_the_same(server, steer):
+    server.add(as_object("a", node="n1"))
+    server.forbid("list", "replicasets.apps")
+
+    steer.begin(wave(move("a"), n1=2))
+    assert levels(server)["n1"] == 2
