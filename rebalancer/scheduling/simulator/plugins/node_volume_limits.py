@@ -1,9 +1,11 @@
 """NodeVolumeLimits: a node takes a limited number of volumes of a CSI driver.
 
 Source: the Kubernetes documentation, Node-specific Volume Limits.  Since 1.32 volumes in VolumeAttachments count like
-those of the pods that run there.
+those of the pods that run there.  A wanted volume that is attached there, but that no pod there uses, counts twice: as
+attached and as new (observed with 1.36).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rebalancer.cluster.pod import Pod
@@ -44,16 +46,15 @@ class NodeVolumeLimits:
         return found
 
     def _exceeds(self, wanted: set[_Handle], limits: dict[str, int], index: int) -> bool:
-        attached = self._attached(index)
-        new = wanted - attached
-        return any(
-            sum(each == driver for each, _ in attached | new) > limits[driver] for driver, _ in new if driver in limits
-        )
+        used = self._handles(self._state.claims_on[index])
+        new, counts = wanted - used, Counter(driver for driver, _ in used | self._attached(index))
+        counts.update(driver for driver, _ in new)
+        return any(counts[driver] > limits[driver] for driver, _ in new if driver in limits)
 
     def _attached(self, index: int) -> set[_Handle]:
         name = self._state.nodes[index].name
         volumes = read("PersistentVolumes", self._state.companions.volumes)
-        found = self._handles(self._state.claims_on[index])
+        found: set[_Handle] = set()
         if self._state.minor < _ATTACHMENTS_COUNT:
             return found
         attachments = read("VolumeAttachments", self._state.companions.attachments)

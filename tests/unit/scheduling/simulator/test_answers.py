@@ -219,3 +219,16 @@ def test_a_configuration_that_cannot_be_used(document: object, why: str) -> None
     """Says why."""
     with pytest.raises(ConfigurationError, match=why):
         read_configuration(document)
+
+
+@pytest.mark.parametrize(("minor", "unknown"), [(35, ""), (36, "devices may be claimed for the example.com/gpu")])
+def test_devices_may_stand_in_for_an_extended_resource_that_no_node_has(minor: int, unknown: str) -> None:
+    """Since 1.36; the reason is that of a cluster without such devices."""
+    nodes = [make.node("a", kubelet_version=f"v1.{minor}.0")]
+    pod = make.pod("p", requests={"example.com/gpu": 1})
+    state = State(make.snapshot(nodes, [], namespaces={}), READ, minor)
+    answer = Simulator(state, profiles(state)).ask(pod)
+
+    assert "Insufficient example.com/gpu" in answer.reason
+    assert answer.unknown.startswith(unknown)
+    assert bool(answer.unknown) is bool(unknown)

@@ -211,3 +211,17 @@ def test_plugins_of_other_versions_are_no_strangers() -> None:
     state = State(make.snapshot([make.node("n1")], [], namespaces={}), READ, 30)
 
     assert Simulator(state, profiles(state, read_configuration(document))).ask(make.pod("p")).nodes == ("n1",)
+
+
+@pytest.mark.parametrize(("limit", "used", "goes"), [(1, False, False), (2, False, True), (1, True, True)])
+def test_a_wanted_volume_that_is_attached_counts_twice_unless_a_pod_there_uses_it(limit, used, goes) -> None:
+    """As attached and as new: seen with the scheduler of 1.36."""
+    read = {
+        "claims": {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True)},
+        "volumes": {"v": Volume(name="v", driver="disks", handle="v")},
+        "csi_nodes": {"n1": CsiNode(name="n1", limits={"disks": limit})},
+        "attachments": (Attachment(node="n1", driver="disks", volume="v"),),
+    }
+    residents = [make.pod("r", node="n1", claims=("c",))] if used else []
+
+    assert bool(ask(36, [make.node("n1")], make.pod("p", claims=("c",)), *residents, **read).nodes) is goes
