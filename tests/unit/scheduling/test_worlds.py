@@ -1,0 +1,103 @@
+"""Possible histories: drawn by pod, node and number alone, and followed as pods go."""
+
+from typing import Any
+
+import pytest
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.worlds import SAMPLES, Worlds, drawn
+from tests import make
+
+
+def scene(count: int = 3, nodes: int = 3, **snapshot: Any) -> tuple[Cluster, list[Pod]]:
+    """Pods of a core on n1, which is full; the other nodes are empty and equal."""
+    pods = [make.pod(f"p{number}", node="n1", cpu="1", owners=f"o{number}") for number in range(count)]
+    names = [f"n{number}" for number in range(1, nodes + 1)]
+    return make.cluster([make.node(name, cpu="4", memory="8Gi") for name in names], pods, **snapshot), pods
+
+
+def goes(cluster: Cluster, pod: Pod) -> dict[str, float]:
+    """Let a pod go; the plan counts on the node where it lands most often."""
+    shares = cluster.index(Worlds).look(pod)
+    node = cluster.node(next(iter(shares)))
+    assert node
+    cluster.place(pod, node)
+    cluster.evicted(pod)
+    return shares
+
+
+def test_of_equal_nodes_each_may_be_taken_and_the_first_is_likelier() -> None:
+    """In half of the worlds the first in the scheduler's list wins, in the others each has half a chance."""
+    cluster, pods = scene()
+
+    assert cluster.index(Worlds).look(pods[0]) == {"n2": 0.75, "n3": 0.25}
+
+
+def test_a_later_pod_lands_beside_the_one_before_in_no_world() -> None:
+    """Wherever the first one is, the other node has more room for the second."""
+    cluster, pods = scene()
+    worlds = cluster.index(Worlds)
+    goes(cluster, pods[0])
+    first = {each.number: each.node for each in worlds._seen[pods[0]]}
+
+    second = {each.number: each.node for each in worlds.landings(pods[1])}
+
+    assert set(second.values()) == {"n2", "n3"}
+    assert all(first[number] != second[number] for number in range(SAMPLES))
+
+
+def test_what_is_drawn_hangs_on_the_pod_alone() -> None:
+    """More pods elsewhere change nothing; the same cluster gives the same."""
+    pod = make.pod("p0", uid="one")
+    assert drawn(pod, "n2", 3) == drawn(make.pod("other", uid="one"), "n2", 3) != drawn(pod, "n2", 4)
+    cluster, pods = scene()
+    larger, more = scene(6)
+
+    assert [list(each.index(Worlds).look(p[1])) for each, p in ((cluster, pods), (larger, more))] == [["n2", "n3"]] * 2
+
+
+def test_what_is_taken_back_leaves_no_trace() -> None:
+    """A scope that ends undoes it in each world."""
+    cluster, pods = scene()
+    worlds = cluster.index(Worlds)
+    goes(cluster, pods[0])
+    before = [(each.node, each.answer.nodes) for each in worlds.landings(pods[1])]
+    node = cluster.node("n2")
+    assert node
+    with cluster.scope():
+        worlds.look(pods[2])
+        cluster.remove(pods[2])
+        cluster.place(pods[2], node)
+
+    assert [(each.node, each.answer.nodes) for each in worlds.landings(pods[1])] == before
+
+
+@pytest.mark.parametrize("nodes", [3, 150])
+def test_other_orders_are_played_in_half_of_the_worlds(nodes: int) -> None:
+    """Shares still sum up to one; one that goes alone has no other order."""
+    cluster, pods = scene(nodes=nodes)
+    worlds = cluster.index(Worlds)
+    with cluster.scope():
+        for pod in pods[:2]:
+            goes(cluster, pod)
+    asked = worlds.questions
+    worlds.played({pods[0]: "n2"})
+    assert worlds.questions == asked
+
+    worlds.played({pods[0]: "n2", pods[1]: "n3"})
+
+    assert worlds.questions == asked + SAMPLES
+    assert [round(sum(worlds.shares(pod).values()), 6) for pod in pods[:2]] == [1, 1]
+
+
+def test_windows_cover_the_whole_list() -> None:
+    """Of 150 nodes 100 are scored: the last 15, which are best, win only where the window has one of them."""
+    nodes = [make.node(f"n{number:03}", cpu="4" if number < 135 else "8", memory="8Gi") for number in range(150)]
+    pod = make.pod("p", node="n000", cpu="1")
+    cluster = make.cluster(nodes, [pod])
+
+    shares = cluster.index(Worlds).look(pod)
+    best = sum(share for name, share in shares.items() if name >= "n135")
+
+    assert best == pytest.approx(1 - 35 / 150, abs=0.1)
