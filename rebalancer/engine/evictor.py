@@ -24,6 +24,7 @@ class Evictor:
     def __init__(self, cluster: Cluster, args: DefaultEvictorArgs) -> None:
         self._cluster = cluster
         self._args = args
+        self._protected: dict[Pod, Refused | None] = {}
         self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
         protections = configured(args, threshold(args, cluster.snapshot), cluster)
         self._all = (*self._absolute, *protections)
@@ -38,8 +39,13 @@ class Evictor:
         return self._cluster.index(Simulation).notices if self._args.asks_scheduler else ()
 
     def protection(self, pod: Pod) -> Refused | None:
-        """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
-        return next(self._protecting(pod), None)
+        """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones.
+
+        A pod never changes and neither does the snapshot, so each pod is asked about once.
+        """
+        if pod not in self._protected:
+            self._protected[pod] = next(self._protecting(pod), None)
+        return self._protected[pod]
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
