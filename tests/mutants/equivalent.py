@@ -29,11 +29,6 @@ EQUIVALENT: Mapping[str, str] = {
     "if owner is None or self._lost[owner] < most_lost(self._had[owner]):": (
         "nothing is counted for pods without an owner, so that they have always lost less than one"
     ),
-    "rebalancer/engine/pdbs.py: budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod) -> "
-    "(pod.name not in budget.disrupted and covers(budget, pod)) on: "
-    "if budget.disrupted and pod.name not in budget.disrupted and covers(budget, pod)": (
-        "the count is read of PDBs with disrupted pods alone; leaving the others out is a matter of speed"
-    ),
     'rebalancer/kube/exec_plugin.py: given.get("interactiveMode") or "IfAvailable" -> (given.get(\'interactiveMode\')) '
     'on: mode=str(given.get("interactiveMode") or "IfAvailable"),': "only `Never` and `Always` are told apart from it",
     "rebalancer/kube/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
