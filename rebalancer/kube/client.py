@@ -1,31 +1,141 @@
 """Sends requests to the API server, turns failures into errors, and repeats reads that may succeed later."""
 
 import math
+import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
+from http.client import BadStatusLine
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import urllib3
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
-from rebalancer.errors import NoCredentials, Unreachable
-from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
+from rebalancer.errors import ClusterError, NoCredentials, Unreachable
+from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.no_answer import no_answer
-from rebalancer.kube.proxies import unauthorised
-from rebalancer.kube.request import Request
+from rebalancer.kube.proxies import named, unauthorised
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.untrusted.exchange import GivenUp, within
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
+
+# One HTTP request as it is handed to urllib3, and whether it has left this process.
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    Attributes:
+        until: when it is given up, headers and body together.
+        gate: called before a body is sent; raises to stop it.
+        largest: bytes of the largest answer that is accepted.
+        content_type: of the body.
+        sent: set once the body is handed over to a connection: from then on the server may act on it.
+    """
+
+    method: str
+    target: str
+    until: Deadline
+    body: bytes | None = None
+    gate: Callable[[], None] = lambda: None
+    largest: int = LARGEST_PAGE
+    content_type: str = "application/json"
+    sent: threading.Event = field(default_factory=threading.Event)
+
+    def headers(self) -> dict[str, str]:
+        """Return what describes the body."""
+        if self.body is None:
+            return {}
+        return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
+
+    def guarded(self) -> Iterator[bytes] | None:
+        """Return the body as an iterator, which urllib3 reads once the connection is established.
+
+        Without its body a request does nothing, so this is the last moment at which the gate can stop it.
+        """
+        return None if self.body is None else self._pieces(self.body)
+
+    def _pieces(self, body: bytes) -> Iterator[bytes]:
+        self.gate()
+        if not self.until.left():
+            raise Transient("the time was up before the request was sent", connected=False)
+        self.sent.set()
+        yield body
+
+
+# Why a request got no answer: the message names the part that is missing.
+
+
+#: In the words of `http.client` about a proxy's answer 407 to CONNECT.
+_ASKS_WHO_WE_ARE = "Tunnel connection failed: 407"
+
+
+def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) -> ClusterError:
+    """Return our error for an error of urllib3.
+
+    Args:
+        error: urllib3's error.
+        server: the API server, in words.
+        proxy: the address of the proxy on the way; empty for none.
+        sent: whether a body was sent.  urllib3 does not tell: a connection through a proxy that breaks after that is
+            the same `ProxyError` as one that the proxy refuses.
+    """
+    cause = error.args[0] if error.args else None
+    if isinstance(error, SSLError) and isinstance(cause, ssl.SSLCertVerificationError):
+        return Unreachable(
+            f"the certificate of {server} is not trusted: {cut(cause.verify_message)}. "
+            "Check certificate-authority in the kubeconfig, or tls-server-name."
+        )
+    words = _in_words(error)
+    if proxy and _ASKS_WHO_WE_ARE in words:
+        return Unreachable(unauthorised(proxy))
+    if proxy and isinstance(error, ProxyError):
+        broken, refused = f"the connection through {named(proxy)} broke", f"{named(proxy)} refuses to connect us"
+        words = f"{broken if _is_broken_off(error) else refused}: {words}"
+    return Transient(f"no answer from {server}: {words}", connected=sent or _is_connected(error), maybe_done=sent)
+
+
+def _is_connected(error: HTTPError) -> bool:
+    """Return whether the server was reached, as far as is known."""
+    if isinstance(error, ProxyError):
+        return _is_broken_off(error)
+    if isinstance(error, SSLError):
+        # When a server dies, TLS ends without a closing message; any other TLS error comes from wrong settings.
+        return bool(error.args) and isinstance(error.args[0], ssl.SSLEOFError)
+    return not isinstance(error, NewConnectionError | ConnectTimeoutError)
+
+
+def _is_broken_off(error: ProxyError) -> bool:
+    """Return whether a connection through a proxy broke; one that could not be made is an error of urllib3."""
+    return isinstance(error.original_error, ConnectionError)
+
+
+def _in_words(error: HTTPError) -> str:
+    """Return what went wrong without urllib3's object names."""
+    causes = list(_causes_of(error))
+    if system := next((each for each in causes if isinstance(each, OSError)), None):
+        return cut(system.strerror or str(system))
+    if strange := next((each for each in causes if isinstance(each, BadStatusLine)), None):
+        return cut(f"the answer is not HTTP, but begins with {str(strange)!r}")
+    return cut(str(error.args[0]) if error.args else type(error).__name__)
+
+
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an error was made of, the nearest first: urllib3 wraps errors more than once."""
+    for each in (*error.args, error.__cause__, error.__context__):
+        if isinstance(each, BaseException):
+            yield each
+            yield from _causes_of(each)
+
 
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0

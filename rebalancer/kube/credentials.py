@@ -3,11 +3,14 @@
 Importing this module imports that package, which takes half a second: only `config.connect` does it, when needed.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
 import urllib3
 from kubernetes.client import ApiClient, Configuration
@@ -18,14 +21,174 @@ from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
-from rebalancer.kube.endpoint import Endpoint, endpoint_of
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.impersonation import Headers, impersonation
+from rebalancer.kube.kubeconfig import Chosen, Document
 from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
-from rebalancer.kube.server import addressed
-from rebalancer.untrusted.address import read_plainly
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
 from rebalancer.untrusted.exchange import cuttable
+
+# The API server's address in a kubeconfig, and whether credentials may be sent there.
+
+
+#: The credentials in a kubeconfig's user.
+_CREDENTIALS = (
+    "token",
+    "tokenFile",
+    "username",
+    "password",
+    "exec",
+    "auth-provider",
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "client-key-data",
+)
+#: The name of our entry among a cluster's `extensions`, and its key.
+_EXTENSION = "rebalancer"
+_PERMISSION = "allowTokenOverHTTP"
+
+
+def addressed(chosen: Chosen) -> Chosen:
+    """Return the context with its server's address ready for use: without userinfo and blanks.
+
+    Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it:
+
+        extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]
+
+    Raises:
+        NoCredentials: the address cannot be used, or credentials would go over plain http.
+    """
+    server = str(chosen.cluster.get("server") or "")
+    place = f"{chosen.files}: the server of context {chosen.context!r}"
+    try:
+        address = read_address(server)
+    except AmbiguousUserinfo as error:
+        raise NoCredentials(f"{place}: {error}") from None
+    except ValueError:
+        raise NoCredentials(f"{place} is {shown(server)!r}, which is not an https:// address") from None
+    given = [key for key in _CREDENTIALS if chosen.user.get(key)]
+    if address.has_userinfo:
+        given.append("what the address has before its @")
+    if given and not address.is_encrypted and not _is_allowed(chosen.cluster):
+        raise NoCredentials(
+            f"{place} is {address.url}, and credentials ({given[0]}) are not sent over plain http: use https, "
+            f"or a user without credentials, or set {_PERMISSION} in the cluster's extension {_EXTENSION!r}"
+        )
+    return replace(chosen, cluster={**chosen.cluster, "server": address.url})
+
+
+def _is_allowed(cluster: Document) -> bool:
+    entries = cluster.get("extensions")
+    bodies = [
+        entry.get("extension")
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and entry.get("name") == _EXTENSION
+    ]
+    return any(isinstance(body, dict) and body.get(_PERMISSION) is True for body in bodies)
+
+
+# Acting as somebody else: the headers that tell this to the API server.
+#
+# The `kubernetes` package leaves them out: without them a run would act with more rights than were meant.
+
+
+#: Names with their values; a name may occur more than once.
+Headers = tuple[tuple[str, str], ...]
+
+
+def impersonation(user: Document, overrides: Overrides) -> Headers:
+    """Return the headers for a kubeconfig's user and for the settings of the command line, which override it.
+
+    Raises:
+        NoCredentials: there are groups but no user to act as, or a name cannot be sent.
+    """
+    name = overrides.user or str(user.get("as") or "")
+    groups = overrides.groups or _texts(user.get("as-groups"))
+    extra = tuple(_extra(user.get("as-user-extra")))
+    uid = () if overrides.user or not user.get("as-uid") else (("Impersonate-Uid", str(user["as-uid"])),)
+    if not name and (groups or extra or uid):
+        raise NoCredentials("there are groups to act in, and nobody to act as: say whom with --as")
+    named = (("Impersonate-User", name),) if name else ()
+    headers = (*named, *uid, *(("Impersonate-Group", each) for each in groups), *extra)
+    for header, value in headers:
+        if not (value.isascii() and value.isprintable()):
+            raise NoCredentials(f"{header} {value!r} cannot be sent: names to act as are of ASCII characters")
+    return headers
+
+
+def _extra(given: object) -> Iterator[tuple[str, str]]:
+    for key, values in given.items() if isinstance(given, dict) else ():
+        # Header names ignore case and allow few characters; the API server decodes this encoding.
+        yield from ((f"Impersonate-Extra-{quote(str(key).lower(), safe='')}", value) for value in _texts(values))
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, list) else ()
+
+
+# Which API server a connection leads to, and what identifies it: this must not change during a run.
+
+
+#: What each part is called in a kubeconfig.
+_NAMES = {
+    "server": "server",
+    "authority": "certificate-authority",
+    "verified": "insecure-skip-tls-verify",
+    "server_name": "tls-server-name",
+    "proxy": "proxy-url",
+}
+
+
+class Settings(Protocol):
+    """The fields of the `kubernetes` package's configuration that are used here."""
+
+    host: str
+    ssl_ca_cert: str | None
+    verify_ssl: bool
+    tls_server_name: str | None
+    proxy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An API server.
+
+    Attributes:
+        server: its address.
+        authority: a digest of the certificates that vouch for it; empty for those that the system trusts.
+        verified: whether its certificate is checked.
+        server_name: the name in its certificate, where that is not the address.
+        proxy: the address of the proxy on the way to it; empty for none.
+    """
+
+    server: str
+    authority: str
+    verified: bool
+    server_name: str
+    proxy: str
+
+    def difference(self, other: "Endpoint") -> str:
+        """Return the settings in which the two differ, by their names in a kubeconfig; empty if they are the same."""
+        different = [_NAMES[part] for part in _NAMES if getattr(self, part) != getattr(other, part)]
+        return ", ".join(different)
+
+
+def endpoint_of(settings: Settings) -> Endpoint:
+    """Return the API server that these settings lead to.
+
+    Raises:
+        OSError: the file with the certificates cannot be read.
+    """
+    file = settings.ssl_ca_cert
+    return Endpoint(
+        server=settings.host.rstrip("/"),
+        authority=hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else "",
+        verified=bool(settings.verify_ssl),
+        server_name=settings.tls_server_name or "",
+        proxy=settings.proxy or "",
+    )
+
 
 #: What the `kubernetes` package understands.
 _AUTH_PROVIDERS = ("gcp", "oidc")

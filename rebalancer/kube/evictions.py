@@ -56,9 +56,8 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import Answer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.eviction_request import EvictionRequest, Modified, Unclear
+from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear, is_not_found
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.pod_look import PodLook, is_not_found
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 

@@ -21,9 +21,9 @@ import msgspec
 from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.eviction_request import is_not_found
 from rebalancer.kube.marks import MarkedNode, Taint, Wanted
 from rebalancer.kube.node_patch import patch
-from rebalancer.kube.pod_look import is_not_found
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 

@@ -5,11 +5,13 @@
 3. Convert percent to an amount.  Example: 35 % CPU of a node with a capacity of 4 cores is 1400 millicores.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+import msgspec
+
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import NodeLoads
+from rebalancer.cluster.loads import LoadFigure, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
@@ -18,10 +20,59 @@ from rebalancer.policy.providers import LoadWatcher
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
 from rebalancer.usage.credentials import address_of, from_userinfo
-from rebalancer.usage.load_watcher_answer import LoadWatcherAnswer
 from rebalancer.usage.node_names import without_port
 from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant
 from rebalancer.usage.session import Session, plain
+
+# The answer of load-watcher; keys that are not used are ignored.
+
+
+class _Window(msgspec.Struct):
+    end: float = 0
+
+
+class _Metric(msgspec.Struct):
+    type: str = ""
+    operator: str = ""
+    value: float = 0
+
+
+class _Host(msgspec.Struct):
+    metrics: list[_Metric] | None = None
+
+
+class _Hosts(msgspec.Struct):
+    hosts: dict[str, _Host] | None = msgspec.field(default=None, name="NodeMetricsMap")
+
+
+class LoadWatcherAnswer(msgspec.Struct):
+    """The answer of `GET /watcher`."""
+
+    window: _Window = msgspec.field(default_factory=_Window)
+    data: _Hosts = msgspec.field(default_factory=_Hosts)
+
+    @property
+    def percents(self) -> Mapping[str, Mapping[str, float]]:
+        """By host and type of metric in lower case, percent of capacity: AVG, else Latest, else without operator."""
+        return {host: _best(each.metrics or ()) for host, each in (self.data.hosts or {}).items()}
+
+    @property
+    def figures(self) -> Mapping[str, Sequence[LoadFigure]]:
+        """By host, all figures in their order, as a scheduler gets them."""
+        return {
+            host: [LoadFigure(metric.type, metric.operator, metric.value) for metric in each.metrics or ()]
+            for host, each in (self.data.hosts or {}).items()
+        }
+
+
+#: Of two operators the higher number is used; others, such as spreads, are not averages and are left out.
+_WORTH = {"avg": 2, "latest": 1, "": 0}
+
+
+def _best(metrics: Iterable[_Metric]) -> dict[str, float]:
+    usable = [each for each in metrics if each.operator.lower() in _WORTH]
+    return {each.type.lower(): each.value for each in sorted(usable, key=lambda each: _WORTH[each.operator.lower()])}
+
 
 RESOURCES = (CPU, MEMORY)
 DEFAULT_MAX_AGE = timedelta(minutes=5)

@@ -10,17 +10,231 @@ Example: a window of 30m has 30 steps of 60 s, so a node needs 15 values (5m: 20
 that used 1 core in 20 steps and 3 cores in 10 has 1000 millicores at quantile 0.5, and 3000 at quantile 0.95.
 """
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import Resources
-from rebalancer.policy.usage import PrometheusUsage
-from rebalancer.usage.node_queries import NodeColumn
-from rebalancer.usage.pod_queries import pod_figures
-from rebalancer.usage.promql import Ask
+from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
+from rebalancer.errors import SourceError
+from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
+from rebalancer.usage.amounts import amount, usable
+from rebalancer.usage.node_names import NodeNames
+from rebalancer.usage.promql import Ask, Sample
+from rebalancer.usage.sample_age import instant, stale
+from rebalancer.usage.window import Window, timestamp
+
+# The answer of one query about nodes: the usage of one resource, and the nodes whose usage is unknown.
+#
+# For each resource Prometheus is asked for:
+#
+# 1. the time of each present sample, if there is a window or a limit on the age;
+# 2. the number of values in the window, if there is a window;
+# 3. the value at `sourceQuantile`, which counts for a node as a source of pods;
+# 4. the value at `destinationQuantile`, which counts for a node as a destination.
+#
+# Without a window, 3 and 4 are the same present value, asked for once.
+
+
+Values = Mapping[str, float]
+
+
+class NodeColumn:
+    """The usage of one resource by node.
+
+    Attributes:
+        resource: its name.
+        warnings: what the reader of the report should know.
+
+    Raises:
+        SourceError: there is no answer, or one that cannot be used.
+    """
+
+    def __init__(
+        self, ask: Ask, resource: str, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster
+    ) -> None:
+        self._ask = ask
+        self.resource = resource
+        self._query: NodeQuery = wanted.nodes[resource]
+        self._names = NodeNames(cluster.snapshot.nodes, self._query.node)
+        self._window = Window.of(wanted)
+        self._now = cluster.now
+        self._max_age = max_age
+        self.warnings: tuple[str, ...] = ()
+        text = self._query.query
+        #: When the present sample of each node was taken; None where that is not asked for.
+        self._taken = self._values(timestamp(text)) if self._window or max_age is not None else None
+        self._counts = self._values(self._window.count(text)) if self._window else {}
+        self._usual = self._at(wanted.source_quantile)
+        self._peaks = self._at(wanted.destination_quantile)
+
+    def usual(self, node: Node) -> int | None:
+        """Return the usage that counts for the node as a source of pods; None if it is unknown."""
+        return self._amount(self._usual, node)
+
+    def peak(self, node: Node) -> int | None:
+        """Return the usage that counts for the node as a destination; None if it is unknown."""
+        return self._amount(self._peaks, node)
+
+    @property
+    def taken(self) -> datetime | None:
+        """When the oldest present sample of a node was taken; None where that is not asked for, or there is none."""
+        return min(map(instant, (self._taken or {}).values()), default=None)
+
+    def why_not(self, node: Node) -> str:
+        """Return why the usage of a node is unknown; empty if it is known."""
+        name, resource = node.name, self.resource
+        if (name not in self._usual and self._window is None) or (self._taken is not None and name not in self._taken):
+            return f"no sample of {resource}"
+        if self._taken is not None:
+            reason = stale(self._now - instant(self._taken[name]), self._max_age)
+            if reason:
+                return f"{resource}: {reason}"
+        if self._window is not None and self._counts.get(name, 0) * 2 < self._window.steps:
+            return f"{resource}: {self._counts.get(name, 0):g} of {self._window.steps} values in the window"
+        if self.usual(node) is None or self.peak(node) is None:
+            return self._unusable(node)
+        return ""
+
+    def _unusable(self, node: Node) -> str:
+        value = self._usual[node.name]
+        if usable(value):
+            return f"{self.resource}: the node's {self._query.base} is unknown"
+        return f"{self.resource} is {value:g}"
+
+    def _at(self, quantile: float) -> Values:
+        text = self._query.query
+        return self._values(text if self._window is None else self._window.quantile(text, quantile))
+
+    def _values(self, query: str) -> Values:
+        values, strangers = self._names.values(self._ask(query), query)
+        if strangers:
+            self.warnings = (f"{self.resource}: {strangers}",)
+        return values
+
+    def _amount(self, values: Values, node: Node) -> int | None:
+        value = values.get(node.name)
+        return None if value is None else amount(value, self.resource, self._query, node)
+
+
+# The answers of queries about pods, which may include pods that were deleted within the window.
+
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PodFigures:
+    """The usage of pods, and their nodes where these are known, by (namespace, name).
+
+    `usage` is None if the policy has no queries about pods.
+    """
+
+    usage: Mapping[Key, Resources] | None
+    nodes: Mapping[Key, str]
+
+
+def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigures:
+    """Return the usage of pods: at the source quantile, or without a window the present value.
+
+    Raises:
+        SourceError: there is no answer, or one that cannot be used, like two series for one pod.
+    """
+    if not wanted.pods:
+        return PodFigures(None, {})
+    window = Window.of(wanted)
+    usage: dict[Key, dict[str, int]] = {}
+    nodes: dict[Key, str] = {}
+    for resource, query in wanted.pods.items():
+        text = query.query if window is None else window.quantile(query.query, wanted.source_quantile)
+        for key, (sample, node) in _PodNames(query, cluster).pick(ask(text), text).items():
+            used = amount(sample.value, resource, query, cluster.node(node or ""))
+            if used is None:
+                continue
+            usage.setdefault(key, {})[resource] = used
+            if node and query.node is not None:
+                nodes[key] = node
+    return PodFigures(usage, nodes)
+
+
+class _PodNames:
+    """Finds pods, and their nodes, by the labels of a query's series."""
+
+    def __init__(self, query: PodQuery, cluster: Cluster) -> None:
+        self._labels = query.labels
+        self._names = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
+        self._present = {pod.key: pod.node for pod in cluster.snapshot.pods}
+
+    def pick(self, samples: Iterable[Sample], query: str) -> Mapping[Key, tuple[Sample, str | None]]:
+        """Return the series of each pod, with its node.
+
+        A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
+        """
+        found: dict[Key, tuple[Sample, str | None]] = {}
+        for sample in samples:
+            key = (sample.metric.get(self._labels.namespace, ""), sample.metric.get(self._labels.pod, ""))
+            if not all(key):
+                continue  # cgroups that belong to no pod
+            node = self._names.of(sample) if self._names else self._present.get(key)
+            if key not in found:
+                found[key] = (sample, node)
+            elif self._names is None or node == found[key][1]:
+                raise self._twice(query, key, found[key][0], sample)
+            elif node == self._present.get(key):
+                found[key] = (sample, node)
+        return found
+
+    def _twice(self, query: str, key: Key, first: Sample, second: Sample) -> SourceError:
+        by = f"{self._labels.namespace}, {self._labels.pod}"
+        return SourceError(
+            f"the query `{query.strip()}` gives two series for pod {'/'.join(key)}: {first} and {second}; "
+            f"aggregate them, for example with sum by ({by}) (...)"
+        )
+
+
+# Usage from Prometheus in the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.
+#
+# A series that breaks this form fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.
+
+
+_LABEL = "instance"
+
+
+def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
+    """Return how full nodes are, in whole percent rounded down; of two series for a node the last one counts.
+
+    Raises:
+        SourceError: there is no answer, or a series breaks the form.
+    """
+    shares: dict[str, int] = {}
+    for sample in ask(query):
+        shares[_node(sample)] = _percent(sample)
+    nodes: dict[str, Resources] = {
+        node.name: {METRIC_RESOURCE: shares[node.name]} for node in cluster.nodes if node.name in shares
+    }
+    missing = {node.name: "no sample" for node in cluster.nodes if node.name not in shares}
+    return Measured(nodes, nodes, missing=missing, warnings=_about_strangers(shares, cluster))
+
+
+def _node(sample: Sample) -> str:
+    if _LABEL not in sample.metric:
+        raise SourceError(f"the series {sample} has no label {_LABEL}, which should hold the name of its node")
+    return sample.metric[_LABEL]
+
+
+def _percent(sample: Sample) -> int:
+    if not 0 <= sample.value <= 1:  # true for NaN too
+        raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
+    return int(sample.value * 100)
+
+
+def _about_strangers(shares: dict[str, int], cluster: Cluster) -> tuple[str, ...]:
+    strangers = sorted(name for name in shares if cluster.node(name) is None)
+    if not strangers:
+        return ()
+    return (f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} {strangers[0]!r}",)
 
 
 def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster) -> Measured:

@@ -14,7 +14,7 @@ from rebalancer.marking.pressure import RuleAnswer
 from rebalancer.marking.rules import Rule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
-from rebalancer.usage import load_watcher, metrics_server, prometheus, prometheus_share, rule_queries
+from rebalancer.usage import load_watcher, metrics_server, prometheus, rule_queries
 from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
@@ -126,7 +126,7 @@ class Providers:
         promql = self._promql(cluster.now)
         promql.begin()
         if wanted.shares_only:
-            found = prometheus_share.measured(promql.ask, wanted.prometheus.query, cluster)
+            found = prometheus.measured_shares(promql.ask, wanted.prometheus.query, cluster)
         else:
             found = prometheus.measured(promql.ask, wanted.prometheus, wanted.max_sample_age, cluster)
         return replace(found, warnings=(*found.warnings, *promql.warnings))

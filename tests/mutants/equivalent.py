@@ -14,7 +14,7 @@ EQUIVALENT: Mapping[str, str] = {
     "rebalancer/kube/credentials.py: datetime.now(UTC) >= self.expires -> (datetime.now(UTC) > self.expires) on: "
     "return self.expires is not None and datetime.now(UTC) >= self.expires": "one microsecond decides nothing",
     **{
-        f"rebalancer/kube/exec_answer.py: {_CERTIFICATE} -> ({changed}) on: if {_CERTIFICATE}:": (
+        f"rebalancer/kube/exec_plugin.py: {_CERTIFICATE} -> ({changed}) on: if {_CERTIFICATE}:": (
             "`read_answer` refuses one without the other"
         )
         for changed in (

@@ -3,7 +3,7 @@
 import pytest
 from urllib3.exceptions import DecodeError, HTTPError, ProtocolError
 
-from rebalancer.kube.no_answer import no_answer
+from rebalancer.kube.client import no_answer
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.kube.pod_look import PodLook
+from rebalancer.kube.eviction_request import PodLook
 
 POD = "/api/v1/namespaces/default/pods/a"
 

@@ -9,7 +9,7 @@ import pytest
 from rebalancer.cluster.loads import LoadFigure
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.kube.wire.collect import Collection, add_document
-from rebalancer.usage.load_watcher_answer import LoadWatcherAnswer
+from rebalancer.usage.load_watcher import LoadWatcherAnswer
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
