@@ -40,6 +40,11 @@ class FakeLeases:
         found = self.held.get((namespace, name))
         return found["spec"].get("holderIdentity") if found else None
 
+    def note(self, annotation: str, text: str, name: str = "rebalancer", namespace: str = "kube-system") -> None:
+        """Annotate a Lease."""
+        with self.lock:
+            self.held[namespace, name]["metadata"].setdefault("annotations", {})[annotation] = text
+
     def serve(self, request: Request) -> Reply:
         """Answer a request; the path is one of a Lease."""
         with self.lock:

@@ -1,6 +1,6 @@
 """Marks that no run uses any more, taken off the nodes where they were found."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -10,7 +10,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.many_nodes import on_each
-from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, unmarked
+from rebalancer.kube.marks import SOFT, Keys, Mark, MarkedNode, Wanted, unmarked
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.pressure_marks import PressureMark
 from rebalancer.kube.run_marks import CONFLICTS, Problems
@@ -32,13 +32,17 @@ class Kind(Protocol):
         """Return the node without such a mark."""
         ...
 
+    def claim(self, node: MarkedNode) -> str:
+        """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SteeringMarks:
     """The marks of steered runs.
 
     Attributes:
-        keys: of the taints; taints with the keys that a mark names are taken off too.
+        keys: of the taints.
         is_over: returns whether no run uses a mark any more; a mark that cannot be read is used by none.
     """
 
@@ -57,6 +61,11 @@ class SteeringMarks:
         """Return the node without a mark, whichever run has set it."""
         return unmarked(node, self.keys)
 
+    def claim(self, node: MarkedNode) -> str:
+        """Return the taints that stay since the annotation alone says that they are ours."""
+        found = [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in node.claimed(self.keys)]
+        return f"node {node.name} keeps {', '.join(found)}, which no run has noted as its own" if found else ""
+
 
 @dataclass(frozen=True, slots=True)
 class PressureMarks:
@@ -65,14 +74,16 @@ class PressureMarks:
     Attributes:
         signs: the labels and taints that are ours without an annotation, too.
         is_over: returns whether a mark has expired; one that cannot be read has.
+        earlier: the labels and taints that the record says were ours, as KEY=VALUE.
     """
 
     signs: Signs
     is_over: Callable[[PressureMark], bool]
+    earlier: Collection[str] = ()
 
     def is_on(self, node: MarkedNode) -> bool:
         """Return whether there is an annotation, a label or a taint of ours."""
-        return pressure_marks.is_pressed(node, self.signs)
+        return pressure_marks.is_pressed(node, self.signs, self.earlier)
 
     def is_in_use(self, node: MarkedNode) -> bool:
         """Return whether the mark has not expired."""
@@ -81,7 +92,11 @@ class PressureMarks:
 
     def off(self, node: MarkedNode) -> Wanted:
         """Return the node without a mark of pressure."""
-        return pressure_marks.cleared(node, self.signs)
+        return pressure_marks.cleared(node, self.signs, self.earlier)
+
+    def claim(self, node: MarkedNode) -> str:
+        """Return what stays since the annotation alone says that it is ours."""
+        return pressure_marks.claim(node, self.signs, self.earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,10 @@ class HoldMarks:
     def off(self, node: MarkedNode) -> Wanted:
         """Return the node without such a mark."""
         return hold_marks.released(node)
+
+    def claim(self, node: MarkedNode) -> str:  # noqa: ARG002  of the interface
+        """Return nothing: these taints have one key."""
+        return ""
 
 
 def clear(

@@ -9,20 +9,25 @@ A mark is one or two soft taints (effect PreferNoSchedule) and an annotation:
 
 Two taints need two keys, since each pair of key and effect is unique on a node.  The value says which run has set a
 taint, so that a run takes off only its own taints, even if somebody changes or removes the annotation.
+
+A kubelet may write the annotation.  So it makes no taint ours: that do the usual keys, those of the policy, and a value
+that is a run of the record (`rebalancer.kube.run_record`).  A taint that the annotation alone names stays, and is told.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import msgspec
 
-from rebalancer.policy.steering import avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, avoid_keys
 
 #: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
 SOFT = "PreferNoSchedule"
+
+_USUAL = avoid_keys(AVOID_KEY)
 
 #: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
@@ -35,22 +40,26 @@ class Keys:
     Attributes:
         first: of the taint that every marked node carries.
         second: of the taint that hot nodes carry in addition.
+        runs: their soft taints are ours whatever key they have.
     """
 
     first: str
     second: str
+    runs: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, key: str) -> "Keys":
+    def of(cls, key: str, runs: Iterable[str] = ()) -> "Keys":
         """Return both keys, made from the configured one."""
-        return cls(*avoid_keys(key))
+        return cls(*avoid_keys(key), frozenset(runs))
 
     def at(self, level: int) -> tuple[str, ...]:
         """Return the keys of the taints that a node carries at a level: none at 0, one at 1, both at 2."""
         return (self.first, self.second)[:level]
 
-    def __contains__(self, key: object) -> bool:
-        return key in (self.first, self.second)
+    def covers(self, taint: Taint) -> bool:
+        """Return whether a taint is ours, whichever run has set it."""
+        keys = (self.first, self.second, *_USUAL)
+        return is_soft(taint) and (taint.get("key") in keys or taint.get("value") in self.runs)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -114,7 +123,15 @@ class MarkedNode:
 
     def is_marked(self, keys: Keys) -> bool:
         """Return whether there is an annotation or a taint of ours."""
-        return self.note is not None or any(is_soft(each) and each.get("key") in keys for each in self.taints or ())
+        return self.note is not None or any(map(keys.covers, self.taints or ()))
+
+    def claimed(self, keys: Keys) -> Sequence[Taint]:
+        """Return the taints of which the annotation says that they are ours, and nothing else does."""
+        mark = self.mark
+        if mark is None:
+            return ()
+        named = [each for each in self.taints or () if each.get("key") in mark.keys and each.get("value") == mark.run]
+        return [each for each in named if is_soft(each) and not keys.covers(each)]
 
 
 def is_soft(taint: Taint) -> bool:
@@ -142,12 +159,12 @@ class Wanted:
 def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:
     """Return the node with this mark, and without any other mark of ours; the taints of others keep their order."""
     ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
-    return Wanted([*_others(node, keys, node.mark), *ours], mark.text())
+    return Wanted([*_others(node, keys), *ours], mark.text())
 
 
 def unmarked(node: MarkedNode, keys: Keys) -> Wanted:
-    """Return the node without a mark, whichever run has set it."""
-    return Wanted(_others(node, keys, node.mark), None)
+    """Return the node without a mark, whichever run has set it; a taint that only the annotation names keeps that."""
+    return Wanted(_others(node, keys), node.note if node.claimed(keys) else None)
 
 
 def without_run(node: MarkedNode, run: str) -> Wanted:
@@ -157,13 +174,5 @@ def without_run(node: MarkedNode, run: str) -> Wanted:
     return Wanted(kept, None if is_own else node.note)
 
 
-def _others(node: MarkedNode, keys: Keys, mark: Mark | None) -> list[Taint]:
-    return [each for each in node.taints or () if not _is_ours(each, keys, mark)]
-
-
-def _is_ours(taint: Taint, keys: Keys, mark: Mark | None) -> bool:
-    """Return whether a taint is ours: it has one of the present keys, or both a key and the run that the mark names."""
-    if not is_soft(taint):
-        return False
-    of_before = mark is not None and taint.get("key") in mark.keys and taint.get("value") == mark.run
-    return taint.get("key") in keys or of_before
+def _others(node: MarkedNode, keys: Keys) -> list[Taint]:
+    return [each for each in node.taints or () if not keys.covers(each)]

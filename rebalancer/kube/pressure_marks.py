@@ -5,11 +5,13 @@
     metadata.annotations  kube-rebalancer/pressure: {"run": "20260115T120000Z-9f3a11c2", "label": "...", "taint": "...",
                               "rules": {"cpu": {"since": "...", "until": "...", "value": 0.93}}}
 
-The annotation names label and taint, so that they are found after the rules were changed.  A label or taint of the
-configured key and value is ours without it, too; one of the same key and another value belongs to others and stays.
+A label or taint is ours if its key and value are those of the rules or the usual ones.  The annotation names both, so
+that they are found after the rules were changed.  But a kubelet may write it: it only counts where the record in the
+Lease (`rebalancer.kube.run_record`) says that such a label or taint was ours (`earlier`, as KEY=VALUE).
+One of the same key and another value belongs to others and stays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -91,20 +93,41 @@ def standing(node: MarkedNode) -> tuple[Pressure, ...]:
     return mark.pressures if mark else ()
 
 
-def is_pressed(node: MarkedNode, signs: Signs) -> bool:
+def is_pressed(node: MarkedNode, signs: Signs, earlier: Collection[str] = ()) -> bool:
     """Return whether a node carries anything of ours."""
     if node.annotation(ANNOTATION) is not None:
         return True
-    return bool(list(_our_labels(node, signs)) or any(_is_ours(each, node, signs) for each in node.taints or ()))
+    taints = [each for each in node.taints or () if _is_ours(each, node, signs, earlier)]
+    return bool(taints or list(_our_labels(node, signs, earlier)))
 
 
-def cleared(node: MarkedNode, signs: Signs) -> Wanted:
+def claim(node: MarkedNode, signs: Signs, earlier: Collection[str]) -> str:
+    """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
+    mark = mark_of(node)
+    label, taint = (_named(text, [text]) for text in ((mark.label, mark.taint) if mark else ("", "")))
+    found = [
+        f"the label {key}={value}"
+        for key, value in (node.labels or {}).items()
+        if label and label.covers(key, value) and key not in _our_labels(node, signs, earlier)
+    ]
+    found += [
+        f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
+        for each in node.taints or ()
+        if taint and _covers(taint, each) and not _is_ours(each, node, signs, earlier)
+    ]
+    return f"node {node.name} keeps {', '.join(found)}, which nobody has noted as ours" if found else ""
+
+
+def cleared(node: MarkedNode, signs: Signs, earlier: Collection[str] = ()) -> Wanted:
     """Return the node without a mark of pressure."""
-    taints = [each for each in node.taints or () if not _is_ours(each, node, signs)]
-    return Wanted(taints, None, ANNOTATION, dict.fromkeys(_our_labels(node, signs)))
+    taints = [each for each in node.taints or () if not _is_ours(each, node, signs, earlier)]
+    note = node.annotation(ANNOTATION) if claim(node, signs, earlier) else None
+    return Wanted(taints, note, ANNOTATION, dict.fromkeys(_our_labels(node, signs, earlier)))
 
 
-def pressed(node: MarkedNode, signs: Signs, run: str, pressures: tuple[Pressure, ...]) -> Wanted:
+def pressed(
+    node: MarkedNode, signs: Signs, run: str, pressures: tuple[Pressure, ...], earlier: Collection[str] = ()
+) -> Wanted:
     """Return the node with this mark of pressure.
 
     Raises:
@@ -121,11 +144,11 @@ def pressed(node: MarkedNode, signs: Signs, run: str, pressures: tuple[Pressure,
     )
     is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
     note = node.annotation(ANNOTATION) if is_same else mark.text()
-    return Wanted(_taints(node, signs, taint), note, ANNOTATION, _labels(node, signs, label))
+    return Wanted(_taints(node, signs, taint, earlier), note, ANNOTATION, _labels(node, signs, label, earlier))
 
 
-def _labels(node: MarkedNode, signs: Signs, label: Sign | None) -> dict[str, str | None]:
-    labels: dict[str, str | None] = dict.fromkeys(_our_labels(node, signs))
+def _labels(node: MarkedNode, signs: Signs, label: Sign | None, earlier: Collection[str]) -> dict[str, str | None]:
+    labels: dict[str, str | None] = dict.fromkeys(_our_labels(node, signs, earlier))
     if label is None:
         return labels
     found = (node.labels or {}).get(label.key)
@@ -134,11 +157,11 @@ def _labels(node: MarkedNode, signs: Signs, label: Sign | None) -> dict[str, str
     return labels | {label.key: label.value}
 
 
-def _taints(node: MarkedNode, signs: Signs, taint: Sign | None) -> list[Taint]:
+def _taints(node: MarkedNode, signs: Signs, taint: Sign | None, earlier: Collection[str]) -> list[Taint]:
     def is_wanted(each: Taint) -> bool:
         return taint is not None and is_soft(each) and (each.get("key"), each.get("value")) == (taint.key, taint.value)
 
-    kept = [each for each in node.taints or () if is_wanted(each) or not _is_ours(each, node, signs)]
+    kept = [each for each in node.taints or () if is_wanted(each) or not _is_ours(each, node, signs, earlier)]
     if taint is None or any(map(is_wanted, kept)):
         return kept
     for each in kept:
@@ -148,24 +171,27 @@ def _taints(node: MarkedNode, signs: Signs, taint: Sign | None) -> list[Taint]:
     return [*kept, {"key": taint.key, "value": taint.value, "effect": SOFT}]
 
 
-def _our_labels(node: MarkedNode, signs: Signs) -> Iterator[str]:
+def _our_labels(node: MarkedNode, signs: Signs, earlier: Collection[str]) -> Iterator[str]:
     """Yield the keys of a node's labels that are ours."""
-    ours = [signs.label, _named(mark.label if (mark := mark_of(node)) else "")]
+    ours = [signs.label, USUAL.label, _named(mark.label if (mark := mark_of(node)) else "", earlier)]
     for key, value in (node.labels or {}).items():
         if any(sign and sign.covers(key, value) for sign in ours):
             yield key
 
 
-def _is_ours(taint: Taint, node: MarkedNode, signs: Signs) -> bool:
-    if not is_soft(taint):
-        return False
-    ours = [signs.taint, _named(mark.taint if (mark := mark_of(node)) else "")]
-    key, value = str(taint.get("key")), str(taint.get("value") or "")
-    return any(sign and sign.covers(key, value) for sign in ours)
+def _is_ours(taint: Taint, node: MarkedNode, signs: Signs, earlier: Collection[str]) -> bool:
+    ours = [signs.taint, USUAL.taint, _named(mark.taint if (mark := mark_of(node)) else "", earlier)]
+    return any(sign and _covers(sign, taint) for sign in ours)
 
 
-def _named(text: str) -> Sign | None:
-    """Return the label or taint that an annotation names; None if it is none that we would have set."""
+def _covers(sign: Sign, taint: Taint) -> bool:
+    return is_soft(taint) and sign.covers(str(taint.get("key")), str(taint.get("value") or ""))
+
+
+def _named(text: str, earlier: Collection[str]) -> Sign | None:
+    """Return the label or taint that an annotation names; None if it was never ours."""
+    if text not in earlier:
+        return None
     try:
         sign = read_sign(text)
     except ValueError:

@@ -53,6 +53,7 @@ class RunMarks:
         mark: the run and the expiry for all marks; the keys depend on each node's level.
         halt: checked before every mark that is set, but not when marks are taken off.
         may_replace: returns whether another run's mark may be replaced by ours.
+        note: called before the first mark is set.
         retry_policy: how one node's change is tried again, and by which clock.
     """
 
@@ -64,11 +65,14 @@ class RunMarks:
         halt: Halt,
         may_replace: Callable[[Mark], bool],
         retry_policy: RetryPolicy = CONFLICTS,
+        note: Callable[[Mark], None] = lambda _: None,
     ) -> None:
         self._keys = keys
         self._mark = mark
         self._halt = halt
         self._may_replace = may_replace
+        self._note = note
+        self.is_noted = False
         self._clock = retry_policy.clock
         self._sleep = retry_policy.sleep or time.sleep
         self._setter = NodeMarks(client, replace(retry_policy, stop=halt.signalled), halt.check, self._doubt)
@@ -89,8 +93,16 @@ class RunMarks:
         wanted = {name: level for name, level in levels.items() if level}
         needless = {name: 0 for name in self._levels if name not in wanted}
         due = {name: level for name, level in (needless | wanted).items() if self._levels.get(name) != level}
+        if due and not self.is_noted:
+            self._note(self._mark.of(self._keys.at(2)))
+            self.is_noted = True
         deadline = Deadline.after(SET_SECONDS, self._clock)
         return on_each(due, lambda name: self._adjust(name, due[name], deadline))
+
+    @property
+    def doubted(self) -> tuple[str, ...]:
+        """Nodes that may still get a mark, by a request that had no answer: an API server may carry it out late."""
+        return tuple(sorted(self._doubts))
 
     def recount(self, name: str) -> None:
         """Look at a node again when marks are set the next time: it was held or released meanwhile."""

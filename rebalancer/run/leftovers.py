@@ -29,11 +29,13 @@ class Leftovers:
         over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
         in_use: nodes whose marks a run may still need; the marks stay.
         problems: why a mark could not be taken off, by the node's name.
+        claims: in words, the taints that stay since only an annotation says that they are ours.
     """
 
     over: tuple[MarkedNode, ...] = ()
     in_use: tuple[MarkedNode, ...] = ()
     problems: Problems = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
 
 
 def expired(mark: Mark) -> bool:
@@ -75,7 +77,7 @@ def clear_leftovers(
     in_use = tuple(each for each in found if kind.is_in_use(each))
     over = tuple(each for each in found if each not in in_use)
     problems = {} if dry_run else clear(client, over, kind, deadline, gate)
-    return Leftovers(over, in_use, problems)
+    return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
 
 
 class _Nodes:

@@ -133,7 +133,6 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
 
     Raises:
         ClusterError: the cluster cannot be read.
-        MarksLeft: soft taints of another run cannot be taken off.
         Unseen: the person has to be asked again.
         Interrupted: a signal came before anything was evicted.
     """
@@ -143,10 +142,11 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
         if turn.skipped:
             return _skipped(run, turn)
         agreed = consent.fresh_view() if consent else None
-        if not run.options.dry_run:
-            steered.prepare(run.cluster, work, turn.permit)
+        if run.options.dry_run:
+            return _plan(run, work, agreed or view_cluster(run.cluster, run.options, work, run.telemetry))
+        before = steered.prepare(run.cluster, run.options.lease, work, turn.permit)
         view = agreed or view_cluster(run.cluster, run.options, work, run.telemetry)
-        return _plan(run, work, view) if run.options.dry_run else _act(run, work, view, turn)
+        return _act(run, work, view, turn, before)
 
 
 def _skipped(run: LiveRun, turn: Turn) -> Finished:
@@ -161,7 +161,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", work.warnings))
 
 
-def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn) -> Finished:
+def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry = run.cluster, run.telemetry
     halt = Halt(run.options.deadline, cluster.retry_policy.clock, turn.permit, view.taken_at, cluster.client.ending)
@@ -169,17 +169,25 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn) -> Finished:
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
     left = view.cluster(work)
-    litter = steered.clear_up_unsteered(cluster, work, view.snapshot, turn.permit)
+    litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot.nodes, sink, halt, turn.permit) as steer:
+    with steered.steering(cluster, work, view.snapshot.nodes, sink, halt, turn.permit, before) as steer:
         ledger = _evict(run, work, left, sink, events, halt, steer)
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
-    told = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
+    told = (
+        *_no_limits(work),
+        ledger.stopped,
+        *sink.closures.notices(),
+        problem,
+        *litter,
+        marks,
+        steered.may_follow(steer),
+    )
     told += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
     alarms = (turn.alarm,) if turn.alarm else ()
     warnings = (*work.warnings, *filter(None, told), *alarms)

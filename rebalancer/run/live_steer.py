@@ -147,6 +147,11 @@ class LiveSteer:
         if self.left:
             _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
 
+    @property
+    def doubted(self) -> tuple[str, ...]:
+        """Nodes that may still get a mark, by a request that had no answer."""
+        return self._marks.doubted
+
     def _demand_time(self) -> None:
         if reason := self._halt.reason:
             raise CycleStopped(reason)

@@ -32,6 +32,10 @@ class ServingOptions:
     tls_cipher_suites: str = ""
 
 
+#: The Lease of `rebalancer mark`: marking and evicting need not wait for each other.
+MARKING_LEASE = "rebalancer-mark"
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
     """Taking turns with other runs; names as on the command line, durations in seconds.

@@ -7,7 +7,8 @@ An example: n3 had the taint `gpu:NoSchedule` when the run began, and has `drain
 receives nothing more in this run; with `gpu:NoSchedule` alone it would.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from rebalancer.clock import Clock
 from rebalancer.cluster.node import Node
@@ -31,9 +32,18 @@ class Receivers:
         nodes: as they were.
         keys: of our own soft taints, which come and go.
         clock: a monotonic clock, in seconds.
+        closed: nodes that take no pods in this run, and why.
     """
 
-    def __init__(self, client: Client, nodes: Iterable[Node], keys: Collection[str], clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        nodes: Iterable[Node],
+        keys: Collection[str],
+        clock: Clock,
+        closed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._closed = closed
         self._client = client
         self._before = {each.name: each for each in nodes}
         self._keys = keys
@@ -45,6 +55,8 @@ class Receivers:
         Raises:
             ClusterError: it cannot be looked at.
         """
+        if reason := self._closed.get(name):
+            return reason
         try:
             now = self._now(name)
         except NotFound:

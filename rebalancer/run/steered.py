@@ -1,40 +1,112 @@
 """A live run that steers: permissions are checked and old marks removed before it, its own marks after it."""
 
-from collections.abc import Callable, Iterable, Iterator
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.errors import ClusterError, MarksLeft
+from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
+from rebalancer.kube.leases import Leases
 from rebalancer.kube.leftover_marks import SteeringMarks
 from rebalancer.kube.marks import Keys, Mark
 from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
-from rebalancer.kube.run_marks import RunMarks
+from rebalancer.kube.run_marks import Problems, RunMarks
+from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
+from rebalancer.run.leadership import REQUEST_SECONDS
 from rebalancer.run.leftovers import any_mark, clear_leftovers, expired
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
+from rebalancer.run.options import LeaseOptions
 from rebalancer.run.receivers import Receivers
 from rebalancer.run.work import Work
 
+_LOG = logging.getLogger(__name__)
+
+#: How far ahead an annotation of a node is believed where there is no record.
+_LONGEST_BELIEVED = timedelta(days=1)
 #: For all access reviews together.
 _REVIEW_SECONDS = 30.0
 #: How long after the deadline marks expire: for the last requests, for taking marks off, and for clocks that differ.
 _EXPIRY_SLACK_SECONDS = 120.0
 
 
-def prepare(cluster: LiveCluster, work: Work, permit: Permit) -> None:
-    """Make sure that a run that steers may write to nodes, and that no marks of another run are left there.
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """What a run found of others when it began, and what is left of it.
+
+    Attributes:
+        record: where runs are noted that may have left something.
+        noted: those runs; None where the record cannot be read.
+        left: nodes whose marks could not be taken off, and why.
+        told: what the reader of the report should know.
+    """
+
+    record: RunRecord
+    noted: tuple[Mark, ...] | None
+    left: Problems
+    told: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs that are noted."""
+        return tuple(each.run for each in self.noted or ())
+
+
+def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
+    """Make sure that a run that steers may write to nodes, and take off what other runs have left there.
+
+    With the Lease no other run is at work, so all marks go; without it only those that have expired.  A node that keeps
+    the mark of another run receives nothing in this run; other nodes do.
 
     Raises:
         Forbidden, ClusterError: as `demand_permissions`; nodes cannot be listed.
-        MarksLeft: marks of another run stay.
     """
     demand_permissions(cluster, work)
-    _clear_up_before(cluster, work, permit)
+    record = record_of(cluster, lease)
+    if not work.policy.steering:
+        return CleanUp(record, (), {}, ())
+    noted = noted_in(record)
+    kind = _kind(work.policy.steering.key, noted, permit)
+    found = clear_leftovers(cluster.client, kind, ended_by(permit))
+    told = list(found.claims)
+    if found.problems:
+        told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
+    elif noted and not found.in_use:
+        _forget(record, [each.run for each in noted if expired(each)])
+    return CleanUp(record, noted, found.problems, tuple(told))
+
+
+def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
+    """Return the record of runs, in the Lease."""
+    return RunRecord(Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS))
+
+
+def noted_in(record: RunRecord) -> tuple[Mark, ...] | None:
+    """Return the runs of the record; None where it cannot be read."""
+    try:
+        return record.read()
+    except ClusterError as error:
+        _LOG.warning("which runs have left soft taints cannot be read: %s", error)
+        return None
+
+
+def _forget(record: RunRecord, runs: Collection[str]) -> None:
+    """Remove runs from the record: a note that stays does no harm."""
+    try:
+        record.forget(runs)
+    except ClusterError as error:
+        _LOG.warning("runs that have ended stay in the record: %s", error)
+
+
+def _kind(key: str, noted: tuple[Mark, ...] | None, permit: Permit) -> SteeringMarks:
+    return SteeringMarks(Keys.of(key, [each.run for each in noted or ()]), is_over(noted, permit))
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
@@ -50,39 +122,26 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
         demand_node_writes(cluster.client, cluster.retry_policy, deadline, purpose)
 
 
-def _clear_up_before(cluster: LiveCluster, work: Work, permit: Permit) -> None:
-    """Take off the marks that earlier runs have left on nodes; while such marks stay nothing is evicted.
-
-    With the Lease no other run is at work, so all marks go; without it only those that have expired.
-
-    Raises:
-        MarksLeft: marks stay.
-        ClusterError: nodes cannot be listed.
-    """
-    if work.policy.steering:
-        keys = Keys.of(work.policy.steering.key)
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), ended_by(permit)).problems
-        if problems:
-            raise MarksLeft(f"soft taints of another run stay on nodes, and nothing was evicted: {in_words(problems)}")
-
-
-def clear_up_unsteered(cluster: LiveCluster, work: Work, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
+def clear_up_unsteered(
+    cluster: LiveCluster, record: RunRecord, work: Work, snapshot: Snapshot, permit: Permit
+) -> tuple[str, ...]:
     """Take off the marks of earlier steered runs if this run does not steer; return a warning if that fails."""
     keys = Keys.of(AVOID_KEY)
     if work.policy.steering or not any(_is_steered(node, keys) for node in snapshot.nodes):
         return ()
     try:
-        problems = clear_leftovers(cluster.client, SteeringMarks(keys, _is_over(permit)), ended_by(permit)).problems
+        found = clear_leftovers(cluster.client, _kind(AVOID_KEY, noted_in(record), permit), ended_by(permit))
     except ClusterError as error:
         return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
-    return (
-        (f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(problems)}",) if problems else ()
-    )
+    if not found.problems:
+        return found.claims
+    stay = f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}"
+    return (*found.claims, stay)
 
 
 def _is_steered(node: Node, keys: Keys) -> bool:
     """Return whether a node carries a mark; with other keys than the usual ones its annotation says so."""
-    return node.avoided or any(taint.key in keys for taint in node.taints)
+    return node.avoided or any(taint.key in (keys.first, keys.second) for taint in node.taints)
 
 
 @contextmanager
@@ -93,6 +152,7 @@ def steering(
     sink: LiveSink,
     halt: Halt,
     permit: Permit,
+    before: CleanUp,
 ) -> Iterator[LiveSteer | None]:
     """Yield what carries waves out, None without steering; in the end take all marks off, even after an error.
 
@@ -103,6 +163,7 @@ def steering(
         sink: evicts; it is told of owners that are being deleted.
         halt: ends all waiting.
         permit: says whether no other run is at work.
+        before: what was found of other runs.
     """
     wanted = work.policy.steering
     if wanted is None:
@@ -110,13 +171,25 @@ def steering(
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
-    marks = RunMarks(cluster.client, Keys.of(wanted.key), mark, halt, _is_over(permit))
-    receivers = Receivers(cluster.client, nodes, avoid_keys(wanted.key), halt.deadline.clock)
+    keys, may_replace = Keys.of(wanted.key, before.runs), is_over(before.noted, permit)
+    marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=partial(_note, before.record))
+    closed = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
+    receivers = Receivers(cluster.client, nodes, avoid_keys(wanted.key), halt.deadline.clock, closed)
     steer = LiveSteer(cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures)
     try:
         yield steer
     finally:
         steer.end()
+        if marks.is_noted and not (steer.left or steer.doubted):
+            _forget(before.record, [mark.run])
+
+
+def _note(record: RunRecord, mark: Mark) -> None:
+    """Note this run; where that is not possible, its taints are found by their keys alone."""
+    try:
+        record.note(mark)
+    except ClusterError as error:
+        _LOG.warning("this run cannot be noted, so its soft taints are found by their keys alone: %s", error)
 
 
 def left_behind(steer: LiveSteer | None) -> str:
@@ -124,8 +197,26 @@ def left_behind(steer: LiveSteer | None) -> str:
     return f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
 
 
-def _is_over(permit: Permit) -> Callable[[Mark], bool]:
-    return expired if permit is always else any_mark
+def may_follow(steer: LiveSteer | None) -> str:
+    """Return a warning about requests that may still set marks after the end; empty where there are none."""
+    if not steer or not steer.doubted:
+        return ""
+    names = ", ".join(steer.doubted)
+    return f"requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): {names}"
+
+
+def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bool]:
+    """Return what says of a mark that its run is over.
+
+    With the Lease no other run is at work.  Without it the record says until when a run may be; an annotation on a node
+    that names another one was not written by a run.  Without a record the annotation is believed for a day at most.
+    """
+    if permit is not always:
+        return any_mark
+    if noted is None:
+        return lambda mark: expired(mark) or mark.expires > datetime.now(UTC) + _LONGEST_BELIEVED
+    at_work = {each.run for each in noted if not expired(each)}
+    return lambda mark: mark.run not in at_work
 
 
 def ended_by(permit: Permit) -> Callable[[], None]:

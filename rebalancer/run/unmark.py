@@ -1,7 +1,7 @@
 """`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -14,8 +14,9 @@ from rebalancer.marking.sign import Sign, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
 from rebalancer.run.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded, past
-from rebalancer.run.live import open_cluster
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
+from rebalancer.run.steered import noted_in, record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +92,26 @@ def unmark(
         ClusterError: nodes cannot be listed.
     """
     cluster = open_cluster(kubeconfig, context, asking=asking)
-    found = [
-        (marks, clear_leftovers(cluster.client, marks.kind, dry_run=dry_run))
-        for marks in _all_marks(keys, signs, everything=everything)
-    ]
+    runs, earlier = _noted(cluster)
+    kinds = _all_marks(replace(keys, runs=runs), signs, earlier, everything=everything)
+    found = [(marks, clear_leftovers(cluster.client, marks.kind, dry_run=dry_run)) for marks in kinds]
     lines = [line for marks, each in found for line in _lines(marks, each, dry_run=dry_run)]
     none = f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}"
+    lines += [claim for _, each in found for claim in each.claims]
     failed = any(each.problems for _, each in found)
     return Unmarked(tuple(lines or [none]), MarksLeft.exit_code if failed else 0)
 
 
-def _all_marks(keys: Keys, signs: Signs, *, everything: bool) -> Sequence[_Marks]:
+def _noted(cluster: LiveCluster) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the runs that may have left something, and the labels and taints that `rebalancer mark` has set."""
+    noted = noted_in(record_of(cluster, LeaseOptions())) or ()
+    marking = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE))
+    return frozenset(each.run for each in noted), marking.signs()
+
+
+def _all_marks(keys: Keys, signs: Signs, earlier: frozenset[str], *, everything: bool) -> Sequence[_Marks]:
     steering = SteeringMarks(keys, any_mark if everything else expired)
-    pressure = PressureMarks(signs, any_mark if everything else faded)
+    pressure = PressureMarks(signs, any_mark if everything else faded, earlier)
     hold = HoldMarks(any_mark if everything else past)
     return (
         _Marks(steering, _whose_steering, "that run may be at work"),

@@ -13,6 +13,8 @@ from tests.functional.objects import node, pod, policy
 CALM = dict.fromkeys(NODES, 10.0)
 HOT = {**CALM, "n1": 95.0, "n2": 85.0}
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
+#: What the record says that marks were before.
+NOTED = '[{"run": "mark", "keys": ["status=presure", "example.com/hot=cpu"], "expires": "2026-01-15T12:00:00Z"}]'
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_a_label_of_others_stays_as_it_is(mark, server):
 
 
 def test_marks_follow_changed_rules(mark, server):
-    """What an earlier label or taint left is found by the annotation."""
+    """What an earlier label or taint left is found by the annotation, and by the record that it was ours."""
     mark.write({**RULES, "mark": {"label": "status=presure", "taint": "example.com/hot"}})
     mark()
     mark.write(RULES)
@@ -126,6 +128,18 @@ def test_marks_follow_changed_rules(mark, server):
     assert labels_on(server, "status") == {}
     assert labels_on(server) == {"n1": "cpu", "n2": "cpu"}
     assert server.node("n1")["spec"]["taints"] == [SPOT]
+
+
+def test_an_annotation_alone_makes_no_label_ours(mark, server):
+    """A kubelet can write it; a label of others that it names stays."""
+    marked(server, "n4", "cpu", label="node-role.kubernetes.io/control-plane=yes")
+    found = server.node("n4")
+    labels = {"node-role.kubernetes.io/control-plane": "yes"}
+    server.add({**found, "metadata": {**found["metadata"], "labels": labels}})
+
+    mark()
+
+    assert server.node("n4")["metadata"]["labels"] == labels
 
 
 def test_a_dry_run_changes_nothing(mark, server):
@@ -262,6 +276,7 @@ def test_unmark_takes_these_marks_off_too(mark, server, rebalancer):
     """Those that have expired, and all with --all; what others have set stays."""
     marked(server, "n1", "cpu", taint="example.com/hot=cpu")
     marked(server, "n2", "cpu", left=timedelta(seconds=-1), label="status=presure")
+    server.leases.note("kube-rebalancer/runs", NOTED, "rebalancer-mark")
     before = {name: server.node(name) for name in NODES[2:]}
     unmark = ("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
 

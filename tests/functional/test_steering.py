@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.kube.marks import Mark
 from tests.functional.objects import OLD, node, old_pods, pod, policy, two_nodes_with
-from tests.functional.test_unmark import KEYS, NOW, SPOT, marked
+from tests.functional.test_unmark import KEYS, NOW, RECORD, SPOT, marked
 
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
 
@@ -64,7 +65,9 @@ def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
 
 @pytest.mark.parametrize("lease", [True, False], ids=["with the Lease", "without it"])
 def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, lease):
-    """With the Lease no other run is at work, so all go; without it those that have expired."""
+    """With the Lease no other run is at work, so all go; without it those whose runs are not on record or over."""
+    at_work = Mark("run-2", KEYS, NOW + timedelta(hours=1)).text()
+    cluster.leases.note(RECORD, f"[{Mark('run-1', KEYS, NOW - timedelta(hours=1)).text()},{at_work}]")
     cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
     cluster.add(marked("n4", "run-2", NOW + timedelta(hours=1)))
     arguments = [each for each in rebalancer.arguments(cluster, STEERED) if not (lease and each == "--no-lease")]
@@ -78,19 +81,33 @@ def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, le
     assert order == ["PATCH"] * (2 if lease else 1) + ["POST"]
 
 
-def test_marks_that_cannot_be_taken_off_end_the_run_before_it_evicts(cluster, rebalancer):
-    """It says so, with an exit code of its own; the first run afterwards takes them off."""
+def test_marks_that_cannot_be_taken_off_stop_their_node_and_not_the_run(cluster, rebalancer):
+    """It says so, and sends nothing there; the first run afterwards takes them off."""
     cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
-    cluster.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no')
+    cluster.fail("PATCH", "*/n3", status=403, message='admission webhook "w" denied the request: no', times=1)
 
     refused = rebalancer.run(cluster, STEERED)
-    cluster._rules.clear()
     allowed = rebalancer.run(cluster, STEERED)
 
-    assert refused.exit_code == 4
-    assert "soft taints of another run stay on nodes, and nothing was evicted: node n3:" in refused.stderr
-    assert (allowed.exit_code, cluster.evicted) == (0, ["default/a"])
+    assert (refused.exit_code, refused.evicted()) == (0, ["default/a"])
+    (warning,) = [each for each in refused.report["warnings"] if "n3" in each]
+    assert "nodes keep soft taints of another run, and receive no pods: node n3:" in warning
+    assert not any("n3" in each for each in allowed.report["warnings"])
     assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+
+
+def test_what_a_kubelet_writes_into_its_annotation_stops_no_run_and_removes_no_taint(cluster, rebalancer):
+    """Without the Lease too: no record knows the run that it names, whenever that is said to end."""
+    forged = ("node.example.com/gpu", "dedicated")
+    cluster.add(marked("n3", "forged", NOW + timedelta(days=3650), forged))
+    before = cluster.node("n3")
+
+    outcome = rebalancer.run(cluster, STEERED)
+
+    assert outcome.evicted() == ["default/a"]
+    assert cluster.node("n3") == before
+    (warning,) = [each for each in outcome.report["warnings"] if "n3" in each]
+    assert "node.example.com/gpu=forged:PreferNoSchedule" in warning
 
 
 def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
@@ -109,8 +126,9 @@ def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
 
 
 def test_a_run_that_does_not_steer_finds_marks_of_other_keys_too(cluster, rebalancer):
-    """The annotation names them; the policy that had set the key may be gone."""
+    """The record names their run; the policy that had set the key may be gone."""
     keys = ("example.com/steer", "example.com/steer-more")
+    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
     cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
 
     rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))

@@ -8,6 +8,7 @@ from rebalancer.kube.marks import ANNOTATION, Mark
 from tests.functional.objects import node
 
 NOW = datetime.now(UTC)
+RECORD = "kube-rebalancer/runs"
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
 
@@ -79,10 +80,25 @@ def test_a_dry_run_changes_nothing(unmark, cluster):
     assert {request.method for request in cluster.requests} == {"GET"}
 
 
-def test_marks_of_another_key_are_found_by_their_annotation(unmark, cluster):
-    """A policy may have had another key when they were set; taints of that key alone need it."""
-    assert unmark("--key", "example.com/steer").exit_code == 0
-    assert marked_nodes(cluster) == ["n2", "n3"]
+def test_marks_of_another_key_are_found_by_the_record(unmark, cluster):
+    """A policy may have had another key when they were set; the usual one is always ours."""
+    keys = ("example.com/steer", "example.com/steer-more")
+    cluster.add(marked("n1", "run-1", NOW - timedelta(hours=1), keys))
+    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
+
+    assert unmark().exit_code == 0
+    assert marked_nodes(cluster) == ["n2"]
+
+
+def test_an_annotation_alone_makes_no_taint_ours(unmark, cluster):
+    """A kubelet can write it: the taint stays and is named, and the annotation with it."""
+    cluster.add(marked("n1", "run-1", NOW - timedelta(hours=1), ("example.com/gpu",)))
+
+    outcome = unmark("--all")
+
+    assert outcome.exit_code == 0
+    assert marked_nodes(cluster) == ["n1"]
+    assert "node n1 keeps example.com/gpu=run-1:PreferNoSchedule, which no run has noted as its own" in outcome.stdout
 
 
 def test_marks_that_cannot_be_taken_off_are_said(unmark, cluster):

@@ -21,6 +21,7 @@ from rebalancer.kube import pressure_marks
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.run_marks import Problems
+from rebalancer.kube.run_record import RunRecord
 from rebalancer.marking.evaluation import evaluate
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.marking.pressure import Reading, RuleAnswer
@@ -109,12 +110,21 @@ class Evaluator:
         dry_run: whether to write nothing.
         interruption: entered; once writes may begin, a signal only stops further writes.
         telemetry: is told what sources say.
+        record: of the labels and taints that were ever set.
     """
 
     def __init__(
-        self, cluster: LiveCluster, run: str, interruption: Interruption, telemetry: Telemetry, *, dry_run: bool
+        self,
+        cluster: LiveCluster,
+        run: str,
+        interruption: Interruption,
+        telemetry: Telemetry,
+        record: RunRecord,
+        *,
+        dry_run: bool,
     ) -> None:
         self._cluster = cluster
+        self._record = record
         self._run = run
         self._dry_run = dry_run
         self._interruption = interruption
@@ -136,7 +146,7 @@ class Evaluator:
             found = answers(work, providers, part, now)
         before = {name: marks for name, node in seen.carried.items() if (marks := pressure_marks.standing(node))}
         evaluation = evaluate(work.rules, {each.name for each in part}, found, before, now)
-        changes = Changes(self._run, work.rules.mark, evaluation.marks)
+        changes = Changes(self._run, work.rules.mark, evaluation.marks, self._record.signs())
         due = changes.due(seen.carried)
         problems = self._write(changes, due, seen, permit)
         outcome = MarkingOutcome(
@@ -167,6 +177,7 @@ class Evaluator:
         halt = Halt(permit=permit, signalled=self._cluster.client.ending)
         self._interruption.then(halt.signal)
         with self._telemetry.stage("mark"):
+            self._record.note_signs(changes.texts() if due else ())
             return write(self._cluster.client, changes, due, halt)
 
     def _tell(self, outcome: MarkingOutcome) -> None:

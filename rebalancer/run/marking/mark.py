@@ -26,6 +26,7 @@ from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
 from rebalancer.run.serve import served
+from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
@@ -134,7 +135,8 @@ class _Marking:
         self._board = board
         self._deliver = deliver
         self._interruption = interruption
-        self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, dry_run=options.dry_run)
+        record = record_of(cluster, options.lease)
+        self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, record, dry_run=options.dry_run)
 
     def refresh(self) -> None:
         self._settings.refresh()

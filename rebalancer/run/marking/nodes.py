@@ -32,11 +32,18 @@ class Changes:
         run: its name.
         signs: what a marked node carries.
         marks: by node.
+        earlier: labels and taints that were ours before, as KEY=VALUE, by the record.
     """
 
     run: str
     signs: Signs
     marks: Marks
+    earlier: frozenset[str] = frozenset()
+
+    def texts(self) -> frozenset[str]:
+        """Return the labels and taints that nodes will carry, as KEY=VALUE."""
+        rules = {each[0].rule for each in self.marks.values()}
+        return frozenset(str(sign.on(rule)) for sign in (self.signs.label, self.signs.taint) if sign for rule in rules)
 
     def wanted(self, node: MarkedNode) -> Wanted:
         """Return a node as it should be.
@@ -46,8 +53,8 @@ class Changes:
         """
         pressures = self.marks.get(node.name)
         if pressures is None:
-            return pressure_marks.cleared(node, self.signs)
-        return pressure_marks.pressed(node, self.signs, self.run, pressures)
+            return pressure_marks.cleared(node, self.signs, self.earlier)
+        return pressure_marks.pressed(node, self.signs, self.run, pressures, self.earlier)
 
     def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
         """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""

@@ -8,12 +8,10 @@ from rebalancer.errors import UsageError
 from rebalancer.marking.rules import MarkingRules
 from rebalancer.marking.rules_file import load_marking_rules
 from rebalancer.policy.values import Policy
-from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.options import MARKING_LEASE, LeaseOptions, Options
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.watched import Watched
 
-#: The Lease of marking, so that it takes turns with other marking and not with runs that evict.
-LEASE = "rebalancer-mark"
 #: A mark must outlive this many intervals, since it is renewed when half of its time is over.
 _INTERVALS = 3
 
@@ -42,7 +40,7 @@ class MarkOptions:
         if run.lease.leader_elect and not run.interval:
             raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
         is_usual = run.lease.resource_name == LeaseOptions().resource_name
-        lease = replace(run.lease, resource_name=LEASE) if is_usual else run.lease
+        lease = replace(run.lease, resource_name=MARKING_LEASE) if is_usual else run.lease
         return cls(rules, replace(run, lease=lease))
 
 

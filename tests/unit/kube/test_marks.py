@@ -11,7 +11,7 @@ from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode, Wanted, ma
 from rebalancer.kube.node_patch import patch
 from tests.fake_patches import FailedError, patched
 
-KEYS = Keys.of("kube-rebalancer/avoid")
+KEYS = Keys.of("kube-rebalancer/avoid", ["run-1"])
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NAMES = (
@@ -67,14 +67,13 @@ def as_read(found):
     return MarkedNode("n1", found["metadata"]["uid"], found["spec"].get("taints"), found["metadata"].get("annotations"))
 
 
-def others(node, mark):
-    """Taints that are nobody's but others'; for a key of before, the value has to be the run's that the mark names."""
-
-    def is_ours(taint):
-        of_before = mark and taint["key"] in mark.keys and taint["value"] == mark.run
-        return taint["effect"] == "PreferNoSchedule" and (taint["key"] in KEYS or of_before)
-
-    return [each for each in node.taints or () if not is_ours(each)]
+def others(node):
+    """Taints that are nobody's but others'; a value that is a run on record makes any soft taint ours."""
+    return [
+        each
+        for each in node.taints or ()
+        if each["effect"] != "PreferNoSchedule" or not (each["key"] in KEYS.at(2) or each["value"] in KEYS.runs)
+    ]
 
 
 CHANGES = st.one_of(
@@ -93,7 +92,7 @@ def test_a_change_leaves_all_of_others_as_it_was(node, change):
     after = patched(before, patch(node, change(node)))
 
     # A run's own value is on no taint of others, so taking off by value may look at it alone.
-    foreign = [each for each in others(node, node.mark) if not each["value"].startswith("run-")]
+    foreign = [each for each in others(node) if not each["value"].startswith("run-")]
     kept = [each for each in after["spec"].get("taints", []) if each in foreign]
     assert kept == foreign
     for part in ("metadata", "spec"):
@@ -134,11 +133,11 @@ def test_a_patch_fails_on_any_node_but_the_one_that_was_read(read, other, change
 
 @given(nodes())
 def test_nothing_of_ours_is_left_when_a_mark_is_taken_off(node):
-    """No annotation, no taint of the keys in force, and none of the keys that the mark names."""
+    """No taint of the keys in force or of a run on record; the annotation stays with a taint that it alone names."""
     wanted = unmarked(node, KEYS)
 
-    assert wanted.note is None
-    assert wanted.taints == others(node, node.mark)
+    assert wanted.note == (node.note if node.claimed(KEYS) else None)
+    assert wanted.taints == others(node)
 
 
 @given(nodes(), st.sampled_from(("run-1", "run-2")))

@@ -36,6 +36,7 @@ SIGNS = (
     Signs(label=OURS, taint=OURS),
     Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot", "yes")),
 )
+EARLIER = ("status=presure", "example.com/hot=yes")
 KEYS = ("kube-rebalancer/pressure", "status", "example.com/hot", "spot")
 VALUES = ("", "cpu", "presure", "yes", "mine")
 
@@ -80,11 +81,11 @@ def as_read(found):
 
 
 def ours(node, signs):
-    """Labels and taints that are ours, by the rules in force and by the annotation."""
+    """Labels and taints that are ours, by the rules in force, or by the annotation and the record."""
     mark = mark_of(node)
-    labels = {each for each in (str(signs.label or ""), mark.label if mark else "") if each}
-    taints = {each for each in (str(signs.taint or ""), mark.taint if mark else "") if each}
-    named = {"status=presure", "example.com/hot=yes", str(OURS)}  # the others name nothing that could be ours
+    labels = {each for each in (str(OURS), str(signs.label or ""), mark.label if mark else "") if each}
+    taints = {each for each in (str(OURS), str(signs.taint or ""), mark.taint if mark else "") if each}
+    named = {*EARLIER, str(OURS)}
 
     def is_one(key, value, wanted):
         return bool({key, f"{key}={value}"} & wanted & named)
@@ -104,7 +105,7 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
     """Labels, taints in their order, annotations, the rest of the node."""
     labels, taints = ours(node, signs)
 
-    after = as_read(patched(as_object(node), patch(node, cleared(node, signs))))
+    after = as_read(patched(as_object(node), patch(node, cleared(node, signs, EARLIER))))
 
     assert after.labels == ({key: value for key, value in (node.labels or {}).items() if key not in labels} or None)
     assert list(after.taints or ()) == [each for each in node.taints or () if each not in taints]
@@ -116,7 +117,7 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
 @example(MarkedNode("n1", "uid", [{"key": OURS.key, "effect": "PreferNoSchedule"}], None), SIGNS[1])
 def test_a_node_that_carries_nothing_of_ours_needs_no_clearing(node, signs):
     """And one that does, does."""
-    assert is_pressed(node, signs) == bool(patch(node, cleared(node, signs)))
+    assert is_pressed(node, signs, EARLIER) == bool(patch(node, cleared(node, signs, EARLIER)))
 
 
 @given(nodes(), st.sampled_from(SIGNS), PRESSURES)
@@ -124,7 +125,7 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
     """Once; or nothing is changed, since others have the place."""
     labels, taints = ours(node, signs)
     try:
-        wanted = pressed(node, signs, "run-2", pressures)
+        wanted = pressed(node, signs, "run-2", pressures, EARLIER)
     except Occupied:
         assert {sign.key for sign in (signs.label, signs.taint) if sign} & {
             *(set(node.labels or ()) - labels),
@@ -140,8 +141,8 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
     assert [each for each in after.taints or () if each in foreign] == foreign
     assert len(after.taints or ()) == len(foreign) + bool(signs.taint)
     assert mark_of(after).pressures == pressures
-    assert patch(after, pressed(after, signs, "run-3", pressures)) == []
-    assert as_read(patched(as_object(after), patch(after, cleared(after, signs)))).labels == (rest or None)
+    assert patch(after, pressed(after, signs, "run-3", pressures, EARLIER)) == []
+    assert as_read(patched(as_object(after), patch(after, cleared(after, signs, EARLIER)))).labels == (rest or None)
 
 
 def labels_tested(node, operations):
@@ -162,7 +163,7 @@ def labels_tested(node, operations):
 def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures):
     """A label of the key, a taint, or the annotation: another has written since, so the node is read again."""
     try:
-        operations = patch(read, pressed(read, signs, "run-2", pressures))
+        operations = patch(read, pressed(read, signs, "run-2", pressures, EARLIER))
     except Occupied:
         return
     labels = [labels_tested(each, operations) for each in (read, other)]
@@ -195,7 +196,7 @@ def test_an_old_label_is_taken_off_by_what_the_annotation_names():
     marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
 
-    wanted = pressed(node, Signs(taint=OURS), "run-2", PRESSURE)
+    wanted = pressed(node, Signs(taint=OURS), "run-2", PRESSURE, EARLIER)
     assert wanted.labels == {"status": None}
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).label == ""
 
@@ -205,10 +206,10 @@ def test_an_old_taint_is_taken_off_by_what_the_annotation_names():
     marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)
 
-    wanted = pressed(node, Signs(label=OURS), "run-2", PRESSURE)
+    wanted = pressed(node, Signs(label=OURS), "run-2", PRESSURE, EARLIER)
     assert wanted.taints == []
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).taint == ""
-    assert cleared(node, Signs(label=OURS)).taints == []
+    assert cleared(node, Signs(label=OURS), EARLIER).taints == []
 
 
 def test_a_hard_taint_like_ours_is_of_others_and_not_instead_of_ours():

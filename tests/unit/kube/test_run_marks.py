@@ -229,7 +229,7 @@ def test_the_mark_of_a_run_that_is_over_is_replaced(of_run, server):
 
 
 def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, time):
-    """Also a taint that has lost its annotation, and the keys of before."""
+    """Also a taint that has lost its annotation, and those of other keys whose run is on record."""
     of_before = {"key": "old/avoid", "value": "run-0", "effect": "PreferNoSchedule"}
     orphan = {"key": KEYS.first, "value": "run-9", "effect": "PreferNoSchedule"}
     kept = {"key": "old/avoid", "effect": "NoSchedule"}
@@ -244,7 +244,10 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
     found = [MarkedNode(each, "", None, None) for each in ("n1", "n2", "n3", "n4")]
 
     problems = clear(
-        client, found, SteeringMarks(KEYS, lambda mark: mark.run != "run-2"), Deadline.after(20, time.clock)
+        client,
+        found,
+        SteeringMarks(replace(KEYS, runs={"run-0"}), lambda mark: mark.run != "run-2"),
+        Deadline.after(20, time.clock),
     )
 
     assert problems == {}

@@ -1,0 +1,84 @@
+"""What a steered run notes of itself where a kubelet cannot write, and when."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from rebalancer.kube.halt import Halt, always
+from rebalancer.kube.marks import Mark
+from rebalancer.policy.steering import Steering
+from rebalancer.run import steered
+from rebalancer.run.live import LiveSink, open_cluster
+from rebalancer.run.options import LeaseOptions
+from tests.unit.run.waves import move, wave
+
+WORK = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
+
+
+@pytest.fixture
+def cluster(server, tmp_path, time):
+    return open_cluster(str(server.kubeconfig(tmp_path)), None, time.retry_policy())
+
+
+@pytest.fixture
+def noted(cluster):
+    """Reads the record."""
+    return steered.record_of(cluster, LeaseOptions()).read
+
+
+def steering(cluster, halt):
+    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), {}, ())
+    return steered.steering(cluster, WORK, (), LiveSink(cluster, None, halt), halt, always, before)
+
+
+def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):
+    """With an expiry two minutes after its deadline: for its last requests, and for clocks that differ."""
+    halt, began, at_patch = Halt(300, time.clock), datetime.now(UTC), []
+    server.on("PATCH", "*", lambda _: at_patch.append(noted()))
+
+    with steering(cluster, halt) as steer:
+        assert noted() == ()
+        steer.begin(wave(move("web-1")))
+
+    ended = datetime.now(UTC)
+    ((mark,), (still,)) = at_patch
+    assert mark == still
+    assert mark.keys == ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+    lifetime = timedelta(seconds=420)
+    assert began - timedelta(seconds=1) <= mark.expires - lifetime <= ended
+    assert noted() == ()
+
+
+def test_what_may_come_late_stays_on_record_and_is_told(cluster, time, noted, monkeypatch):
+    """The next run finds it even if the keys have changed by then."""
+    monkeypatch.setattr("rebalancer.kube.run_marks._DOUBT_SECONDS", 0.0)
+    with steering(cluster, Halt(300, time.clock)) as steer:
+        steer._marks._doubt("n1")
+        steer.begin(wave(move("web-1"), n2=1))
+
+    assert [mark.run for mark in noted()] == [steer._marks._mark.run]
+    assert steered.may_follow(steer) == (
+        "requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): n1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("noted", "expires", "is_over"),
+    [
+        ((), 60, True),
+        ((60,), 10, False),
+        ((-60,), 3600, True),
+        (None, 60, False),
+        (None, -60, True),
+        (None, 25 * 3600, True),
+    ],
+    ids=["not on record", "on record", "over by the record", "no record", "over", "beyond belief"],
+)
+def test_whether_a_run_may_be_at_work_is_said_by_the_record(noted, expires, is_over):
+    """What a node's annotation says only counts where there is no record, and for a day at most."""
+    now = datetime.now(UTC)
+    marks = None if noted is None else [Mark("run-1", (), now + timedelta(seconds=each)) for each in noted]
+
+    assert steered.is_over(marks, always)(Mark("run-1", (), now + timedelta(seconds=expires))) == is_over
+    assert steered.is_over(marks, lambda: "")(Mark("run-1", (), now + timedelta(seconds=expires)))
