@@ -12,10 +12,8 @@ from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.scheduling.certain_room import CertainRoom
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
-from rebalancer.scheduling.simulation import Simulation
 
 
 class Evictor:
@@ -36,7 +34,11 @@ class Evictor:
     @property
     def notices(self) -> Sequence[str]:
         """What the scheduler's answers assume, in words; nothing where it is not asked."""
-        return self._cluster.index(Simulation).notices if self._args.asks_scheduler else ()
+        if not self._args.asks_scheduler:
+            return ()
+        from rebalancer.scheduling.simulation import Simulation  # noqa: PLC0415  a kube-scheduler: only where asked
+
+        return self._cluster.index(Simulation).notices
 
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones.
@@ -66,6 +68,8 @@ class Evictor:
         """Return a refusal if `nodeFit: scheduler` is on and the replacement may find no node, as things are now."""
         if not self._args.asks_scheduler:
             return None
+        from rebalancer.scheduling.certain_room import CertainRoom  # noqa: PLC0415  as above
+
         doubt = self._cluster.index(CertainRoom).doubt(pod)
         return refused(Code.NODE_FIT, **{name: each for name, each in asdict(doubt).items() if each}) if doubt else None
 

@@ -1,5 +1,7 @@
 """The gate: what the sink's answers lead to."""
 
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -203,3 +205,12 @@ def test_a_doubt_counts_in_its_own_column() -> None:
     assert (run.evicted, run.unknown, run.refused) == (1, 1, 0)
     assert [entry.pod.name for entry in ledger.unknown] == ["a"]
     assert ledger.failures == []
+
+
+def test_the_gate_needs_no_simulated_scheduler() -> None:
+    """Only `nodeFit: scheduler` does: a process is started, since this one has imported everything."""
+    code = "import sys, rebalancer.engine.gate; print([each for each in sys.modules if 'simulator' in each])"
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+
+    assert found.stdout == "[]\n"
