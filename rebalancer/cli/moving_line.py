@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from rebalancer.report.standing import Standing
+from rebalancer.run.progress import Standing
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from rebalancer.report.standing import Standing
-from rebalancer.run.progress import Progress, Silent
+from rebalancer.run.progress import Progress, Silent, Standing
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color

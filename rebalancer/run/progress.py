@@ -2,10 +2,50 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from rebalancer.engine.ledger import Entry
-from rebalancer.report.standing import Standing
+
+_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a run is.
+
+    Attributes:
+        doing: what it does, like `reading pods`.
+        done: how many so far; None if nothing is counted.
+        of: of how many; None if that is not known.
+        at_most: an upper bound, if `of` is not known.
+        left: returns the seconds until the deadline.
+    """
+
+    doing: str
+    done: int | None = None
+    of: int | None = None
+    at_most: int | None = None
+    left: Callable[[], float] | None = None
+
+    @property
+    def words(self) -> str:
+        """The line: `reading pods: 1,500 of 3,000`."""
+        return self.doing + self._count() + self._deadline()
+
+    def _count(self) -> str:
+        if self.done is None:
+            return ""
+        if self.of is not None:
+            return f": {self.done:,} of {self.of:,}"
+        return f": {self.done:,}" + (f", at most {self.at_most:,}" if self.at_most is not None else "")
+
+    def _deadline(self) -> str:
+        if self.left is None:
+            return ""
+        minutes, seconds = divmod(int(self.left()), _MINUTE)
+        return f"; {minutes}:{seconds:02} left"
+
 
 #: The stages that run strategies, in words.
 _RUNNING = {"plan": "planning", "evict": "evicting"}

@@ -8,7 +8,7 @@ import pyte
 import pytest
 
 from rebalancer.cli.progress import Watch
-from rebalancer.report.standing import Standing
+from rebalancer.run.progress import Standing
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.report.standing import Standing
+from rebalancer.run.progress import Standing
 
 
 @pytest.mark.parametrize(
