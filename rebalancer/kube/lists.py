@@ -8,13 +8,14 @@ continues from a later state, so the pages would mix two states.
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
 
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
 from rebalancer.kube.deadline import Deadline
-from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
+from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,47 @@ class PageCollector(Protocol):
 
 
 CollectorT = TypeVar("CollectorT", bound=PageCollector)
+W = TypeVar("W")
+T = TypeVar("T")
+
+#: Told of a list that is read: its resource, how many objects were read so far, and how many are to follow if known.
+Tell = Callable[[str, int, int | None], None]
+
+
+def tell_nobody(_resource: str, _count: int, _more: int | None) -> None:
+    """Report nothing."""
+
+
+class Items(Generic[W, T]):
+    """Collects the objects of one kind, page by page; one that cannot be read is an error.
+
+    Args:
+        kind: as documents spell it.
+        wire: what an object is decoded as.
+        convert: makes of it what is kept.
+
+    Attributes:
+        items: what is kept.
+        more: how many objects are on the pages to come; None where the server does not say.
+    """
+
+    def __init__(self, kind: str, wire: type[W], convert: Callable[[W], T]) -> None:
+        self.items: list[T] = []
+        self.more: int | None = None
+        self._kind = kind
+        self._page = Page[wire]  # type: ignore[valid-type]  # a type at run time
+        self._convert = convert
+
+    def add_page(self, page: bytes) -> str:
+        """Add one page; return its continue token, empty after the last page.
+
+        Raises:
+            ValueError: it is not a page of a list of this kind.
+        """
+        decoded = decode_json(page, self._page)
+        self.items += map(self._convert, items_of(decoded, self._kind))
+        self.more = decoded.metadata.remaining_item_count
+        return decoded.token
 
 
 def read_list(
@@ -43,6 +85,7 @@ def read_list(
     page_size: int = PAGE_SIZE,
     query: Mapping[str, str] | None = None,
     deadline: Deadline | None = None,
+    after_page: Callable[[CollectorT], None] = lambda _: None,
 ) -> CollectorT:
     """Read a whole list and return the collector that holds it.
 
@@ -53,6 +96,7 @@ def read_list(
         page_size: objects per page; 0 reads all at once.
         query: selectors and the like.
         deadline: for all pages together; at most five minutes from now.
+        after_page: called with the collector after each page.
 
     Raises:
         ClusterError: as `Client.get`.
@@ -60,7 +104,10 @@ def read_list(
     until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
         try:
-            return _read_pages(client, path, new_collector(), {**(query or {}), **_limited(limit)}, until)
+            collector = new_collector()
+            for _ in _pages(client, path, collector, {**(query or {}), **_limited(limit)}, until):
+                after_page(collector)
+            return collector  # noqa: TRY300
         except Expired as error:
             logger.warning("reading %s again from its start: %s", path, error)
             expired = error
@@ -71,11 +118,15 @@ def _limited(limit: int) -> dict[str, str]:
     return {"limit": str(limit)} if limit else {}
 
 
-def _read_pages(
-    client: Client, path: str, collector: CollectorT, query: Mapping[str, str], until: Deadline
-) -> CollectorT:
+def _pages(
+    client: Client, path: str, collector: PageCollector, query: Mapping[str, str], until: Deadline
+) -> Iterator[None]:
+    """Add the pages to the collector one by one."""
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
-    token = collector.add_page(client.get(path, query, deadline=until, largest=largest))
-    while token:
-        token = collector.add_page(client.get(path, {**query, "continue": token}, deadline=until, largest=largest))
-    return collector
+    token = ""
+    while True:
+        following = {"continue": token} if token else {}
+        token = collector.add_page(client.get(path, {**query, **following}, deadline=until, largest=largest))
+        yield
+        if not token:
+            return

@@ -17,8 +17,7 @@ import msgspec
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.lists import read_list
-from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.kube.lists import Items, read_list
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import PATHS, no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
@@ -26,8 +25,7 @@ from rebalancer.run.live_usage import METRICS_PATHS
 from rebalancer.run.options import ClientOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
-from rebalancer.run.telling import Telling
-from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
+from rebalancer.untrusted.documents import Unreadable, in_words
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -74,22 +72,6 @@ _LONGEST_PREFIX = 40
 _METRICS_SECONDS = 10.0
 
 
-class _RawCollector:
-    """Collects objects as they are, without the fields that should not leave the cluster."""
-
-    def __init__(self, kind: str, fields: Tree) -> None:
-        self.more: int | None = None
-        self.items: list[msgspec.Raw] = []
-        self._kind = kind
-        self._fields = fields
-
-    def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[dict[str, Any]])
-        self.items += [_encoded(kept(each, self._fields)) for each in items_of(decoded, self._kind)]
-        self.more = decoded.metadata.remaining_item_count
-        return decoded.token
-
-
 def _encoded(item: Any) -> msgspec.Raw:
     try:
         return msgspec.Raw(msgspec.json.encode(item))
@@ -106,14 +88,18 @@ class _ListReader:
     fields: Mapping[str, Tree]
 
     def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
-        def new() -> Telling[_RawCollector]:
-            return Telling(_RawCollector(kind, self.fields[kind]), path, self.progress.reading)
+        fields = self.fields[kind]
+
+        def new() -> Items[dict[str, Any], msgspec.Raw]:
+            return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, fields)))
+
+        def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
+            self.progress.reading(path.rpartition("/")[2], len(found.items), found.more)
 
         try:
-            found = read_list(self.live.client, path, new, deadline=deadline)
+            return read_list(self.live.client, path, new, deadline=deadline, after_page=told).items
         except ValueError as error:
             raise no_list(self.live, kind, error) from error
-        return found.collector.items
 
 
 def capture(

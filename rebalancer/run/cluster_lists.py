@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,12 +13,11 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.kube.answers import Rejected
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.lists import read_list
+from rebalancer.kube.lists import Tell, read_list, tell_nobody
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.list_collector import ListCollector
 from rebalancer.kube.wire.pages import GROUPS
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.telling import Tell, Telling, tell_nobody
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,11 +88,12 @@ def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt,
 def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
     path = PATHS[kind]
 
-    def new() -> Telling[ListCollector[Any, Any]]:
-        return Telling(collection.collector(kind), path, tell)
+    def told(found: ListCollector[Any, Any]) -> None:
+        tell(path.rpartition("/")[2], len(found.items), found.more)
 
     try:
-        collector = read_list(live.client, path, new, deadline=halt.deadline).collector
+        new = partial(collection.collector, kind)
+        collector = read_list(live.client, path, new, deadline=halt.deadline, after_page=told)
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():

@@ -9,13 +9,11 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.leftover_marks import Kind, clear
-from rebalancer.kube.lists import read_list
+from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import Mark, MarkedNode
 from rebalancer.kube.node_marks import NODES, NodeObject
 from rebalancer.kube.pressure_marks import PressureMark
 from rebalancer.kube.run_marks import Problems
-from rebalancer.kube.wire.pages import Page, items_of
-from rebalancer.untrusted.documents import decode_json
 
 #: For all nodes together.
 CLEAR_SECONDS = 60.0
@@ -80,22 +78,9 @@ def clear_leftovers(
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
 
 
-class _Nodes:
-    """Collects the nodes that carry marks from the pages of a list."""
-
-    def __init__(self, kind: Kind) -> None:
-        self.marked: list[MarkedNode] = []
-        self._kind = kind
-
-    def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[NodeObject])
-        nodes = [each.marked() for each in items_of(decoded, "Node")]
-        self.marked += [each for each in nodes if self._kind.is_on(each)]
-        return decoded.token
-
-
 def _find(client: Client, kind: Kind, deadline: Deadline) -> list[MarkedNode]:
     try:
-        return read_list(client, NODES, lambda: _Nodes(kind), deadline=deadline).marked
+        nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
     except ValueError as error:
         raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    return [each for each in nodes if kind.is_on(each)]

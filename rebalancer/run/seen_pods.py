@@ -11,10 +11,8 @@ from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.lists import read_list
-from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.kube.lists import Items, read_list
 from rebalancer.run.cluster_lists import PATHS
-from rebalancer.untrusted.documents import decode_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +98,6 @@ class _Pod(msgspec.Struct):
         )
 
 
-class _Pods:
-    """Collects the pods from the pages of a list."""
-
-    def __init__(self) -> None:
-        self.found: list[SeenPod] = []
-
-    def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[_Pod])
-        self.found += [each.seen() for each in items_of(decoded, "Pod")]
-        return decoded.token
-
-
 def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
     """Return pods as they are now.
 
@@ -132,7 +118,7 @@ def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -
 def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
     path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
     query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
-    return read_list(client, path, _Pods, query=query, deadline=deadline).found
+    return read_list(client, path, lambda: Items("Pod", _Pod, _Pod.seen), query=query, deadline=deadline).items
 
 
 class _ControllerMetadata(msgspec.Struct, rename="camel"):
@@ -143,19 +129,9 @@ class _ControllerMetadata(msgspec.Struct, rename="camel"):
 class _Controller(msgspec.Struct):
     metadata: _ControllerMetadata = msgspec.field(default_factory=_ControllerMetadata)
 
-
-class _Ending:
-    """Collects the UIDs of the objects of a list that are being deleted."""
-
-    def __init__(self, kind: str) -> None:
-        self.uids: set[str] = set()
-        self._kind = kind
-
-    def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[_Controller])
-        found = [each.metadata for each in items_of(decoded, self._kind)]
-        self.uids |= {each.uid for each in found if each.deletion_timestamp is not None}
-        return decoded.token
+    def ending(self) -> set[str]:
+        """Return its UID if it is being deleted, else nothing."""
+        return {self.metadata.uid} if self.metadata.deletion_timestamp is not None else set()
 
 
 def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> set[str]:
@@ -172,7 +148,8 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
         root, _, plural = PATHS[kind].rpartition("/")
         path, query = root + path_of("namespaces", namespace, plural), {"fieldSelector": f"metadata.name={name}"}
         try:
-            ending |= read_list(client, path, partial(_Ending, kind), query=query, deadline=deadline).uids
+            new = partial(Items, kind, _Controller, _Controller.ending)
+            ending |= set().union(*read_list(client, path, new, query=query, deadline=deadline).items)
         except Forbidden:
             continue  # a run may steer without this permission; the version of the pod still protects it
         except ValueError as error:
