@@ -17,7 +17,7 @@ of them; but a window that starts at the first node has none, and a half-full no
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import NamedTuple
 
 from rebalancer.cluster.node import Node
@@ -27,6 +27,7 @@ _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
+_FEW = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ZONE_LABELS = (
     ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
@@ -64,7 +65,8 @@ def orders(nodes: Sequence[Node]) -> tuple[Sequence[int], Sequence[int]]:
     positions = range(len(nodes))
     arrived = sorted(positions, key=lambda each: (nodes[each].created or _EARLIEST, nodes[each].name))
     named = sorted(positions, key=lambda each: nodes[each].name)
-    return _zones_in_turn(nodes, arrived), _zones_in_turn(nodes, named)
+    by_arrival, by_name = _zones_in_turn(nodes, arrived), _zones_in_turn(nodes, named)
+    return by_arrival, by_arrival if by_name == by_arrival else by_name  # one list where both are equal
 
 
 def _zones_in_turn(nodes: Sequence[Node], positions: Iterable[int]) -> list[int]:
@@ -95,16 +97,24 @@ def window_winners(totals: Sequence[int], circle: Sequence[int], enough: int) ->
         circle: their places in the scheduler's order.
         enough: how many of them are scored.
     """
-    scores = [totals[each] for each in circle]
-    better: list[int] = []  # sorted; once they leave no gap that a window fits in, nobody else wins
-    found: set[int] = set()
-    for _, group in groupby(sorted(range(len(circle)), key=scores.__getitem__, reverse=True), scores.__getitem__):
-        equal = list(group)
-        found.update(circle[each] for each in equal if _gap(better, each, len(circle)) >= enough)
-        better = sorted((*better, *equal))
-        if all(_gap(better, each + 1, len(circle)) < enough for each in better):
-            break
+    scores, count = [totals[each] for each in circle], len(circle)
+    # As a rule a few of the best leave no gap; only if they do, all are looked at.
+    for bar in (sorted(scores)[-_FEW:][0], min(scores)):
+        found, better = set[int](), list[int]()
+        best = sorted((place for place, score in enumerate(scores) if score >= bar), key=scores.__getitem__)
+        for _, group in groupby(reversed(best), scores.__getitem__):
+            equal = list(group)
+            found.update(circle[each] for each in equal if _gap(better, each, count) >= enough)
+            better = sorted((*better, *equal))
+            if _widest(better, count) < enough:
+                return found
     return found
+
+
+def _widest(taken: Sequence[int], count: int) -> int:
+    """Return how many places in a row are free at most, on a circle."""
+    inner = (after - before for before, after in pairwise(taken))
+    return max(taken[0] + count - taken[-1], *inner) - 1 if len(taken) > 1 else count - 1
 
 
 def _gap(taken: Sequence[int], place: int, count: int) -> int:

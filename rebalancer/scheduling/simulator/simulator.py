@@ -113,7 +113,8 @@ class Simulator:
 
     def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
         """Return the places of the nodes that win in some window of some order."""
-        circles: Sequence[Sequence[int]] = self._state.orders
+        by_arrival, by_name = self._state.orders
+        circles: Sequence[Sequence[int]] = (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
         if len(nodes) < len(self._state.nodes):
             places = {index: place for place, index in enumerate(nodes)}
             circles = [[places[index] for index in order if index in places] for order in circles]
