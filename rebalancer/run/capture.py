@@ -18,10 +18,10 @@ from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, path_of_list
 from rebalancer.report.document import timestamp
-from rebalancer.run.cluster_lists import PATHS, no_list, unread_in_words
+from rebalancer.run.cluster_lists import no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
-from rebalancer.run.live_usage import METRICS_PATHS
 from rebalancer.run.options import ClientOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
@@ -87,17 +87,17 @@ class _ListReader:
     progress: RunProgress
     fields: Mapping[str, Tree]
 
-    def read(self, kind: str, path: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+    def read(self, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
         fields = self.fields[kind]
 
         def new() -> Items[dict[str, Any], msgspec.Raw]:
             return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, fields)))
 
         def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
-            self.progress.reading(path.rpartition("/")[2], len(found.items), found.more)
+            self.progress.reading(KINDS[kind][1], len(found.items), found.more)
 
         try:
-            return read_list(self.live.client, path, new, deadline=deadline, after_page=told).items
+            return read_list(self.live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
         except ValueError as error:
             raise no_list(self.live, kind, error) from error
 
@@ -135,9 +135,9 @@ def _read_everything(reader: _ListReader) -> tuple[dict[str, list[msgspec.Raw]],
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     unread: dict[str, ClusterError] = {}
-    for kind, path in PATHS.items():
+    for kind in PATHS:
         try:
-            lists[kind] = reader.read(kind, path)
+            lists[kind] = reader.read(kind)
         except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
@@ -154,7 +154,7 @@ def _read_everything(reader: _ListReader) -> tuple[dict[str, list[msgspec.Raw]],
 def _usage(reader: _ListReader) -> dict[str, list[msgspec.Raw]]:
     deadline = Deadline.after(_METRICS_SECONDS)
     try:
-        return {kind: reader.read(kind, where, deadline) for kind, where in METRICS_PATHS.items()}
+        return {kind: reader.read(kind, deadline) for kind in METRICS_KINDS}
     except NotFound:
         return {}
 
@@ -166,15 +166,10 @@ def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveClust
             "kind": "List",
             "rebalancer": {"now": timestamp(now), **live.description},
             "items": [
-                {"apiVersion": _version(kind), "kind": f"{kind}List", "items": items} for kind, items in lists.items()
+                {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
             ],
         }
     )
-
-
-def _version(kind: str) -> str:
-    """Return the apiVersion of a kind, taken from the path of its list: `v1`, `policy/v1`."""
-    return "/".join({**PATHS, **METRICS_PATHS}[kind].split("/")[2:-1])
 
 
 def _write(path: Path, content: bytes) -> None:

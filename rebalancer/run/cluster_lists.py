@@ -16,32 +16,10 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import Tell, read_list, tell_nobody
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.list_collector import ListCollector
-from rebalancer.kube.wire.pages import GROUPS
+from rebalancer.kube.wire.pages import KINDS, PATHS, group_of, path_of_list
 from rebalancer.run.live import LiveCluster
 
 _LOG = logging.getLogger(__name__)
-
-#: Where each kind is listed.
-PATHS: Mapping[str, str] = {
-    "Node": "/api/v1/nodes",
-    "Pod": "/api/v1/pods",
-    "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
-    "Namespace": "/api/v1/namespaces",
-    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
-    "PersistentVolume": "/api/v1/persistentvolumes",
-    "Service": "/api/v1/services",
-    "ReplicationController": "/api/v1/replicationcontrollers",
-    "Deployment": "/apis/apps/v1/deployments",
-    "ReplicaSet": "/apis/apps/v1/replicasets",
-    "StatefulSet": "/apis/apps/v1/statefulsets",
-    "Job": "/apis/batch/v1/jobs",
-    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
-    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
-    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
-    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/csistoragecapacities",
-    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
-}
 
 #: What roles call the core group.
 _CORE = '""'
@@ -108,7 +86,7 @@ def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
     """Return the error for an answer that cannot be read as a list."""
     return ClusterError(
         f"{live.connection.server} does not answer like an API server: "
-        f"GET {PATHS[kind]} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
+        f"GET {path_of_list(kind)} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
     )
 
 
@@ -140,4 +118,4 @@ def _rules(kinds: Iterable[str]) -> str:
 
 def _group_and_plural(kind: str) -> tuple[str, str]:
     """Return API group and plural of a kind, as roles spell them; the core group's name is empty."""
-    return GROUPS[kind], PATHS[kind].rpartition("/")[2]
+    return group_of(kind), KINDS[kind][1]

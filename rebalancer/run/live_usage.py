@@ -17,6 +17,7 @@ from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list
 from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.run.live import LiveCluster
@@ -27,13 +28,6 @@ from rebalancer.usage.sample_ages import Sampled, ignored
 
 if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
-
-#: Where metrics-server's objects are listed.
-METRICS_PATHS = {
-    "NodeMetrics": "/apis/metrics.k8s.io/v1beta1/nodes",
-    "PodMetrics": "/apis/metrics.k8s.io/v1beta1/pods",
-}
-METRICS_KINDS = tuple(METRICS_PATHS)
 
 #: The key of the token in its Secret (the descheduler's).
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
@@ -74,7 +68,7 @@ def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...] =
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind in kinds:
-            collector = read_list(live.client, METRICS_PATHS[kind], partial(collection.collector, kind), deadline=until)
+            collector = read_list(live.client, path_of_list(kind), partial(collection.collector, kind), deadline=until)
             collector.unique()
             collection.replace(kind, collector)
     except NotFound as error:

@@ -12,7 +12,7 @@ from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, read_list
-from rebalancer.run.cluster_lists import PATHS
+from rebalancer.kube.wire.pages import PATHS
 
 
 @dataclass(frozen=True, slots=True)

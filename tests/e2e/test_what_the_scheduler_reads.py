@@ -3,7 +3,8 @@
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
-from rebalancer.run.cluster_lists import PATHS, read_cluster
+from rebalancer.kube.wire.pages import PATHS
+from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
 from tests.e2e.api import RESOURCES, Object
 from tests.e2e.builders import deployment, job, node, statefulset

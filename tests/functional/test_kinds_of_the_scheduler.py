@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.run.cluster_lists import PATHS
+from rebalancer.kube.wire.pages import PATHS
 from tests.functional.objects import OLD, node, old_pods, pod, policy
 
 METRICS = "metrics.k8s.io/v1beta1"

@@ -374,3 +374,16 @@ def test_what_is_no_file_is_not_replaced(server, rebalancer):
     written, _ = json.JSONDecoder().raw_decode(outcome.stdout)
     assert datetime.fromisoformat(written["rebalancer"]["now"]) <= datetime.now(UTC)
     assert {each["kind"]: each["apiVersion"] for each in written["items"]}["PodDisruptionBudgetList"] == "policy/v1"
+
+
+def test_metrics_that_are_no_list_leave_usage_out(server, rebalancer):
+    """With a warning, and all the rest is written."""
+    server.fail("GET", "/apis/metrics.k8s.io/v1beta1/nodes", status=200, body={"kind": "List", "items": []})
+    path = rebalancer.folder / "cluster.json"
+
+    outcome = rebalancer("snapshot", "--kubeconfig", server.kubeconfig(rebalancer.folder), "-o", path)
+
+    assert outcome.exit_code == 0
+    assert "usage is left out: " in outcome.stderr
+    assert "GET /apis/metrics.k8s.io/v1beta1/nodes gives no list of objects" in outcome.stderr
+    assert path.exists()

@@ -11,7 +11,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import budgets, companions, metrics, objects, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector
-from rebalancer.kube.wire.pages import GROUPS, Page, is_of, items_of
+from rebalancer.kube.wire.pages import KINDS, Page, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
@@ -202,11 +202,11 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
     version = document.api_version or inherited[1]
     if document.items is None and not document.kind.endswith("List"):
         kind = document.kind or inherited[0]
-        if kind in GROUPS and is_of(kind, version):
+        if kind in KINDS and is_of(kind, version):
             collection.add(kind, raw)
         return
     kind = document.kind.removesuffix("List")
-    if kind in GROUPS and is_of(kind, version):
+    if kind in KINDS and is_of(kind, version):
         collection.take_list(kind, msgspec.json.decode(raw, type=Page[msgspec.Raw]))
     for item in document.items or ():
         add_document(collection, bytes(item), (kind, version))

@@ -11,29 +11,47 @@ import msgspec
 
 W = TypeVar("W")
 
-#: The API group of each kind that is read; the core group has no name.
-GROUPS: Mapping[str, str] = {
-    "Node": "",
-    "Pod": "",
-    "Namespace": "",
-    "PersistentVolumeClaim": "",
-    "PersistentVolume": "",
-    "Service": "",
-    "ReplicationController": "",
-    "Deployment": "apps",
-    "Job": "batch",
-    "ReplicaSet": "apps",
-    "StatefulSet": "apps",
-    "StorageClass": "storage.k8s.io",
-    "CSINode": "storage.k8s.io",
-    "CSIDriver": "storage.k8s.io",
-    "CSIStorageCapacity": "storage.k8s.io",
-    "VolumeAttachment": "storage.k8s.io",
-    "PodDisruptionBudget": "policy",
-    "PriorityClass": "scheduling.k8s.io",
-    "NodeMetrics": "metrics.k8s.io",
-    "PodMetrics": "metrics.k8s.io",
+#: apiVersion and plural of each kind that is read.  From this table follow where kinds are listed, what a snapshot file
+#: says of them, and what a message says that a role lacks.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "Node": ("v1", "nodes"),
+    "Pod": ("v1", "pods"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
+    "Namespace": ("v1", "namespaces"),
+    "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
+    "PersistentVolume": ("v1", "persistentvolumes"),
+    "Service": ("v1", "services"),
+    "ReplicationController": ("v1", "replicationcontrollers"),
+    "Deployment": ("apps/v1", "deployments"),
+    "ReplicaSet": ("apps/v1", "replicasets"),
+    "StatefulSet": ("apps/v1", "statefulsets"),
+    "Job": ("batch/v1", "jobs"),
+    "StorageClass": ("storage.k8s.io/v1", "storageclasses"),
+    "CSINode": ("storage.k8s.io/v1", "csinodes"),
+    "CSIDriver": ("storage.k8s.io/v1", "csidrivers"),
+    "CSIStorageCapacity": ("storage.k8s.io/v1", "csistoragecapacities"),
+    "VolumeAttachment": ("storage.k8s.io/v1", "volumeattachments"),
+    "NodeMetrics": ("metrics.k8s.io/v1beta1", "nodes"),
+    "PodMetrics": ("metrics.k8s.io/v1beta1", "pods"),
 }
+#: The kinds that metrics-server serves.
+METRICS_KINDS = ("NodeMetrics", "PodMetrics")
+
+
+def path_of_list(kind: str) -> str:
+    """Return where a kind is listed: `/api/v1/pods`, `/apis/apps/v1/replicasets`."""
+    version, plural = KINDS[kind]
+    return f"/{'apis' if '/' in version else 'api'}/{version}/{plural}"
+
+
+#: Where the kinds that API servers themselves serve are listed.
+PATHS: Mapping[str, str] = {kind: path_of_list(kind) for kind in KINDS if kind not in METRICS_KINDS}
+
+
+def group_of(kind: str) -> str:
+    """Return the API group of a kind; the core group has no name."""
+    return KINDS[kind][0].rpartition("/")[0]
 
 
 class PageMetadata(msgspec.Struct, rename="camel"):
@@ -62,7 +80,7 @@ def is_of(kind: str, api_version: str) -> bool:
 
     An apiVersion without a group passes for all: files written by hand leave it out.
     """
-    return api_version.rpartition("/")[0] in ("", GROUPS[kind])
+    return api_version.rpartition("/")[0] in ("", group_of(kind))
 
 
 def items_of(page: Page[W], kind: str) -> list[W]:
