@@ -1,7 +1,7 @@
 """One node's mark, written safely while others write to the same node.
 
 1. Read the node.
-2. Send a JSON patch that only applies if taints and annotation are still as they were read; see `node_patch`.
+2. Send a JSON patch that only applies if taints and annotation are still as they were read.
 3. Act on the answer:
 
 200                                     done
@@ -10,24 +10,40 @@
 422 that names a field                  the node would not be valid: an error
 403, or refused by admission            an error
 429, 5xx, no answer                     back to step 1: if the patch was applied after all, nothing is left to do
+
+The patch (RFC 6902) first tests that the node's UID, the whole list of taints, our annotation and our labels are still
+as they were read.  If somebody has changed one of them in between, it fails (422) and changes nothing.  It contains no
+other field.  A test for null passes where the field is absent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
+from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.eviction_request import is_not_found
 from rebalancer.kube.marks import MarkedNode, Taint, Wanted
-from rebalancer.kube.node_patch import patch
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 NODES = "/api/v1/nodes"
+
+#: Every write to a node is sent to all clients that watch nodes, so there must not be too many at once.
+_AT_ONCE = 8
+
+Operation = dict[str, Any]
+
+_UID = "/metadata/uid"
+_TAINTS = "/spec/taints"
+_ANNOTATIONS = "/metadata/annotations"
+_LABELS = "/metadata/labels"
 
 #: Returns how a node should be, given how it is.
 Change = Callable[[MarkedNode], Wanted]
@@ -138,3 +154,69 @@ def _is_test_failed(answer: Answer) -> bool:
 def _is_denied(answer: Answer) -> bool:
     message = answer.explanation().message
     return "denied the request" in message or "denied request" in message
+
+
+def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:
+    """Act on every node, and return what went wrong, by the node's name; an error on one does not stop the others."""
+    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="marks")
+    try:
+        futures = {name: pool.submit(act, name) for name in sorted(set(names))}
+        return {name: error for name, future in futures.items() if (error := _error(future))}
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _error(future: "Future[None]") -> ClusterError | None:
+    try:
+        future.result()
+    except ClusterError as error:
+        return error
+    return None
+
+
+def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
+    """Return the patch; empty where the node is already as wanted."""
+    notes = {wanted.annotation: wanted.note}
+    tests = [*_tests(_ANNOTATIONS, node.annotations, notes), *_tests(_LABELS, node.labels, wanted.labels)]
+    changes = [
+        *_taints(node, wanted),
+        *_changes(_ANNOTATIONS, node.annotations, notes),
+        *_changes(_LABELS, node.labels, wanted.labels),
+    ]
+    return [_test(_UID, node.uid), _test(_TAINTS, node.taints or None), *tests, *changes] if changes else []
+
+
+def _test(path: str, value: object) -> Operation:
+    return {"op": "test", "path": path, "value": value}
+
+
+def _tests(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
+    if not wanted:
+        return []
+    return [_test(_below(path, key), found.get(key)) for key in wanted] if found else [_test(path, None)]
+
+
+def _taints(node: MarkedNode, wanted: Wanted) -> list[Operation]:
+    if list(node.taints or ()) == list(wanted.taints):
+        return []
+    if not wanted.taints:
+        return [{"op": "remove", "path": _TAINTS}]
+    return [{"op": "add", "path": _TAINTS, "value": wanted.taints}]
+
+
+def _changes(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
+    """Return what makes these entries of a map as they are wanted; None removes one."""
+    if not found:
+        added = {key: value for key, value in wanted.items() if value is not None}
+        return [{"op": "add", "path": path, "value": added}] if added else []
+    changed = {key: value for key, value in wanted.items() if found.get(key) != value}
+    return [
+        {"op": "remove", "path": _below(path, key)}
+        if value is None
+        else {"op": "add", "path": _below(path, key), "value": value}
+        for key, value in changed.items()
+    ]
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"

@@ -20,9 +20,8 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.hold_marks import is_tainted
-from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
-from rebalancer.kube.node_marks import NodeMarks
+from rebalancer.kube.node_marks import NodeMarks, on_each
 from rebalancer.kube.retry_policy import RetryPolicy
 
 #: Seconds for all nodes together, to set marks and to take them off.  The latter is less than a pod gets to end after

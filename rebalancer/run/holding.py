@@ -15,11 +15,10 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.hold_marks import HoldMark, held
-from rebalancer.kube.leftover_marks import HoldMarks
+from rebalancer.kube.leftover_marks import HoldMarks, clear_leftovers, past
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.run_marks import CONFLICTS
 from rebalancer.policy.steering import HOLD_KEY
-from rebalancer.run.leftovers import clear_leftovers, past
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.steered import ended_by

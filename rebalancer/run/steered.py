@@ -13,14 +13,13 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.leftover_marks import SteeringMarks
+from rebalancer.kube.leftover_marks import SteeringMarks, any_mark, clear_leftovers, expired
 from rebalancer.kube.marks import Keys, Mark
 from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
 from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
 from rebalancer.run.leadership import REQUEST_SECONDS
-from rebalancer.run.leftovers import any_mark, clear_leftovers, expired
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.options import LeaseOptions

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from rebalancer.errors import Forbidden
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import Leases
-from rebalancer.run.leadership import REQUEST_SECONDS, Leadership
-from rebalancer.run.lease_timing import Timing, new_identity
+from rebalancer.run.leadership import REQUEST_SECONDS, Leadership, Timing, new_identity
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions, Options
 

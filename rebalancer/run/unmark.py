@@ -7,13 +7,23 @@ from pydantic import ValidationError
 
 from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.kube import hold_marks, pressure_marks
-from rebalancer.kube.leftover_marks import HoldMarks, Kind, PressureMarks, SteeringMarks
+from rebalancer.kube.leftover_marks import (
+    HoldMarks,
+    Kind,
+    Leftovers,
+    PressureMarks,
+    SteeringMarks,
+    any_mark,
+    clear_leftovers,
+    expired,
+    faded,
+    past,
+)
 from rebalancer.kube.marks import Keys, MarkedNode
 from rebalancer.marking.rules import Signs
 from rebalancer.marking.sign import Sign, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
-from rebalancer.run.leftovers import Leftovers, any_mark, clear_leftovers, expired, faded, past
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
 from rebalancer.run.steered import noted_in, record_of

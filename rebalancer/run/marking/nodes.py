@@ -12,10 +12,8 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.many_nodes import on_each
 from rebalancer.kube.marks import MarkedNode, Wanted
-from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject
-from rebalancer.kube.node_patch import patch
+from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject, on_each, patch
 from rebalancer.kube.run_marks import CONFLICTS, SET_SECONDS, Problems
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import Page, items_of

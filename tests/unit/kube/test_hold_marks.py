@@ -10,7 +10,7 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.hold_marks import HoldMark, held, is_held, mark_of, released
 from rebalancer.kube.leftover_marks import HoldMarks, cleared
 from rebalancer.kube.marks import Keys, Mark, MarkedNode
-from rebalancer.kube.node_patch import patch
+from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import HOLD_KEY
 from tests.fake_patches import patched

@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from rebalancer.errors import Interrupted
-from rebalancer.kube.many_nodes import on_each
+from rebalancer.kube.node_marks import on_each
 
 
 def is_joining(thread: int) -> bool:

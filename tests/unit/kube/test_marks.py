@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.kube.leftover_marks import SteeringMarks, cleared
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
-from rebalancer.kube.node_patch import patch
+from rebalancer.kube.node_marks import patch
 from tests.fake_patches import FailedError, patched
 
 KEYS = Keys.of("kube-rebalancer/avoid", ["run-1"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rebalancer.kube import leftover_marks
 from rebalancer.kube.leftover_marks import PressureMarks
 from rebalancer.kube.marks import MarkedNode, Wanted
-from rebalancer.kube.node_patch import patch
+from rebalancer.kube.node_marks import patch
 from rebalancer.kube.pressure_marks import (
     ANNOTATION,
     Occupied,

@@ -12,8 +12,7 @@ from rebalancer.errors import Forbidden, Unreachable, UsageError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
-from rebalancer.run.leadership import GIVEN_BACK, Leadership
-from rebalancer.run.lease_timing import Timing
+from rebalancer.run.leadership import GIVEN_BACK, Leadership, Timing
 from tests.fake_api_server import FakeApiServer
 
 #: Never renewed in the background within a test.
