@@ -11,7 +11,7 @@ and in each of them all of that is fixed:
 - **The list.**  By arrival in half of the worlds, by name in the others.  In large clusters the start is drawn for each
   pod, evenly over the worlds, so that windows cover the whole list.
 - **The order.**  While pods are granted, replacements come in turn.  When all are decided (`played`), half of the
-  worlds are played once more with the orders drawn for them.
+  worlds are played once more with the orders drawn for them; both ways count for half.
 
 Each draw is a hash of the pod's UID, the node's name and the number of the world.  So the same cluster gives the same
 plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.
@@ -125,6 +125,7 @@ class Worlds:
         self._draws = [Draw(number) for number in range(SAMPLES)]
         self._phases: list[Phase] = []
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
+        self._again: dict[Pod, dict[int, Seen]] = {}
         self._gone: dict[Pod, Pod] = {}  # each as it ends
         self._expected: dict[Pod, str] = {}
         self._landed: dict[Pod, tuple[str, ...]] = {}
@@ -183,11 +184,11 @@ class Worlds:
 
     def shares(self, pod: Pod) -> dict[str, float]:
         """Return how likely the replacement lands on each node, the most likely first; empty if it was not asked."""
-        seen = self._seen.get(pod, ())
-        sums: defaultdict[str, float] = defaultdict(float)
-        for each in seen:
-            for name, share in each.shares.items():
-                sums[name] += share / SAMPLES
+        again, sums = self._again.get(pod, {}), defaultdict[str, float](float)
+        for seen in self._seen.get(pod, ()):
+            ways = [seen, again[seen.number]] if seen.number in again else [seen]  # in turn, and in the drawn order
+            for name, share in (each for way in ways for each in way.shares.items()):
+                sums[name] += share / len(ways) / SAMPLES
         return {name: sums[name] for name in sorted(sums, key=lambda name: (-round(sums[name], 9), name))}
 
     def others_on(self, number: int, node: str) -> tuple[list[Pod], list[Pod]]:
@@ -208,8 +209,7 @@ class Worlds:
         for draw in self._draws:
             if draw.fate >= _ENDED_TOO:
                 for pod, seen in self._arriving(draw, pods, expected):
-                    before = self._seen[pod]
-                    self._seen[pod] = (*before[: draw.number], seen, *before[draw.number + 1 :])
+                    self._again.setdefault(pod, {})[draw.number] = seen
 
     def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
         phase = self._phase(draw)

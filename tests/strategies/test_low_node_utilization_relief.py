@@ -62,9 +62,9 @@ def test_reasons_carry_the_figures_of_their_moment():
 
     assert because(ledger) == {
         "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; relieves 40 points; "
-        "likely lands on n2 (8 of 16, cpu 0 % -> 40 %), else n3",
+        "likely lands on n2 (10 of 16, cpu 0 % -> 40 %), else n3",
         "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; relieves 10.5 points; "
-        "likely lands on n3 (8 of 16, cpu 0 % -> 30 %), else n2",
+        "likely lands on n3 (10 of 16, cpu 0 % -> 30 %), else n2",
     }
 
 
