@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/policy": 2700,
     "rebalancer/report": 2305,
     "rebalancer/run": 5815,
-    "rebalancer/scheduling": 6800,
+    "rebalancer/scheduling": 6850,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1650,
