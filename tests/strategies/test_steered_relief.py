@@ -2,6 +2,7 @@
 
 import pytest
 
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
 from tests import make
@@ -84,6 +85,20 @@ def test_zones_are_not_spread_worse():
     on = cluster(nodes, [*pods, pod("other")], {"w1": 25, "w2": 25, "w3": 5, "w4": 5, "w5": 5, "other": 25})
 
     assert [name for name, _ in moves(steered(on))] == ["other"]
+
+
+def test_many_empty_nodes_do_not_hide_those_that_have_something_to_give():
+    """The 22 empty nodes are further below the band than the 24 others are above it, and 20 sources are looked at."""
+    empty, full = [f"e{number:02}" for number in range(22)], [f"n{number:02}" for number in range(24)]
+    pods = {f"{name}-{number}": name for name in full for number in range(4)}
+    on = cluster(
+        [node(name) for name in (*empty, *full)], [pod(*each) for each in pods.items()], dict.fromkeys(pods, 10)
+    )
+
+    moved = moves(steered(on, low(10, 10, useDeviationThresholds=True), limits=Limits(total=3)))
+
+    assert len(moved) == 3
+    assert {expected[0] for _, expected in moved} == {"e"}
 
 
 def test_pods_of_lower_priority_go_first_among_those_that_bring_as_much():

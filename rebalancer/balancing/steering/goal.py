@@ -74,6 +74,10 @@ class Goal:
         """Return by how many points a node is above the mean in the resource where that is most; below it: negative."""
         return max(each - mean for each, mean in zip(fill, self.mean, strict=True))
 
+    def above(self, fill: Fill) -> float:
+        """Return by how many points a node is above the narrower band, summed up: what it has to give."""
+        return sum(max(0.0, each - high) for each, high in zip(fill, self.inner_high, strict=True))
+
     def outside(self, fill: Fill) -> float:
         """Return by how many points a node is outside the narrower band, summed up."""
         points = 0.0

@@ -6,8 +6,8 @@ it may be brought in as far as the goal says.  If one is outside now, half the l
 outside may need a small move; otherwise the move has to bring the least gain.  The move that brings most goes first.
 Among moves that bring about as much, pods of lower priority and QoS go first, then the larger gain, then older pods.
 
-With thousands of nodes it would take too long to look at every pod for every node.  So the nodes that cost most are
-looked at as sources, and those with most room as destinations.
+With thousands of nodes it would take too long to look at every pod for every node.  So the fullest nodes are looked
+at as sources, and those with most room as destinations.
 """
 
 from collections.abc import Iterable, Iterator
@@ -113,21 +113,23 @@ class Offers:
         return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
 
     def givers(self) -> list[str]:
-        """Return all nodes as sources: first those that cost most, then those that are furthest above the mean."""
+        """Return all nodes as sources: first those that are furthest above their band, then those above the mean.
+
+        Nodes below their band come last: they cost much, but they have nothing to give.
+        """
         return sorted(self._fullness.sources, key=self._as_source)
 
     def _as_source(self, name: str) -> tuple[float, float, str]:
         fill = self._fullness.fill(name)
-        return (-self._goal.outside(fill), -self._goal.highest(fill), name)
+        return (-self._goal.above(fill), -self._goal.highest(fill), name)
 
     def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
         """Return which nodes to compare as sources with which as destinations.
 
         One of the two has to be roused, which means that it is, or was, outside its band.  So there are two pairs of
-        lists: roused sources with the emptiest nodes, and the nodes that cost most with roused destinations.
+        lists: roused sources with the emptiest nodes, and the fullest nodes with roused destinations.
         """
-        goal, fullness = self._goal, self._fullness
-        sources = [name for _, name in sorted((-goal.outside(fullness.fill(node.name)), node.name) for node in nodes)]
+        sources = sorted((node.name for node in nodes), key=self._as_source)
         destinations = [each[-1] for each in sorted((*self._room(node.name), node.name) for node in receivers)]
         givers = [name for name in sources if self._is_roused(name)][:_MOST_SOURCES]
         takers = [name for name in destinations if self._is_roused(name)][:_MOST_DESTINATIONS]

@@ -58,6 +58,8 @@ class Waves:
         Args:
             former: what is avoided already.
         """
+        if self._is_sampled():
+            return self._broad.next_wave(self._open, self._receivers)
         found: dict[tuple[Pod, str], Offer] = {}
         for sources, destinations in self._parts.offers.compared(self._known_nodes(), self._receivers):
             found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
@@ -80,6 +82,14 @@ class Waves:
             if (draft := self._first(offer)) is not None:
                 return self._spared(self._filled(draft, sources), former)
         return None
+
+    def _is_sampled(self) -> bool:
+        """Return whether the scheduler scores a part of the nodes only: judged by the first pod that may go.
+
+        Asked before offers for single destinations are worked out, which take longest.
+        """
+        first = next(self._parts.pool.on(self._parts.offers.givers()), None)
+        return first is not None and self._parts.foresight.ask(first.pod).sampled
 
     def close(self, names: Collection[str]) -> None:
         """Send no pods to these nodes any more; they are avoided like all others."""
