@@ -15,9 +15,6 @@ and in each of them all of that is fixed:
 
 Each draw is a hash of the pod's UID, the node's name and the number of the world.  So the same cluster gives the same
 plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.
-
-Example: n2 and n3 are equal and empty, and two pods go, one after the other.  In ten of sixteen worlds the first one
-lands on n2, in six on n3.  Then n3 has more room for the second in ten worlds, and n2 in six: "likely n3 (10 of 16)".
 """
 
 from collections import defaultdict
@@ -107,8 +104,6 @@ class Seen:
 class Worlds:
     """The worlds of one cluster, which they follow: get them with `cluster.index(Worlds)`.
 
-    Nothing is built before a pod has gone and another one is asked about.
-
     Attributes:
         questions: how often the scheduler was asked.
     """
@@ -178,8 +173,7 @@ class Worlds:
 
     def look(self, pod: Pod) -> dict[str, float]:
         """Look at all worlds, and return the shares of the nodes that were seen (see `shares`)."""
-        for _ in self.landings(pod):
-            pass
+        list(self.landings(pod))
         return self.shares(pod)
 
     def shares(self, pod: Pod) -> dict[str, float]:

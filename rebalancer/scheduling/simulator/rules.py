@@ -106,10 +106,7 @@ class RuleBook:
         for label, found in self._by_label.items():
             new._by_label[label] = [rules[each] for each in found]  # noqa: SLF001
         new._others = [rules[each] for each in self._others]  # noqa: SLF001
-        new._of_spec = {  # noqa: SLF001
-            key: (spec, [rules[each] for each in found]) for key, (spec, found) in self._of_spec.items()
-        }
-        new._matching = {}  # noqa: SLF001
+        new._of_spec, new._matching = {}, {}  # noqa: SLF001
         new.conditions_on_namespaces = [*self.conditions_on_namespaces]
         return new
 

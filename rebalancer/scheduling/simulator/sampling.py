@@ -9,9 +9,6 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    (`orders`).
 3. It starts where it stopped for the pod before, and goes round.  So a window is contiguous, and may start anywhere.
    `Window` is one of them; `window_winners` tells the nodes that may win in any.
-
-Example: of 600 nodes, 50 - 4 = 46 % are enough, 276 nodes.  The last 60 are empty, and win wherever the window has one
-of them; but a window that starts at the first node has none, and a half-full node wins.
 """
 
 from bisect import bisect_left

@@ -29,6 +29,7 @@ _Refused = tuple[Refusals, ...]
 NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 _TELLS_NOT_NAMED = 32
 _CLAIMS_FOR_REQUESTS = 36
+_OF_NODES = ("kubernetes.io/", "hugepages-", "attachable-volumes-")
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
 
 
@@ -124,7 +125,11 @@ class Simulator:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
         if self._state.minor < _CLAIMS_FOR_REQUESTS:
             return ""
-        names = [name for name, amount in pod.spec.requests.items() if amount and "/" in name and not _is_native(name)]
+        names = [
+            name
+            for name, amount in pod.spec.requests.items()
+            if amount and "/" in name and not name.startswith(_OF_NODES)
+        ]
         missing = (name for name in sorted(names) if not all(self._state.room(name)[0]))
         name = next(missing, "")
         return f"devices may be claimed for the {name} that it requests, which is not simulated" if name else ""
@@ -217,10 +222,6 @@ class Simulator:
 
 def _rises(plugin: Score) -> bool:
     return isinstance(plugin, TargetLoadPacking) or (isinstance(plugin, NodeResourcesFit) and not plugin.spreads)
-
-
-def _is_native(name: str) -> bool:
-    return name.startswith(("kubernetes.io/", "hugepages-", "attachable-volumes-"))
 
 
 def _tallied(reasons: Iterable[str]) -> str:
