@@ -77,6 +77,9 @@ def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, le
     assert outcome.exit_code == 0, outcome.stderr
     assert cluster.node("n3")["spec"]["taints"] == [SPOT]
     assert bool(left_on(cluster, "n4")) is not lease
+    record = cluster.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"].get(RECORD, "")
+    assert "run-2" in record  # it may still write, however late
+    assert ("run-1" in record) is not lease
     order = [request.method for request in cluster.requests if request.method == "PATCH" or "eviction" in request.path]
     assert order == ["PATCH"] * (2 if lease else 1) + ["POST"]
 

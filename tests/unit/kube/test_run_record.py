@@ -37,6 +37,17 @@ def test_runs_are_noted_and_forgotten(record):
     assert record.read() == (TWO,)
 
 
+def test_what_is_as_wanted_is_not_written(record, server):
+    """Each write starts anew how long others watch the Lease."""
+    record.note(ONE)
+    written = len(server.sent("PUT", LEASE))
+
+    record.note(ONE)
+    record.forget(["run-3"])
+
+    assert len(server.sent("PUT", LEASE)) == written
+
+
 def test_whoever_holds_the_lease_keeps_it(record, leases):
     """And what else is noted there stays."""
     before = leases.read()
