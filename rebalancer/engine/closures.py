@@ -34,13 +34,20 @@ class Closures:
         self._forbidden: set[str] = set()
         self._row = _Row()
         self._ending: set[str] = set()
+        self._otherwise_covered: set[str] = set()
 
     def owners_end(self, uids: Iterable[str]) -> None:
         """Evict no more pods of these owners: they are being deleted, and nothing would replace the pods."""
         self._ending |= set(uids)
 
-    def owner_refusal(self, pod: Pod) -> Refused | None:
+    def budgets_changed(self, uids: Iterable[str]) -> None:
+        """Evict these pods no more: other PDBs than at the snapshot select them, so what was decided may not hold."""
+        self._otherwise_covered |= set(uids)
+
+    def change_refusal(self, pod: Pod) -> Refused | None:
         """Return why a pod stays though its strategy and its protections let it go; None where it need not."""
+        if pod.uid in self._otherwise_covered:
+            return refused(Code.PDB, message="other PodDisruptionBudgets select it than when the cluster was read")
         owner = pod.controller
         if owner is None or owner.uid not in self._ending:
             return None

@@ -72,6 +72,10 @@ class DisruptionBudgets:
         """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
         return any(not budget.problem and budget.namespace == pod.namespace for budget in self._matching(pod))
 
+    def names(self, pod: Pod) -> frozenset[str]:
+        """Return the names of the PDBs that select the pod, or may select it."""
+        return frozenset(budget.name for budget in self._matching(pod))
+
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
         return [] if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating else self._matching(pod)
 

@@ -132,7 +132,7 @@ class LiveSink:
         """
         if reason := self._halt.reason or self.closures.ended:
             raise CycleStopped(reason)
-        if refusal := self.closures.refusal(pod.namespace) or self.closures.owner_refusal(pod):
+        if refusal := self.closures.refusal(pod.namespace) or self.closures.change_refusal(pod):
             self.is_denied = True
             return refusal
 

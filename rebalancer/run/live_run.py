@@ -172,7 +172,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot.nodes, sink, halt, turn.permit, before) as steer:
+    with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before) as steer:
         ledger = _evict(run, work, left, sink, events, halt, steer)
     with telemetry.stage("events"):
         problem = events.close()

@@ -2,8 +2,8 @@
 
 0. `closed`: look whether the node that the wave goes to still takes pods; if not, another wave is planned.
 1. `begin`: stop if less than the settle time is left before the deadline; wait until earlier replacements of the same
-   owners are Ready; look which owners are being deleted, whose pods stay; note which pods exist; mark the nodes to
-   avoid; give kube-scheduler 1 s to see the marks.
+   owners are Ready; look which owners are being deleted and which pods other PDBs select, for these stay; note which
+   pods exist; mark the nodes to avoid; give kube-scheduler 1 s to see the marks.
 2. The engine evicts the pods of the wave.
 3. `settle`: look at the pods after 0, 0.5, 1.5, 3.5, 6.5, 9.5 s and so on, until each replacement is Ready or its time
    (60 s by default) is up.  Example: two replacements are Ready at 2 s and 5 s; the look at 6.5 s ends the wave.
@@ -11,10 +11,12 @@
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.engine.closures import Closures
-from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.kube.client import Client
@@ -24,7 +26,7 @@ from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
 from rebalancer.run.arrivals import Arrivals, owner_uid
 from rebalancer.run.receivers import Receivers
-from rebalancer.run.seen_pods import SeenPod, ending_owners, see_pods
+from rebalancer.run.seen_pods import SeenPod, budgets_now, ending_owners, see_pods
 from rebalancer.run.siblings import siblings_of
 
 _LOG = logging.getLogger(__name__)
@@ -49,7 +51,8 @@ class LiveSteer:
         sleep: waits for that many seconds, or until a signal comes.
         steering: the policy's settings for steering.
         receivers: says whether nodes still take pods.
-        closures: is told of owners that are being deleted.
+        closures: is told of owners that are being deleted, and of pods that other PDBs select.
+        budgets: the PDBs as they were read.
 
     Attributes:
         min_gain: how many points a move has to bring.
@@ -66,7 +69,9 @@ class LiveSteer:
         steering: Steering,
         receivers: Receivers,
         closures: Closures | None = None,
+        budgets: Iterable[DisruptionBudget] = (),
     ) -> None:
+        self._budgets = DisruptionBudgets(budgets)
         self._closures = closures or Closures()
         self.min_gain = steering.min_gain
         self.keys = avoid_keys(steering.key)
@@ -105,7 +110,7 @@ class LiveSteer:
         """
         self._demand_time()
         self._demand_ready(wave)
-        self._close_owners(wave)
+        self._close_changed(wave)
         self._known = frozenset(pod.uid for pod in self._pods(wave))
         problems = self._marks.adjust(wave.avoid)
         self._demand_time()
@@ -172,15 +177,22 @@ class LiveSteer:
             self._sleep(_LONGEST_LOOK_SECONDS)
         self._unready -= waited_for
 
-    def _close_owners(self, wave: Wave) -> None:
-        """Look at the owners again: minutes may have passed since the cluster was read.
+    def _close_changed(self, wave: Wave) -> None:
+        """Look at owners and PDBs again: minutes may have passed since the cluster was read.
 
-        A PodDisruptionBudget is not looked at here: the API server compares it with each eviction.
+        How many disruptions a PDB allows is the API server's question, at each eviction.
         """
+        pods = [move.pod for move in wave.moves]
         try:
-            self._closures.owners_end(
-                ending_owners(self._client, [move.pod for move in wave.moves], self._look_until())
-            )
+            budgets = budgets_now(self._client, {pod.namespace for pod in pods}, self._look_until())
+            changed = {pod.uid for pod in pods if budgets.names(pod) != self._budgets.names(pod)}
+            self._closures.budgets_changed(changed)
+        except Forbidden:
+            pass  # they were not read for the snapshot either
+        except ClusterError as error:
+            raise CycleStopped(f"the PodDisruptionBudgets could not be looked at: {error}") from error
+        try:
+            self._closures.owners_end(ending_owners(self._client, pods, self._look_until()))
         except ClusterError as error:
             raise CycleStopped(f"the owners of pods could not be looked at: {error}") from error
 

@@ -7,12 +7,17 @@ from functools import partial
 
 import msgspec
 
+from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
+from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import PATHS
+
+_BUDGET = "PodDisruptionBudget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,23 @@ def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline:
     path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
     query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
     return read_list(client, path, lambda: Items("Pod", _Pod, _Pod.seen), query=query, deadline=deadline).items
+
+
+def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -> DisruptionBudgets:
+    """Return the PDBs of namespaces as they are now.
+
+    Raises:
+        ClusterError: they cannot be listed.
+    """
+    found: list[DisruptionBudget] = []
+    root, _, plural = PATHS[_BUDGET].rpartition("/")
+    for namespace in sorted(set(namespaces)):
+        path, new = root + path_of("namespaces", namespace, plural), partial(Collection().collector, _BUDGET)
+        try:
+            found += read_list(client, path, new, deadline=deadline).items
+        except ValueError as error:
+            raise ClusterError(f"the API server does not answer with a list of {plural}: {error}") from error
+    return DisruptionBudgets(found)
 
 
 class _ControllerMetadata(msgspec.Struct, rename="camel"):

@@ -147,7 +147,7 @@ def _is_steered(node: Node, keys: Keys) -> bool:
 def steering(
     cluster: LiveCluster,
     work: Work,
-    nodes: Iterable[Node],
+    snapshot: Snapshot,
     sink: LiveSink,
     halt: Halt,
     permit: Permit,
@@ -158,8 +158,8 @@ def steering(
     Args:
         cluster: the API server.
         work: what the policy asks for.
-        nodes: as they were when the cluster was read.
-        sink: evicts; it is told of owners that are being deleted.
+        snapshot: the cluster as it was read.
+        sink: evicts; it is told of pods that stay after all.
         halt: ends all waiting.
         permit: says whether no other run is at work.
         before: what was found of other runs.
@@ -173,8 +173,8 @@ def steering(
     keys, may_replace = Keys.of(wanted.key, before.runs), is_over(before.noted, permit)
     marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=partial(_note, before.record))
     closed = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    receivers = Receivers(cluster.client, nodes, avoid_keys(wanted.key), halt.deadline.clock, closed)
-    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures)
+    receivers = Receivers(cluster.client, snapshot.nodes, avoid_keys(wanted.key), halt.deadline.clock, closed)
+    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures, snapshot.budgets or ())
     try:
         yield steer
     finally:

@@ -10,6 +10,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.run.live import LiveCluster, LiveSink
 from tests import make
+from tests.functional.objects import pdb
 from tests.unit.run.waves import as_object, later, levels, move, replace, wave
 
 
@@ -285,6 +286,20 @@ def test_a_pod_stays_whose_owner_is_being_deleted(server, time, halt, steer, tmp
     assert verdict.granted is not ending
     assert server.evicted == ([] if ending else ["default/a"])
     connection.close()
+
+
+@pytest.mark.parametrize("came", [True, False])
+def test_a_pod_stays_that_another_pdb_selects_than_before(server, steer, came):
+    """Whether it came or went: what was decided on may not hold any more.  How many it allows, the server knows."""
+    server.add(as_object("a", node="n1", labels={"app": "web"}))
+    going = wave(move("a", labels={"app": "web"}))
+    if came:
+        server.add(pdb("web", allowed=1, app="web"))
+
+    steer.begin(going)
+
+    refusal = steer._closures.change_refusal(going.moves[0].pod)
+    assert (refusal.by if refusal else None) == ("PDB" if came else None)
 
 
 def test_without_the_permission_to_list_owners_a_run_steers_all_the_same(server, steer):

@@ -11,6 +11,7 @@ from rebalancer.policy.steering import Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink, open_cluster
 from rebalancer.run.options import LeaseOptions
+from tests import make
 from tests.unit.run.waves import move, wave
 
 WORK = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
@@ -29,7 +30,7 @@ def noted(cluster):
 
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), {}, ())
-    return steered.steering(cluster, WORK, (), LiveSink(cluster, None, halt), halt, always, before)
+    return steered.steering(cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, always, before)
 
 
 def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):
