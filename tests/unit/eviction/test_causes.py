@@ -67,7 +67,7 @@ def test_relief_tells_what_it_measured_and_where_the_pod_will_likely_run() -> No
 
     (eviction,) = report(on, low())["evictions"]
 
-    assert eviction["destination"] == {"nodes": ["n2"], "more": 0}
+    assert eviction["destination"] == {"nodes": ["n2"], "more": 0, "share": [1.0]}
     figures = eviction["cause"]
     assert (figures["code"], figures["node"]) == ("OverTarget", "n1")
     assert figures["measured"] == [{"resource": "cpu", "before": 75.0, "after": 45.0, "target": 50}]
