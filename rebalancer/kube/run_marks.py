@@ -24,10 +24,12 @@ from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmark
 from rebalancer.kube.node_marks import NodeMarks, on_each
 from rebalancer.kube.retry_policy import RetryPolicy
 
-#: Seconds for all nodes together, to set marks and to take them off.  The latter is less than a pod gets to end after
-#: SIGTERM (30 s by default).
+#: Seconds for all nodes together, to set marks and to take them off.
 SET_SECONDS = 60.0
 TAKE_OFF_SECONDS = 20.0
+#: The same after a signal: a pod gets 30 s to end by default, also for an eviction on its way, Events and the Lease.
+#: What stays is on record, and the next run takes it off.
+HURRIED_TAKE_OFF_SECONDS = 10.0
 
 #: How long an API server may still act on a request that it has not answered, in seconds.
 _DOUBT_SECONDS = 5.0
@@ -109,8 +111,9 @@ class RunMarks:
             self._levels[name] = -1
 
     def take_off(self) -> Problems:
-        """Take off all marks that this run has set or may have set, within 20 s; return what went wrong, by node."""
-        deadline = Deadline.after(TAKE_OFF_SECONDS, self._clock)
+        """Take off all marks that this run has set or may have set; return what went wrong, by node."""
+        is_hurried = self._halt.signalled.is_set()
+        deadline = Deadline.after(HURRIED_TAKE_OFF_SECONDS if is_hurried else TAKE_OFF_SECONDS, self._clock)
         take_off = partial(self._take_off, deadline=deadline)
         problems = on_each(self._levels, take_off)
         if not self._doubts:

@@ -36,7 +36,7 @@ def new_run() -> str:
 
 #: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
 #: has to end after SIGTERM.
-_EVENTS_SECONDS_HALTED = 5.0
+_EVENTS_SECONDS_HALTED = 3.0
 _EVENTS_SECONDS = 25.0
 
 #: How long a wait may still last after it is told to end.
@@ -185,7 +185,7 @@ class EventLog:
                 self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
 
     def close(self) -> str:
-        """Deliver the Events that wait, within 5 s once the run is told to end; return a warning about lost ones."""
+        """Deliver the Events that wait, within 3 s once the run is told to end; return a warning about lost ones."""
         lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 

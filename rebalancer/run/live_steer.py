@@ -36,7 +36,7 @@ _WATCHERS_SECONDS = 1.0
 #: Between two looks at the pods: at first, and at most.
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
 #: For one look at the pods of a wave; one that fails is followed by another.  After a signal there are 30 s for all.
-_LOOK_SECONDS = 10.0
+_LOOK_SECONDS, _HURRIED_LOOK_SECONDS = 10.0, 3.0
 #: Nodes that are named where several have a problem.
 _NAMED = 3
 
@@ -197,7 +197,8 @@ class LiveSteer:
             raise CycleStopped(f"the owners of pods could not be looked at: {error}") from error
 
     def _look_until(self) -> Deadline:
-        return Deadline.after(_LOOK_SECONDS, self._halt.deadline.clock).or_sooner(self._halt.deadline)
+        seconds = _HURRIED_LOOK_SECONDS if self._halt.signalled.is_set() else _LOOK_SECONDS
+        return Deadline.after(seconds, self._halt.deadline.clock).or_sooner(self._halt.deadline)
 
     def _pods(self, wave: Wave) -> list[SeenPod]:
         try:

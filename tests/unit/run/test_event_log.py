@@ -68,9 +68,9 @@ def closed(client, begun, clock, reason):
     return events.close()
 
 
-@pytest.mark.parametrize(("reason", "seconds"), [("told to stop", 4.9), ("", 24.9)])
+@pytest.mark.parametrize(("reason", "seconds"), [("told to stop", 2.9), ("", 24.9)])
 def test_the_last_events_are_waited_for(client, server, begun, reason, seconds):
-    """Up to 5 s from when the run is told to end, and up to 25 s where it ends by itself."""
+    """Up to 3 s from when the run is told to end, and up to 25 s where it ends by itself."""
     clock = Leap(seconds)
     server.on("POST", EVENTS, lambda _: clock.done.wait(120))
 
