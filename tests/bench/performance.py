@@ -25,9 +25,9 @@ ROOT = Path(__file__).parents[2]
 POLICY = Path(__file__).with_name("policy.yaml")
 #: Writes a cluster, in a process of its own: a child's peak memory counts what its parent held when it began.
 MAKE = """
-import json, sys
+import msgspec, sys
 from tests.bench.large_cluster import cluster
-json.dump(cluster(*map(int, sys.argv[1:])), sys.stdout)
+sys.stdout.buffer.write(msgspec.json.encode(cluster(*map(int, sys.argv[1:]))))
 """
 PAGE = ROOT / "docs" / "performance.md"
 RELIEF = """\
