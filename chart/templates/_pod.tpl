@@ -71,18 +71,18 @@
 {{- end -}}
 
 {{- define "rebalancer.leaseName" -}}
-{{- default "rebalancer" .Values.leaderElection.resourceName -}}
+{{- default "rebalancer" (.Values.leaderElection).resourceName -}}
 {{- end -}}
 
 {{- /* resourceNamescape is how the descheduler's chart once spelt it. */ -}}
 {{- define "rebalancer.leaseNamespace" -}}
-{{- default "kube-system" (default .Values.leaderElection.resourceNamespace .Values.leaderElection.resourceNamescape) -}}
+{{- default "kube-system" (default (.Values.leaderElection).resourceNamespace (.Values.leaderElection).resourceNamescape) -}}
 {{- end -}}
 
 {{- define "rebalancer.leaseArgs" -}}
 {{- $name := include "rebalancer.leaseName" . -}}
 {{- $namespace := include "rebalancer.leaseNamespace" . -}}
-{{- $elects := and (eq .Values.kind "Deployment") .Values.leaderElection.enabled -}}
+{{- $elects := and (eq .Values.kind "Deployment") (.Values.leaderElection).enabled -}}
 {{- if or $elects (ne $name "rebalancer") }}
 - --leader-elect-resource-name={{ $name }}
 {{- end }}

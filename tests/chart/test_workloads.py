@@ -199,6 +199,14 @@ def test_one_replica_is_never_two() -> None:
     assert "needs leaderElection.enabled" in refusal("{kind: Deployment, replicas: 2}")
 
 
+@pytest.mark.parametrize("kind", ["CronJob", "Job", "Deployment"])
+def test_leader_election_may_be_null(kind: str) -> None:
+    """Helm drops a section that is null; what remains is one replica without election."""
+    assert "--leader-elect" not in str(container(template(f"{{kind: {kind}, leaderElection: null}}")))
+    if kind == "Deployment":
+        assert "leaderElection.enabled" in refusal("{kind: Deployment, replicas: 2, leaderElection: null}")
+
+
 def test_replicas_keep_apart() -> None:
     """Over nodes and zones, unless the values say otherwise; one replica has nobody to avoid."""
     several = "kind: Deployment\nreplicas: 2\nleaderElection: {enabled: true}\n"
