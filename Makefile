@@ -46,7 +46,7 @@ bench: $(READY) ## measure speed and memory of whole commands, of large clusters
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
-	@$(VENV)/bin/python -m pytest -q --timeout 1800 tests/e2e tests/chart
+	@$(VENV)/bin/python -m pytest -q --timeout 1800 --numprocesses 2 --dist loadfile tests/e2e tests/chart
 
 trimaran: $(READY) ## run the tests against a real scheduler that knows load, some minutes (builds it first, as e2e)
 	@$(VENV)/bin/python tests/e2e/binaries.py trimaran
