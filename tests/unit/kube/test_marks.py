@@ -185,3 +185,12 @@ def test_a_node_with_an_empty_list_of_taints_can_be_marked():
     wanted = marked(node, Mark("run-1", KEYS.at(1), NOW), KEYS)
 
     assert as_read(patched(as_object(node), patch(node, wanted))).taints == wanted.taints
+
+
+def test_an_annotation_claims_the_taints_of_its_own_run_alone():
+    """Another value under its key is another's, and is not even named."""
+    note = Mark("run-9", ("dedicated",), NOW).text()
+    taints = [{"key": "dedicated", "value": value, "effect": "PreferNoSchedule"} for value in ("run-9", "batch")]
+    node = MarkedNode("n1", "7", taints, {ANNOTATION: note})
+
+    assert [each["value"] for each in node.claimed(KEYS)] == ["run-9"]

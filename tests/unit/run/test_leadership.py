@@ -178,6 +178,19 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
     assert server.leases.holder() == "thief"
 
 
+def test_a_renewal_lengthens_the_turn(join, server, clocks):
+    """By the renew deadline, from when it was asked for."""
+    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one.take()
+    for _ in range(2):
+        clocks.seconds += 1700.0
+        seen = len(server.sent("PUT", "*"))
+        while len(server.sent("PUT", "*")) < seen + 3:
+            assert one._renewing.is_alive()
+
+    assert one.permit() == ""
+
+
 def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     """The version is another one, the holder is the same."""
     one = join("one", Timing(3600.0, 1800.0, 0.01))

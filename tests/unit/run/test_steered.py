@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rebalancer.kube.halt import Halt, always
+from rebalancer.kube.halt import Halt, Halted, always
 from rebalancer.kube.marks import Mark
 from rebalancer.policy.steering import Steering
 from rebalancer.run import steered
@@ -83,3 +83,11 @@ def test_whether_a_run_may_be_at_work_is_said_by_the_record(noted, expires, is_o
 
     assert steered.is_over(marks, always)(Mark("run-1", (), now + timedelta(seconds=expires))) == is_over
     assert steered.is_over(marks, lambda: "")(Mark("run-1", (), now + timedelta(seconds=expires)))
+
+
+def test_nothing_is_cleared_up_once_the_permit_has_ended():
+    """Another run may be at work, and the taints may be its own."""
+    steered.ended_by(always)()
+
+    with pytest.raises(Halted, match="not asked for: the lease is lost"):
+        steered.ended_by(lambda: "the lease is lost")()
