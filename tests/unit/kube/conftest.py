@@ -9,6 +9,7 @@ import pytest
 
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.retry_policy import RetryPolicy
 from tests.fake_api_server import FakeApiServer
 
@@ -118,3 +119,18 @@ def pdb() -> Callable[..., dict]:
         }
 
     return make
+
+
+WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+
+
+@pytest.fixture
+def evictions(client, time):
+    return Evictions(client, retry_policy=time.retry_policy())
+
+
+@pytest.fixture
+def evict(evictions, server, pod):
+    """Evict pod a, which the server has."""
+    server.add(pod("a", app="web"))
+    return lambda uid="uid-of-a": evictions.evict("default", "a", uid, **WHO)
