@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 #: Under this name `rebalancer mark` notes what it sets; its keys are KEY=VALUE of labels and taints.
 _MARKING = "mark"
-_ANNOTATION = "kube-rebalancer/runs"
+ANNOTATION = "kube-rebalancer/runs"
 #: So many runs are remembered, the last ones.
 _MOST = 50
 #: How often a write is tried while others write to the Lease.
@@ -96,16 +96,16 @@ class RunRecord:
     def _write(self, found: Lease | None, noted: Sequence[Mark]) -> bool:
         """Return whether the Lease was as found, and is written; it stays in its holder's hands."""
         lease = found or Lease("", 1.0, None, None, 0, "")
-        notes = {key: value for key, value in lease.annotations.items() if key != _ANNOTATION}
+        notes = {key: value for key, value in lease.annotations.items() if key != ANNOTATION}
         if noted:
-            notes[_ANNOTATION] = f"[{','.join(each.text() for each in noted)}]"
+            notes[ANNOTATION] = f"[{','.join(each.text() for each in noted)}]"
         changed = replace(lease, annotations=notes)
         return (self._leases.update(changed) if found else self._leases.create(changed)) is not None
 
 
 def _noted(lease: Lease) -> tuple[Mark, ...]:
     try:
-        noted = msgspec.json.decode(lease.annotations.get(_ANNOTATION, "[]"), type=tuple[Mark, ...])
+        noted = msgspec.json.decode(lease.annotations.get(ANNOTATION, "[]"), type=tuple[Mark, ...])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
     return tuple(each for each in noted if each.expires.tzinfo)

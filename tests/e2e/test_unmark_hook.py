@@ -10,6 +10,7 @@ from rebalancer.kube.hold_marks import HoldMark
 from rebalancer.kube.marks import ANNOTATION, Mark
 from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
+from rebalancer.kube.run_record import ANNOTATION as RUNS
 from rebalancer.policy.steering import HOLD_KEY
 from tests.chart.helm import needed
 from tests.e2e.api import Object
@@ -68,6 +69,17 @@ PRESSED: Object = {
 }
 
 
+#: What `rebalancer mark` notes where a kubelet cannot write: labels and taints of other keys go by that.
+RECORD: Object = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {
+        "name": "rebalancer-mark",
+        "annotations": {RUNS: f"[{Mark('mark', ('status=presure', 'example.com/hot=cpu'), LATER).text()}]"},
+    },
+}
+
+
 def played(controlplane: ControlPlane) -> Ended:
     """Run the hook's pod as a kubelet would, and tell the API server what became of it."""
     pod = pod_of(controlplane.api, "rebalancer-unmark")
@@ -84,6 +96,8 @@ def test_no_mark_outlives_the_release(controlplane: ControlPlane, namespace: Nam
     """Of all three kinds, though none has expired; by the account of the release, under its admission policy."""
     api = controlplane.api
     namespace.create(node("a"), node("b"), node("c"))
+    api.delete("Lease", "rebalancer-mark", HOME)
+    api.create(RECORD, HOME)
 
     with ThreadPoolExecutor(1) as kubelet:
         with Release(controlplane, json.dumps(VALUES)):
