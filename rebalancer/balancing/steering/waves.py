@@ -58,8 +58,8 @@ class Waves:
         Args:
             former: what is avoided already.
         """
-        if self._is_sampled():
-            return self._broad.next_wave(self._open, self._receivers)
+        if self._is_sampled() and (draft := self._broad.next_wave(self._open, self._receivers)):
+            return draft
         found: dict[tuple[Pod, str], Offer] = {}
         for sources, destinations in self._parts.offers.compared(self._known_nodes(), self._receivers):
             found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
