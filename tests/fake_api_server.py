@@ -44,7 +44,7 @@ from rebalancer.kube.answers import verb_and_resource
 from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
 from tests.fake_kinds import ALWAYS_SERVED, PLURALS
-from tests.fake_leases import PATH, FakeLeases
+from tests.fake_leases import MAPS, PATH, FakeLeases
 from tests.fake_patches import FailedError, patched
 
 Object = dict[str, Any]
@@ -281,7 +281,7 @@ class FakeApiServer:
 
     def _serve(self, request: Request) -> Reply:
         with self._lock:
-            if PATH.fullmatch(request.path):
+            if PATH.fullmatch(request.path) or MAPS.fullmatch(request.path):
                 return self.leases.serve(request)
             if request.method == "POST":
                 return self._post(request)

@@ -1,4 +1,4 @@
-"""Leases for `FakeApiServer`: created once, replaced on the version that was read."""
+"""Leases and ConfigMaps for `FakeApiServer`: created once, replaced on the version that was read."""
 
 import re
 import threading
@@ -10,21 +10,24 @@ from tests.fake_http import Reply, Request
 Object = dict[str, Any]
 
 PATH = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/([^/]+)/leases(?:/([^/]+))?")
+MAPS = re.compile(r"/api/v1/namespaces/([^/]+)/configmaps(?:/([^/]+))?")
 
 
 class FakeLeases:
-    """Leases by namespace and name, with the versions of the real server.
+    """Leases by namespace and name, with the versions of the real server; ConfigMaps too, beside them.
 
     The usual ones were given back by their last holders.
 
     Attributes:
         held: the Leases.
+        maps: the ConfigMaps.
         lock: held while a request is answered, and by a test that changes Leases underneath.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.held: dict[tuple[str, str], Object] = {}
+        self.maps: dict[tuple[str, str], Object] = {}
         self._version = 0
         for name in ("rebalancer", "rebalancer-mark"):  # a missing one is waited for
             self.give_back(name)
@@ -33,7 +36,19 @@ class FakeLeases:
         """Let nobody hold a Lease, as after a clean end, so that the next one need not wait."""
         metadata = {"name": name, "namespace": namespace, "annotations": {GIVEN_BACK: "before"}}
         with self.lock:
-            self._store((namespace, name), {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": ""}}, 200)
+            lease = {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": ""}}
+            self._store(self.held, (namespace, name), lease, 200)
+
+    def remember(self, data: dict[str, str], name: str = "kube-rebalancer-memory") -> None:
+        """Put texts into the ConfigMap of the memory."""
+        with self.lock:
+            body = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "kube-system"}, "data": data}
+            self._store(self.maps, ("kube-system", name), body, 200)
+
+    def memory(self, name: str = "kube-rebalancer-memory") -> dict[str, str] | None:
+        """Return what the ConfigMap of the memory holds; None where there is none."""
+        found = self.maps.get(("kube-system", name))
+        return None if found is None else found.get("data") or {}
 
     def holder(self, name: str = "rebalancer", namespace: str = "kube-system") -> str | None:
         """Return who holds a Lease; None where there is none."""
@@ -46,31 +61,33 @@ class FakeLeases:
             self.held[namespace, name]["metadata"].setdefault("annotations", {})[annotation] = text
 
     def serve(self, request: Request) -> Reply:
-        """Answer a request; the path is one of a Lease."""
+        """Answer a request; the path is one of a Lease or a ConfigMap."""
         with self.lock:
             return self._serve(request)
 
     def _serve(self, request: Request) -> Reply:
-        matched = PATH.fullmatch(request.path)
+        matched, held = PATH.fullmatch(request.path), self.held
+        if matched is None:
+            matched, held = MAPS.fullmatch(request.path), self.maps
         assert matched
         namespace, name = matched.groups()
         if request.method == "POST":
             key = (namespace, request.body["metadata"]["name"])
-            return _status(409, "AlreadyExists") if key in self.held else self._store(key, request.body, 201)
+            return _status(409, "AlreadyExists") if key in held else self._store(held, key, request.body, 201)
         key = (namespace, name)
-        if key not in self.held:
+        if key not in held:
             return _status(404, "NotFound")
         if request.method == "GET":
-            return Reply(200, self.held[key])
+            return Reply(200, held[key])
         version = request.body["metadata"].get("resourceVersion")
-        if version not in (None, self.held[key]["metadata"]["resourceVersion"]):
+        if version not in (None, held[key]["metadata"]["resourceVersion"]):
             return _status(409, "Conflict")
-        return self._store(key, request.body, 200)
+        return self._store(held, key, request.body, 200)
 
-    def _store(self, key: tuple[str, str], body: Object, status: int) -> Reply:
+    def _store(self, held: dict[tuple[str, str], Object], key: tuple[str, str], body: Object, status: int) -> Reply:
         self._version += 1
-        self.held[key] = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self._version)}}
-        return Reply(status, self.held[key])
+        held[key] = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self._version)}}
+        return Reply(status, held[key])
 
 
 def _status(code: int, reason: str) -> Reply:

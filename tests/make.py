@@ -16,6 +16,7 @@ from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
+from rebalancer.engine.patience import Recollection
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
@@ -136,6 +137,7 @@ def decide(
     sink: Sink | None = None,
     steer: Steer | None = None,
     holder: Holder | None = None,
+    recollection: Recollection | None = None,
 ) -> Ledger:
     """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it."""
     plan = ProfilePlan(
@@ -144,7 +146,8 @@ def decide(
         tuple(each for each in strategies if each.point == "deschedule"),
         tuple(each for each in strategies if each.point == "balance"),
     )
-    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, steer=steer, holder=holder)
+    parts = {"steer": steer, "holder": holder, "recollection": recollection}
+    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, **parts)
 
 
 def evicted(ledger: Ledger) -> list[str]:

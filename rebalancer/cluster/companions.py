@@ -4,6 +4,7 @@ Selectors of Services and controllers say which pods are spread by default; stor
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -23,6 +24,14 @@ from rebalancer.cluster.templates import Template
 Key = tuple[str, str]
 
 
+class Notes(msgspec.Struct, frozen=True, gc=False):
+    """What our annotations on a namespace or an owner say, not looked into: when pods may be moved, and a pause."""
+
+    window: str = ""
+    pause: str = ""
+    restart: str = ""
+
+
 class Companions(msgspec.Struct, frozen=True, kw_only=True):
     """Objects by name, or by namespace and name; None stands for a kind that was not read.
 
@@ -32,6 +41,9 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
         replication_controllers: selectors of ReplicationControllers.
         stateful_sets: selectors of StatefulSets.
         templates: what owners make their pods from, by kind and uid of the owner.
+        scaled: when a HorizontalPodAutoscaler last scaled, by namespace and `Kind/name` of its target.
+        finishing: UIDs of Jobs whose last pods run.
+        notes: by namespace and `Kind/name`; the name is empty for the namespace itself.
     """
 
     services: Mapping[Key, LabelSelector | None] | None = None
@@ -46,6 +58,9 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
     storage_capacities: tuple[StorageCapacity, ...] | None = None
     attachments: tuple[Attachment, ...] | None = None
     templates: Mapping[tuple[str, str], Template] | None = None
+    scaled: Mapping[Key, datetime] | None = None
+    finishing: frozenset[str] = frozenset()
+    notes: Mapping[Key, Notes] = {}
 
 
 NOTHING_READ = Companions()

@@ -33,6 +33,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         avoided: whether it carries the annotation of a run that steers.
         as_marked: the node with these labels and taints, which only the scheduler sees; None where it carries none.
         keeping: the annotation that keeps autoscalers from removing it; empty if it has none.
+        terminating: whether it is being deleted.
         problem: why the node could not be read; empty if it could.  It is not ready then, and its pods stay.
     """
 
@@ -53,6 +54,7 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     avoided: bool = False
     as_marked: "Node | None" = None
     keeping: str = ""
+    terminating: bool = False
     problem: str = ""
 
     @property

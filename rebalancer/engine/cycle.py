@@ -11,6 +11,7 @@ from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger, Notice
 from rebalancer.engine.limits import Limits
+from rebalancer.engine.patience import Patience, Recollection
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Code, as_cause, cause
@@ -105,6 +106,7 @@ def run_cycle(
     around: Around = nothing_around,
     steer: Steer | None = None,
     holder: Holder | None = None,
+    recollection: Recollection | None = None,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -121,24 +123,36 @@ def run_cycle(
         around: the context entered around each strategy.
         steer: what carries out waves; None steers nothing.
         holder: what keeps emptied nodes empty; None keeps none.
+        recollection: what is known of earlier cycles; None decides by this one alone.
 
     Raises:
         UsageError: an evictor's arguments do not fit the cluster.
     """
+    if recollection and recollection.is_trial:
+        limits = replace(limits, total=1 if limits.total is None else min(1, limits.total))
     ledger = Ledger(observe=observe, limits=limits)
     plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
+    if recollection and recollection.skipped:
+        ledger.skipped = recollection.skipped
+        return ledger
     for notice in (notice for _, evictor in plans for notice in evictor.notices):
         ledger.warn(as_cause(notice))
-    gate = Gate(cluster, limits, sink, ledger, steer, holder)
-    steps = [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.deschedule]
-    steps += [(profile, evictor, strategy) for profile, evictor in plans for strategy in profile.balance]
-    for profile, evictor, strategy in steps:
+    patience = Patience(recollection, cluster) if recollection else None
+    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience)
+    steps = [(profile, evictor, strategy, False) for profile, evictor in plans for strategy in profile.deschedule]
+    steps += [(profile, evictor, strategy, True) for profile, evictor in plans for strategy in profile.balance]
+    for profile, evictor, strategy, balance in steps:
         start = timer()
+        if balance and patience and patience.rests:
+            ledger.warn(patience.rests, f"{profile.name}/{strategy.name}")
+            ledger.close_run(profile.name, strategy.name, 0.0, None, _namespaces(strategy.args))
+            continue
         with around(profile.name, strategy.name):
-            error = ledger.stopped or _run(strategy, cluster, StrategyGate(gate, evictor, profile.name, strategy.name))
+            asking = StrategyGate(gate, evictor, profile.name, strategy.name, balance=balance)
+            error = ledger.stopped or _run(strategy, cluster, asking)
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
     widen_destinations(ledger, cluster)
     tell_unknown(ledger)

@@ -1,8 +1,8 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last.
 
 1. The first rule that holds refuses the pod: it has left already, a protection, an eviction in progress, minReplicas,
-   a limit (all, node, namespace), a PDB, where a strategy asks for it the share of an owner without a PDB, and with
-   `nodeFit: scheduler` that its replacement may find no node.
+   patience (`rebalancer.engine.patience`), a limit (all, node, namespace), a PDB, where a strategy asks for it the
+   share of an owner without a PDB, and with `nodeFit: scheduler` that its replacement may find no node.
 2. If none refuses, the sink carries the eviction out; in a dry run it only grants it.
 3. If the pod goes, or may have gone, it is counted and leaves the cluster before the next pod is asked for.
 4. The verdict is recorded.  At the limit on all evictions the strategy ends.
@@ -24,6 +24,7 @@ from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.engine.owner_shares import OwnerShares
+from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
@@ -76,11 +77,13 @@ class Gate:
         ledger: Ledger,
         steer: Steer | None = None,
         holder: Holder | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
         self._holder = holder
+        self._patience = patience
         self._sink = sink
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
@@ -97,6 +100,7 @@ class Gate:
         destination: Destination | None,
         *,
         owner_limit: bool,
+        balance: bool = False,
     ) -> Verdict:
         """Decide on one pod, carry out the eviction if it is granted, and record the verdict.
 
@@ -108,11 +112,12 @@ class Gate:
             because: why it should go.
             destination: where its replacement will likely run; None if that was not looked up.
             owner_limit: whether an owner without a PDB keeps most of its pods.
+            balance: whether the strategy balances, and leaves more alone.
 
         Raises:
             CycleOver: the limit on all evictions is reached.
         """
-        refusal = self._refusal(evictor, pod, owner_limit=owner_limit)
+        refusal = self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance)
         verdict = refusal or self._sink.evict(pod, profile, strategy, because, partial(self._kept, evictor))
         if verdict.leaving and not isinstance(verdict, Refused):
             self._spend(pod)
@@ -123,12 +128,18 @@ class Gate:
             raise CycleOver
         return verdict
 
-    def first_refusal(self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool) -> tuple[Pod, Refused] | None:
+    def impatience(self, pod: Pod, *, balance: bool) -> Refused | None:
+        """Return why a pod is left alone for now, whatever protects it; None if it is not."""
+        return self._patience.refusal(pod, balance=balance) if self._patience else None
+
+    def first_refusal(
+        self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool, balance: bool = False
+    ) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         with self.cluster.scope():
             for pod in pods:
                 refusal = evictor.protection(pod) or evictor.without_destination(pod)
-                if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit):
+                if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance):
                     return pod, refusal
                 self._try(pod)
         return None
@@ -139,13 +150,14 @@ class Gate:
             self.cluster.hold(node)
             self.ledger.held.append(self._holder.hold(node.name))
 
-    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool) -> Refused | None:
+    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
         if not self.cluster.contains(pod):
             return refused(Code.GONE)
         return (
             evictor.protection(pod)
             or _in_progress(pod)
             or evictor.too_few_replicas(pod)
+            or self.impatience(pod, balance=balance)
             or self._limits.refusal(pod)
             or self._budgets.refusal(pod)
             or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
@@ -168,6 +180,8 @@ class Gate:
         self._limits.spend(pod, count)
         self._budgets.spend(pod, count)
         self._shares.spend(pod, count)
+        if self._patience:
+            self._patience.spend(pod, count)
 
     def _spend_in_progress(self) -> None:
         """Count the evictions of earlier cycles that another controller has taken over and not finished."""
@@ -194,8 +208,18 @@ def _in_progress(pod: Pod) -> Refused | None:
 class StrategyGate:
     """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`)."""
 
-    def __init__(self, gate: Gate, evictor: Evictor, profile: str, strategy: str, *, owner_limit: bool = False) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        evictor: Evictor,
+        profile: str,
+        strategy: str,
+        *,
+        owner_limit: bool = False,
+        balance: bool = False,
+    ) -> None:
         self._gate = gate
+        self._balance = balance
         self._evictor = evictor
         self._profile = profile
         self._strategy = strategy
@@ -208,7 +232,7 @@ class StrategyGate:
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""
-        return self._recorded(pod, because, self._evictor.protection(pod) or self._evictor.too_few_replicas(pod))
+        return self._recorded(pod, because, self._own_refusal(pod))
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return why the pod has nowhere to go; record it if `because` is given."""
@@ -216,11 +240,12 @@ class StrategyGate:
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Return whether the pod passes both filters; record a refusal if `because` is given."""
-        return self._recorded(pod, because, self._evictor.refusal(pod)) is None
+        refusal = self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
+        return self._recorded(pod, because, refusal) is None
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why."""
-        return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit)
+        return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit, balance=self._balance)
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""
@@ -228,7 +253,8 @@ class StrategyGate:
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""
-        return StrategyGate(self._gate, self._evictor, self._profile, self._strategy, owner_limit=True)
+        who = (self._evictor, self._profile, self._strategy)
+        return StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy."""
@@ -253,11 +279,17 @@ class StrategyGate:
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod."""
         who = (self._evictor, self._profile, self._strategy)
-        return self._gate.ask(*who, pod, as_cause(because), destination, owner_limit=self._owner_limit)
+        return self._gate.ask(
+            *who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
+        )
 
     def stop(self, reason: str) -> None:
         """End the cycle: no further strategy runs."""
         self._gate.ledger.stopped = reason
+
+    def _own_refusal(self, pod: Pod) -> Refused | None:
+        protected = self._evictor.protection(pod) or self._evictor.too_few_replicas(pod)
+        return protected or self._gate.impatience(pod, balance=self._balance)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:

@@ -1,7 +1,7 @@
 """The quarter of its pods that an owner may lose in one cycle, rounded in two ways, for a reason."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.eviction.causes import Code
@@ -29,19 +29,22 @@ class OwnerShares:
 
     Args:
         pods: all pods as the cycle began; those that are terminating or have ended do not count.
+        most: how many pods an owner of so many may lose.
     """
 
-    def __init__(self, pods: Iterable[Pod]) -> None:
+    def __init__(self, pods: Iterable[Pod], most: Callable[[int], int] = most_lost) -> None:
+        self._most = most
         self._had = Counter(owner for pod in pods if pod.active and not pod.terminating and (owner := _owner(pod)))
         self._lost: Counter[tuple[str, Owner]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's owner has lost as many pods as it may."""
         owner = _owner(pod)
-        if owner is None or self._lost[owner] < most_lost(self._had[owner]):
+        if owner is None or self._lost[owner] < self._most(self._had[owner]):
             return None
         of = {"kind": owner[1].kind, "name": owner[1].name}
-        return refused(Code.OWNER_SHARE, owner=of, lost=self._lost[owner], pods=self._had[owner])
+        limit = {} if self._most is most_lost else {"limit": self._most(self._had[owner])}
+        return refused(Code.OWNER_SHARE, owner=of, lost=self._lost[owner], pods=self._had[owner], **limit)
 
     def spend(self, pod: Pod, count: int = 1) -> None:
         """Count a granted pod; with -1 take that back."""

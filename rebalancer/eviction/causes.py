@@ -51,9 +51,15 @@ class Code(StrEnum):
     WITHOUT_PDB = "PodsWithoutPDB"
 
     # Filters, limits, budgets and rest.
+    AUTOSCALED = "Autoscaled"
+    BACK_OFF = "BackOff"
     CLOSED = "Closed"
+    DO_NOT_DISRUPT = "DoNotDisrupt"
+    FINISHING_JOB = "FinishingJob"
+    FIRST_MOVE = "FirstMove"
     GONE = "Gone"
     IN_PROGRESS = "InProgress"
+    LEAVING_NODE = "LeavingNode"
     MIN_REPLICAS = "MinReplicas"
     NAMESPACE_LABEL_SELECTOR = "NamespaceLabelSelector"
     NAMESPACE_LIMIT = "NamespaceLimit"
@@ -61,10 +67,17 @@ class Code(StrEnum):
     NO_PERMISSION = "NoPermission"
     NODE_FIT = "NodeFit"
     NODE_LIMIT = "NodeLimit"
+    NOT_READY = "NotReady"
+    OUTSIDE_WINDOW = "OutsideWindow"
     OWNER_SHARE = "OwnerShare"
+    OWNER_STOPPED = "OwnerStopped"
+    PAUSED = "Paused"
     PDB = "PDB"
+    ROLLOUT = "Rollout"
     TOTAL_LIMIT = "TotalLimit"
+    UNDONE = "Undone"
     WEBHOOK = "Webhook"
+    YOUNG_NODE = "YoungNode"
 
     # Rules of balancing.
     HOLDS_NODE = "HoldsNode"
@@ -93,6 +106,9 @@ class Code(StrEnum):
     LANDINGS_UNKNOWN = "LandingsUnknown"
     MORE_STAY_OVER = "MoreStayOver"
     STAYS_OVER = "StaysOver"
+    MEMORY_UNUSABLE = "MemoryUnusable"
+    FORECAST_MISSED = "ForecastMissed"
+    BREAKER_OPEN = "BreakerOpen"
     STILL_IN_PROGRESS = "StillInProgress"
 
 

@@ -171,6 +171,7 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
         metrics_providers=wire.metrics_providers,
         steering=wire.steering,
         hold=wire.hold,
+        trust=wire.trust,
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from rebalancer.policy.arguments import Count, Int, Part
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Hold, Steering
+from rebalancer.policy.trust import Trust
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -90,6 +91,7 @@ class WirePolicy(Part):
     steering: Steering | None = Field(
         None, description="Steer replacements by soft taints; absent: no node is changed."
     )
+    trust: Trust | None = Field(None, description="Memory, patience and breaker; absent: on with selection: relief.")
     hold: Hold | None = Field(
         None,
         description="How long nodes that selection: compaction has emptied carry a soft taint, like 15m; absent: none.",

@@ -9,6 +9,7 @@ from rebalancer.errors import Problem
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Steering
+from rebalancer.policy.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Policy:
         metrics_providers: where usage may come from; each source at most once.
         steering: how replacements are steered; None if they are not.
         hold: how long emptied nodes are kept empty; None if they are not.
+        trust: what is remembered, and whom it leaves alone; None where the policy does not say.
     """
 
     profiles: tuple[PolicyProfile, ...]
@@ -57,6 +59,7 @@ class Policy:
     metrics_providers: tuple[MetricsProvider, ...]
     steering: Steering | None = None
     hold: timedelta | None = None
+    trust: Trust | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,12 @@ from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, path_of_list
+from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.memory import memory_map
+from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
 from rebalancer.untrusted.documents import Unreadable, in_words
@@ -125,8 +127,9 @@ def capture(
     now = datetime.now(UTC)
     reader = _ListReader(live, RunProgress(progress), kept_fields())
     with reader.progress.stage("read"):
+        memory = _memory(live)
         lists, warnings = _read_everything(reader)
-    _write(Path(path), _file(lists, now, live))
+    _write(Path(path), _file(lists, now, live, memory))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
@@ -159,12 +162,23 @@ def _usage(reader: _ListReader) -> dict[str, list[msgspec.Raw]]:
         return {}
 
 
-def _file(lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveCluster) -> bytes:
+def _memory(live: LiveCluster) -> Mapping[str, object]:
+    """Return what the file says of the memory: its text, or why it could not be read."""
+    source = memory_map(live, LeaseOptions())
+    try:
+        return {"memory": {key: text for key, text in source.read().data.items() if key == KEY}}
+    except ClusterError as error:
+        return {"memoryProblem": f"the memory {source.namespace}/{source.name} could not be read: {error}"}
+
+
+def _file(
+    lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveCluster, memory: Mapping[str, object]
+) -> bytes:
     return msgspec.json.encode(
         {
             "apiVersion": "v1",
             "kind": "List",
-            "rebalancer": {"now": timestamp(now), **live.description},
+            "rebalancer": {"now": timestamp(now), **live.description, **memory},
             "items": [
                 {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
             ],

@@ -1,15 +1,18 @@
 """A view of a live cluster: what was read, and when."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.patience import Recollection
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.run import live, policies
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live_usage import live_usage
+from rebalancer.run.memory import MemoryView, memory_map, read_memory
 from rebalancer.run.options import Options
+from rebalancer.run.recollection import recollect
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 
@@ -22,11 +25,18 @@ class LiveView:
         snapshot: nodes, pods and all else that the policy needs.
         measure: real usage; each source is asked once, so that all plans of this view use the same figures.
         taken_at: the time before the first request, in seconds on the clock of the retry policy.
+        memory: what is known of earlier cycles; None where the policy does not ask.
     """
 
     snapshot: Snapshot
     measure: Measure
     taken_at: float
+    memory: MemoryView | None = None
+
+    @property
+    def recollection(self) -> Recollection | None:
+        """What is known of earlier cycles."""
+        return self.memory.recollection if self.memory else None
 
     def cluster(self, work: Work) -> Cluster:
         """Return the cluster as the cycle begins."""
@@ -42,7 +52,12 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        needed, helpful = policies.kinds_needed(work.plans), SCHEDULER_KINDS if work.asks_scheduler else ()
+        needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
+        source = memory_map(cluster, options.lease) if work.trust else None
+        found = read_memory(source, datetime.now(UTC)) if source else None
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    return LiveView(snapshot, measure, taken_at)
+    memory = None
+    if work.trust and source and found:
+        memory = MemoryView(source, found, recollect(found, work.trust, snapshot))
+    return LiveView(snapshot, measure, taken_at, memory)

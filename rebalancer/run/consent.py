@@ -126,7 +126,9 @@ class Consent:
             self._view = view_cluster(self._cluster, self._options, self._work, self._telemetry)
         left = self._view.cluster(self._work)
         with self._telemetry.progress.stage("plan"):
-            ledger = plan(left, self._work, around=self._telemetry.progress.around)
+            ledger = plan(
+                left, self._work, around=self._telemetry.progress.around, recollection=self._view.recollection
+            )
         self._telemetry.progress.planned(len(ledger.evictions))
         circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
         self._plan = Finished(ledger, left, circumstances)

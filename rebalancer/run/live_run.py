@@ -27,8 +27,10 @@ from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
+from rebalancer.run.memory import Diary
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
+from rebalancer.run.recollection import told
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn_of_cycle
@@ -157,8 +159,10 @@ def _skipped(run: LiveRun, turn: Turn) -> Finished:
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     left = view.cluster(work)
     with run.telemetry.stage("plan"):
-        ledger = plan(left, work, run.telemetry.observe, run.telemetry.around)
-    return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", work.warnings))
+        known = view.recollection
+        ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
+    warnings = (*work.warnings, *told(known))
+    return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", warnings))
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
@@ -173,24 +177,18 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before) as steer:
-        ledger = _evict(run, work, left, sink, events, halt, steer)
+        diary = Diary(view.memory, left) if view.memory else None
+        ledger = _evict(run, work, left, sink, events, halt, steer, diary)
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
-    told = (
-        *_no_limits(work),
-        ledger.stopped,
-        *sink.closures.notices(),
-        problem,
-        *litter,
-        marks,
-        steered.may_follow(steer),
-    )
-    told += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
+    notes = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
+    notes += (steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
+    notes += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
     alarms = (turn.alarm,) if turn.alarm else ()
-    warnings = (*work.warnings, *filter(None, told), *alarms)
+    warnings = (*work.warnings, *filter(None, notes), *alarms)
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings, alarms), bool(marks))
 
 
@@ -202,6 +200,7 @@ def _evict(
     events: live.EventLog,
     halt: Halt,
     steer: LiveSteer | None,
+    diary: Diary | None,
 ) -> Ledger:
     """Run the strategies."""
     telemetry, limits = run.telemetry, policies.limits(work.policy)
@@ -210,10 +209,16 @@ def _evict(
         live.log_verdict(entry)
         telemetry.observe(entry)
         events.observe(entry)
+        if diary:
+            diary.observe(entry)
 
     traced, holder = telemetry.sink(sink), holding.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
-        return run_cycle(left, work.plans, limits, traced, time.perf_counter, observe, telemetry.around, steer, holder)
+        parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
+        ledger = run_cycle(left, work.plans, limits, traced, *parts)
+    if diary:
+        diary.close(ledger)
+    return ledger
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -267,6 +272,6 @@ def _no_limits(work: Work) -> tuple[str, ...]:
 
 def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
     """Name the pods that went in place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in plan(view.cluster(work), work).evictions}
+    planned = {entry.pod.key for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

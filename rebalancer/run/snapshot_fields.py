@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from rebalancer.kube.wire import storage, storage_drivers
-from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS
+from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS, OWNER_ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
 Tree: TypeAlias = "dict[str, Tree]"
@@ -79,14 +79,16 @@ _KINDS = {
         spec.volumeMode  spec.volumeAttributesClassName  status.phase
     """,
     "Service": "spec.selector.*",
-    "Deployment": _ROLLOUT,
+    "Deployment": f"spec.paused {_ROLLOUT}",
     "ReplicaSet": _WORKLOAD,
     "ReplicationController": _WORKLOAD,
     "StatefulSet": _WORKLOAD,
     "Job": """
         spec.podReplacementPolicy  spec.podFailurePolicy  spec.backoffLimit  spec.backoffLimitPerIndex
+        spec.completions  status.active  status.succeeded
         status.failed  status.conditions.type  status.conditions.status
     """,
+    "HorizontalPodAutoscaler": "spec.scaleTargetRef.kind spec.scaleTargetRef.name status.lastScaleTime",
     "StorageClass": "metadata.annotations provisioner volumeBindingMode allowedTopologies.*",
     "CSINode": "metadata.annotations spec.drivers.name spec.drivers.allocatable.count",
     "CSIDriver": "spec.storageCapacity spec.preventPodSchedulingIfMissing",
@@ -101,6 +103,9 @@ _ANNOTATIONS = {
     "PersistentVolumeClaim": storage.ANNOTATIONS,
     "StorageClass": (storage_drivers.DEFAULT_CLASS,),
     "CSINode": (storage_drivers.MIGRATED,),
+    **dict.fromkeys(
+        ("Namespace", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"), OWNER_ANNOTATIONS
+    ),
 }
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -35,13 +35,19 @@ class SnapshotFile:
     Attributes:
         collection: its objects.
         recorded: the time at which `rebalancer snapshot` wrote it, or None.
+        memory: the data of the memory's ConfigMap; None where the file says nothing of it.
+        memory_problem: why the memory could not be read; empty if it could.
     """
 
     collection: Collection
     recorded: datetime | None
+    memory: Mapping[str, str] | None = None
+    memory_problem: str = ""
 
 
-class _Recorded(msgspec.Struct):
+class _Recorded(msgspec.Struct, rename="camel"):
+    memory: dict[str, str] | None = None
+    memory_problem: str = ""
     now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
@@ -73,18 +79,18 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
     """
     collection = Collection()
-    recorded = None
+    recorded = _Recorded()
     for document in _documents(_read(path), path):
         try:
             header = decode_json(document, _Header)
             add_document(collection, document)
         except (ValueError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
-        recorded = header.rebalancer.now if header.rebalancer else recorded
+        recorded = header.rebalancer or recorded
     _check(collection, path)
     if not collection.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
-    return SnapshotFile(collection, recorded)
+    return SnapshotFile(collection, recorded.now, recorded.memory, recorded.memory_problem)
 
 
 def _check(collection: Collection, path: str) -> None:

@@ -15,7 +15,8 @@ from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.snapshot_file import read_snapshot_file
+from rebalancer.run.recollection import NOTHING, Recalled, recalled, recollect, told
+from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
 
@@ -116,9 +117,18 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
     now, clock = _clock(options.now, file.recorded, snapshot)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
     cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
+    recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
     with progress.stage("plan"):
-        ledger = plan(cluster, work, around=progress.around)
+        ledger = plan(cluster, work, around=progress.around, recollection=recollection)
+    warnings += tuple(told(recollection))
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+
+
+def _recalled(file: SnapshotFile, now: datetime) -> Recalled:
+    """Return what a file says of the memory; one that says nothing stands for a cluster where nothing was moved."""
+    if file.memory_problem:
+        return Recalled(None, file.memory_problem)
+    return NOTHING if file.memory is None else recalled(file.memory, "of the snapshot", now)
 
 
 def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:

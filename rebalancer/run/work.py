@@ -11,11 +11,14 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.patience import Recollection
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.marking.sign import PRESSURE_KEY
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
+from rebalancer.policy.trust import Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
@@ -46,6 +49,11 @@ class Work:
         """Whether decisions depend on where the scheduler would put pods."""
         return policies.asks_scheduler(self.policy, self.plans)
 
+    @property
+    def helpful_kinds(self) -> frozenset[str]:
+        """The kinds that a run reads if it may."""
+        return (SCHEDULER_KINDS if self.asks_scheduler else frozenset()) | (TRUST_KINDS if self.trust else frozenset())
+
     def seen(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the scheduler's configuration, if decisions depend on it."""
         return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
@@ -54,6 +62,12 @@ class Work:
     def hold(self) -> timedelta | None:
         """How long nodes that are emptied are kept empty; None if none is."""
         return self.policy.hold if policies.compacts(self.plans) else None
+
+    @property
+    def trust(self) -> Trust | None:
+        """What is remembered, and whom it leaves alone; None where each cycle decides by itself."""
+        settings = self.policy.trust
+        return settings if settings and settings.enabled else None
 
     @property
     def avoid_keys(self) -> tuple[str, str]:
@@ -125,12 +139,14 @@ def plan(
     work: Work,
     observe: Callable[[Entry], None] = lambda _: None,
     around: Around = nothing_around,
+    recollection: Recollection | None = None,
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
     limits, steering = policies.limits(work.policy), work.policy.steering
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
-    return run_cycle(cluster, work.plans, limits, DrySink(), time.perf_counter, observe, around, steer, holder)
+    told = (time.perf_counter, observe, around, steer, holder, recollection)
+    return run_cycle(cluster, work.plans, limits, DrySink(), *told)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

@@ -4,6 +4,8 @@ from datetime import datetime
 
 import msgspec
 
+from rebalancer.cluster.companions import Notes
+
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
@@ -75,6 +77,19 @@ class Annotations(msgspec.Struct, gc=False):
         return "" if _says(self.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
 
 
+class OwnerAnnotations(msgspec.Struct, gc=False):
+    """Annotations of a namespace, or of an owner of pods."""
+
+    window: str | None = msgspec.field(default=None, name="kube-rebalancer/window")
+    pause: str | None = msgspec.field(default=None, name="kube-rebalancer/pause")
+    restart: str | None = msgspec.field(default=None, name="kube-rebalancer/restart")
+
+    def notes(self) -> Notes | None:
+        """Return what they say; None if there are none."""
+        noted = Notes(self.window or "", self.pause or "", self.restart or "")
+        return noted if noted != Notes() else None
+
+
 class _PressureNote(msgspec.Struct, gc=False):
     """What is used of our own annotation."""
 
@@ -138,4 +153,5 @@ def _says(annotation: _Text, harmless: str) -> bool:
 
 #: The names of these annotations.
 ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))
+OWNER_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(OwnerAnnotations))
 NODE_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(NodeAnnotations))

@@ -8,6 +8,7 @@ import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import budgets, companions, metrics, objects, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector
@@ -132,7 +133,7 @@ class Collection:
             now=now,
             nodes=nodes,
             pods=pods,
-            namespaces=self._map("Namespace"),
+            namespaces=self._namespaces(),
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
@@ -141,6 +142,10 @@ class Collection:
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *sorted(_about(pods))),
         )
+
+    def _namespaces(self) -> dict[str, Labels] | None:
+        found = self._tuple("Namespace")
+        return None if found is None else {name: labels for name, labels, _ in found}
 
     def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
         claims = self._tuple("PersistentVolumeClaim")

@@ -2,17 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.companions import Companions, Notes
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.cluster.templates import Template
 from rebalancer.kube.wire import storage
 from rebalancer.kube.wire import storage_drivers as drivers
 from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.list_collector import Kind
+from rebalancer.kube.wire.objects import aware
 
 #: The kinds that decide where the scheduler would put pods, beside nodes and pods.
 SCHEDULER_KINDS = frozenset(
@@ -23,6 +25,11 @@ SCHEDULER_KINDS = frozenset(
     )
 )
 
+#: The kinds that say whether an owner is left alone, beside pods and nodes.
+TRUST_KINDS = frozenset(
+    ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "HorizontalPodAutoscaler", "Namespace")
+)
+
 #: Returns the objects of a kind; None if the kind was not read.
 Items = Callable[[str], tuple[Any, ...] | None]
 
@@ -31,6 +38,36 @@ _UNKNOWN = "what replaces its pods is unknown"
 _LASTING = ("StatefulSet", "Job")
 #: For kinds where any object may change the answer for any pod.
 _SPOILT = "its whole kind counts as not read"
+
+
+#: Owners whose annotations count.
+_NOTED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
+
+
+class _ScaleTarget(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _AutoscalerSpec(msgspec.Struct, rename="camel"):
+    scale_target_ref: _ScaleTarget = msgspec.field(default_factory=_ScaleTarget)
+
+
+class _AutoscalerStatus(msgspec.Struct, rename="camel"):
+    last_scale_time: datetime | None = None
+
+
+class AutoscalerWire(msgspec.Struct):
+    """A HorizontalPodAutoscaler as the API server writes it."""
+
+    metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
+    spec: _AutoscalerSpec = msgspec.field(default_factory=_AutoscalerSpec)
+    status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
+
+
+def _autoscaler(wire: AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
+    target = wire.spec.scale_target_ref
+    return (wire.metadata.namespace or "default", f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
 
 class _Spec(msgspec.Struct):
@@ -69,6 +106,7 @@ def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
         Kind("StatefulSet", wire, decoder.stateful_set, _key, without, _UNKNOWN, _SPOILT),
         Kind("Deployment", work.DeploymentWire, work.deployment, _key, otherwise=_UNKNOWN),
         Kind("Job", work.JobWire, decoder.job, _key, otherwise=_UNKNOWN),
+        Kind("HorizontalPodAutoscaler", AutoscalerWire, _autoscaler, _itself, otherwise="what it scales is unknown"),
         Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
         Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),
         Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first, otherwise=_SPOILT),
@@ -108,7 +146,28 @@ def companions(items: Items, whole: Items) -> Companions:
         storage_capacities=whole("CSIStorageCapacity"),
         attachments=whole("VolumeAttachment"),
         templates=_templates(items),
+        scaled=_scaled(items("HorizontalPodAutoscaler")),
+        finishing=frozenset(each.uid for each in items("Job") or () if each.finishing),
+        notes=_notes(items),
     )
+
+
+def _scaled(autoscalers: tuple[Any, ...] | None) -> dict[tuple[str, str], datetime] | None:
+    """Return when each target was last scaled: two autoscalers of one target are an error, and both count."""
+    if autoscalers is None:
+        return None
+    found: dict[tuple[str, str], datetime] = {}
+    for target, time in autoscalers:
+        if time is not None:
+            found[target] = max(time, found.get(target, time))
+    return found
+
+
+def _notes(items: Items) -> dict[tuple[str, str], Notes]:
+    found = {(each[0], ""): each[2] for each in items("Namespace") or () if each[2]}
+    for kind in _NOTED:
+        found |= {(each.key[0], f"{kind}/{each.key[1]}"): each.notes for each in items(kind) or () if each.notes}
+    return found
 
 
 def _templates(items: Items) -> dict[tuple[str, str], Template] | None:

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import msgspec
 
+from rebalancer.cluster.companions import Notes
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
-from rebalancer.kube.wire.annotations import NodeAnnotations
+from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
 from rebalancer.kube.wire.parts import Quantities
 
 #: What Kubernetes keeps in 32 bits.
@@ -82,6 +83,7 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
 class _NodeMetadata(Metadata):
     creation_timestamp: datetime | None = None
     annotations: NodeAnnotations | None = None
+    deletion_timestamp: str | None = None
 
 
 class NodeWire(msgspec.Struct):
@@ -119,6 +121,7 @@ def node(wire: NodeWire) -> Node:
         pressure=annotations.marks,
         held_until=annotations.held_until,
         avoided=annotations.is_avoided,
+        terminating=wire.metadata.deletion_timestamp is not None,
     )
 
 
@@ -162,12 +165,17 @@ def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
     return _name_of(raw), LOWEST
 
 
+class _NamespaceMetadata(Metadata):
+    annotations: OwnerAnnotations | None = None
+
+
 class NamespaceWire(msgspec.Struct):
     """A namespace as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: _NamespaceMetadata = msgspec.field(default_factory=_NamespaceMetadata)
 
 
-def namespace(wire: NamespaceWire) -> tuple[str, Labels]:
-    """Return name and labels."""
-    return wire.metadata.name, wire.metadata.labels or {}
+def namespace(wire: NamespaceWire) -> tuple[str, Labels, Notes | None]:
+    """Return name, labels, and what our annotations say."""
+    metadata = wire.metadata
+    return metadata.name, metadata.labels or {}, metadata.annotations.notes() if metadata.annotations else None

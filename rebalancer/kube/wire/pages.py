@@ -27,6 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "ReplicaSet": ("apps/v1", "replicasets"),
     "StatefulSet": ("apps/v1", "statefulsets"),
     "Job": ("batch/v1", "jobs"),
+    "HorizontalPodAutoscaler": ("autoscaling/v2", "horizontalpodautoscalers"),
     "StorageClass": ("storage.k8s.io/v1", "storageclasses"),
     "CSINode": ("storage.k8s.io/v1", "csinodes"),
     "CSIDriver": ("storage.k8s.io/v1", "csidrivers"),

@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 
+from rebalancer.cluster.companions import Notes
 from rebalancer.cluster.pod import Owner
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.templates import Template
 from rebalancer.kube.wire import parts, volumes
+from rebalancer.kube.wire.annotations import OwnerAnnotations
 from rebalancer.kube.wire.specs import Specs, SpecWire
 
 #: Conditions with which a Job makes no more pods.
@@ -26,6 +28,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         template: None where no pod is made from it any more, or it cannot be read.
         owner: its controller, such as the Deployment of a ReplicaSet.
         changing: of a Deployment, whether a rollout is under way.
+        finishing: of a Job, whether its last pods run.
+        notes: what our annotations on it say; None if there are none.
     """
 
     key: tuple[str, str]
@@ -34,6 +38,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     template: Template | None = None
     owner: Owner | None = None
     changing: bool = False
+    finishing: bool = False
+    notes: Notes | None = None
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -42,6 +48,10 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     generation: int = 0
     deletion_timestamp: str | None = None
+    annotations: OwnerAnnotations | None = None
+
+    def notes(self) -> Notes | None:
+        return self.annotations.notes() if self.annotations else None
 
 
 class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
@@ -51,6 +61,7 @@ class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     selector: dict[str, Any] | None = None
     replicas: int | None = None
+    paused: bool = False
     template: msgspec.Raw = msgspec.Raw()
 
 
@@ -74,10 +85,12 @@ class DeploymentWire(msgspec.Struct, gc=False):
     """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
 
     metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
 class _JobSpec(msgspec.Struct, gc=False, rename="camel"):
+    completions: int | None = None
     template: msgspec.Raw = msgspec.Raw()
     pod_replacement_policy: str | None = None
     pod_failure_policy: dict[str, Any] | None = None
@@ -91,6 +104,8 @@ class _JobCondition(msgspec.Struct, gc=False):
 
 
 class _JobStatus(msgspec.Struct, gc=False):
+    active: int = 0
+    succeeded: int = 0
     failed: int = 0
     conditions: list[_JobCondition] | None = None
 
@@ -151,6 +166,8 @@ class WorkloadDecoder:
             key=_key(wire.metadata),
             uid=wire.metadata.uid,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
+            finishing=(spec.completions or 1) - wire.status.succeeded <= wire.status.active,
+            notes=wire.metadata.notes(),
         )
 
     def without_template(self, raw: bytes, _problem: str) -> Workload:
@@ -168,6 +185,7 @@ class WorkloadDecoder:
             selector=selector,
             template=None if idle else self._made(wire.spec.template, changing=changing),
             owner=next((parts.owner(each) for each in metadata.owner_references or () if each.controller), None),
+            notes=metadata.notes(),
         )
 
     def _made(self, raw: msgspec.Raw, *, changing: bool, only_failed: bool = False) -> Template | None:
@@ -188,10 +206,14 @@ class WorkloadDecoder:
 
 
 def deployment(wire: DeploymentWire) -> Workload:
-    """Return a Deployment: its ReplicaSets make the pods, it says whether they change."""
+    """Return a Deployment: its ReplicaSets make the pods, it says whether they change.
+
+    One that is paused may go on at any time, and then replaces all its pods.
+    """
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
-    return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, changing=old or ends or _unseen(wire))
+    changing = old or ends or wire.spec.paused or _unseen(wire)
+    return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, changing=changing, notes=wire.metadata.notes())
 
 
 def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:

@@ -22,6 +22,11 @@ NOTICES = words(
         Code.LANDINGS_UNKNOWN: (
             "{pods} of {candidates} pods stay since it is not known where they would land: {reasons}"
         ),
+        Code.BREAKER_OPEN: "the breaker lets one move be tried: {why}",
+        Code.FORECAST_MISSED: (
+            "only {hits} of the last {of} replacements landed where foretold, so nothing is balanced: is there another "
+            "scheduler, or a webhook that changes pods?"
+        ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
         Code.STAYS_OVER: lambda figures: f"{over(figures)}, and nothing more may go that helps",
         Code.STILL_IN_PROGRESS: _still_in_progress,

@@ -120,7 +120,19 @@ def _newcomer(figures: Figures) -> str:
 def _owner_share(figures: Figures) -> str:
     owner = figures["owner"]
     lost = f"has lost {figures['lost']} of {figures['pods']} pods in this cycle"
-    return f"{owner['kind']} {owner['name']} {lost}, and without a PDB a quarter is the most"
+    most = f"{figures['limit']} is the most" if "limit" in figures else "without a PDB a quarter is the most"
+    return f"{owner['kind']} {owner['name']} {lost}, and {most}"
+
+
+def _back_off(figures: Figures) -> str:
+    times = "" if figures["times"] == 1 else f" by {figures['times']} cycles"
+    return f"its owner was moved of late{times}: it rests for {age_text(figures['left_seconds'])} more"
+
+
+def _undone(figures: Figures) -> str:
+    if figures.get("replaced"):
+        return "it was moved here of late, and moving it again would undo that"
+    return f"a move of its owner from {figures['node']} was undone of late"
 
 
 def _keeping(say: Words) -> Words:
@@ -152,6 +164,20 @@ _STAYS = words(
         Code.SYSTEM_CRITICAL_PODS: _critical,
         Code.TERMINATING_PODS: "already terminating",
         Code.WITHOUT_PDB: _without_pdb,
+        Code.AUTOSCALED: lambda figures: f"its owner was scaled {age_text(figures['age_seconds'])} ago",
+        Code.BACK_OFF: _back_off,
+        Code.DO_NOT_DISRUPT: "its annotation {annotation} asks to leave it alone",
+        Code.FINISHING_JOB: "its Job is about to complete",
+        Code.FIRST_MOVE: "nothing is remembered of earlier cycles, so {owner} loses one pod at most",
+        Code.LEAVING_NODE: "others take node {node} out of service ({sign})",
+        Code.NOT_READY: "deferred: the replacement of its owner's last pod is not Ready",
+        Code.OWNER_STOPPED: lambda figures: (
+            f"a replacement of its owner failed ({figures['why']}): it rests for "
+            f"{age_text(figures['left_seconds'])} more"
+        ),
+        Code.ROLLOUT: "{owner} is in a rollout",
+        Code.UNDONE: _undone,
+        Code.YOUNG_NODE: lambda figures: f"node {figures['node']} is only {age_text(figures['age_seconds'])} old",
         Code.CLOSED: "{failures} evictions in a row failed for one cause: {error}",
         Code.NO_PERMISSION: "no permission to create pods/eviction in namespace {namespace}",
         Code.GONE: "already evicted in this cycle, or gone",

@@ -1,0 +1,241 @@
+"""The memory: what earlier cycles moved and measured, as a document that is small, and never believed without checks.
+
+In a ConfigMap it is one text: JSON, gzipped, in base64.  Whoever may write ConfigMaps may write this one too.  So its
+size is checked before it is unpacked and again while it is, its types and counts when it is decoded, and its times
+against the clock.  What does not pass is corrupt as a whole: part of a forged memory is not worth more than none.
+
+It is cut to size where it is written: what was measured goes first, then the oldest moves.  Example: 5,000 nodes with
+two figures in each of twelve cycles and 4,000 moves take some 300 KiB; six of the cycles are left out, and it is 190.
+"""
+
+import base64
+import binascii
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+from msgspec.structs import replace
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.untrusted.documents import Unreadable, decode_json, unpacked
+
+#: The form of the document; a memory of a later one is left alone.
+VERSION = 1
+#: The key of the ConfigMap that holds it.
+KEY = "memory"
+#: Characters of that text at most.
+LARGEST = 200 << 10
+_LARGEST_UNPACKED = 16 << 20
+_MOST_MOVES, _MOST_READINGS = 5_000, 12
+#: By how much clocks may differ before a time counts as forged.
+CLOCKS_DIFFER_BY = timedelta(minutes=10)
+
+_Name = Annotated[str, msgspec.Meta(max_length=600)]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+_Figure = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+
+class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An eviction of an earlier cycle, and what became of it.
+
+    Attributes:
+        at: when the pod was evicted.
+        cycle: when that cycle read the cluster; moves of one cycle have the same.
+        owner: as `owner_of` names it.
+        controller: UID of the pod's controller, such as its ReplicaSet.
+        template: the hash of its template, as its label has it; empty where it has none.
+        pod: UID of the pod.
+        source: its node.
+        foretold: where its replacement was expected: any of these nodes.
+        strategy: who asked for it.
+        replacement: UID of the pod that came for it; empty until one was seen.
+        landed: the replacement's node; empty until it was bound.
+        ready: when it was Ready; None until that was seen.
+        failed: what is wrong with the replacement, like `CrashLoopBackOff`; empty if nothing is.
+        undone: whether it came back, or its new node was relieved of it.
+    """
+
+    at: _Time
+    cycle: _Time
+    namespace: _Name
+    owner: _Name
+    controller: _Name = ""
+    template: _Name = ""
+    pod: _Name = ""
+    source: _Name = ""
+    foretold: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)] = ()
+    strategy: _Name = ""
+    replacement: _Name = ""
+    landed: _Name = ""
+    ready: _Time | None = None
+    failed: _Name = ""
+    undone: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The owner with its namespace."""
+        return (self.namespace, self.owner)
+
+
+class OwnerStop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An owner that loses no pod for a while, since a replacement of it failed: `times` in a row, the last by `why`."""
+
+    namespace: _Name
+    owner: _Name
+    since: _Time
+    until: _Time
+    times: _Count = 1
+    why: _Name = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The owner with its namespace."""
+        return (self.namespace, self.owner)
+
+
+class Tripped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The breaker after it has stopped a run: since when, until when, and why; then one move is tried."""
+
+    since: _Time
+    until: _Time
+    why: _Name = ""
+
+
+class Reading(msgspec.Struct, frozen=True, gc=False):
+    """What one cycle measured: by node and resource, percent of what is allocatable."""
+
+    at: _Time
+    nodes: dict[_Name, dict[_Name, _Figure]]
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is remembered.
+
+    Attributes:
+        since: when the memory begins; what was before is not known.
+        moves: the oldest first.
+        stops: of owners, by name.
+        readings: of nodes, the oldest first.
+        breaker: None as long as it is closed.
+        undone: how many moves were undone since the memory began.
+    """
+
+    version: int = VERSION
+    since: _Time
+    moves: Annotated[tuple[PastMove, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()
+    stops: Annotated[tuple[OwnerStop, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()
+    readings: Annotated[tuple[Reading, ...], msgspec.Meta(max_length=_MOST_READINGS)] = ()
+    breaker: Tripped | None = None
+    undone: _Count = 0
+
+
+class NewerMemory(Unreadable):
+    """The memory was written by a later version of the program."""
+
+
+class _Versioned(msgspec.Struct):
+    version: int = 0
+
+
+def owner_of(pod: Pod) -> str:
+    """Return what a pod belongs to over all its templates, like `Deployment/web`; its own name if it has no owner.
+
+    The ReplicaSet of a Deployment (or of an Argo Rollout) is named after it and the template's hash, which is a label
+    of its pods.
+    """
+    owner = pod.controller
+    if owner is None:
+        return f"Pod/{pod.name}"
+    for label, kind in (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout")):
+        ending = f"-{pod.labels.get(label, '')}"
+        if owner.kind == "ReplicaSet" and len(ending) > 1 and owner.name.endswith(ending):
+            return f"{kind}/{owner.name.removesuffix(ending)}"
+    return f"{owner.kind}/{owner.name}"
+
+
+def owner_key(pod: Pod) -> tuple[str, str]:
+    """Return the owner of a pod with its namespace."""
+    return (pod.namespace, owner_of(pod))
+
+
+def encoded(memory: Memory) -> str:
+    """Return the memory as the text of a ConfigMap, cut to `LARGEST`: readings go first, then the oldest moves."""
+    memory = replace(memory, moves=memory.moves[-_MOST_MOVES:], readings=memory.readings[-_MOST_READINGS:])
+    while len(text := _packed(memory)) > LARGEST:
+        memory = _cut(memory)
+    return text
+
+
+def _cut(memory: Memory) -> Memory:
+    if memory.readings:
+        return replace(memory, readings=memory.readings[1:])
+    if memory.moves:
+        return replace(memory, moves=memory.moves[max(1, len(memory.moves) // 8) :])
+    return replace(memory, stops=memory.stops[max(1, len(memory.stops) // 8) :])
+
+
+def _packed(memory: Memory) -> str:
+    return base64.b64encode(gzip.compress(msgspec.json.encode(memory), mtime=0)).decode()
+
+
+def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
+    """Return the memory of a ConfigMap; None where it has none yet.
+
+    Args:
+        data: of the ConfigMap.
+        now: by the clock of the cycle.
+
+    Raises:
+        NewerMemory: a later version wrote it.
+        Unreadable: it is corrupt.
+    """
+    text = data.get(KEY, "")
+    if not text:
+        return None
+    if len(text) > LARGEST:
+        raise Unreadable(f"it has more than {LARGEST >> 10} KiB")
+    try:
+        content = unpacked(base64.b64decode(text, validate=True), _LARGEST_UNPACKED)
+    except (binascii.Error, ValueError, OSError, EOFError, zlib.error) as error:
+        raise Unreadable(f"it cannot be unpacked: {error}") from error
+    return checked(content, now)
+
+
+def checked(content: bytes | msgspec.Raw, now: datetime) -> Memory:
+    """Return a memory from its JSON.
+
+    Raises:
+        NewerMemory, Unreadable: as `decoded`.
+    """
+    version = decode_json(content, _Versioned).version
+    if version > VERSION:
+        raise NewerMemory(f"a later version of the program wrote it (its form is {version}, this one knows {VERSION})")
+    memory = decode_json(content, Memory)
+    try:
+        latest = max(_past(memory))
+        bounded = all(each.until - each.since <= timedelta(days=2) for each in _ends(memory))
+    except (OverflowError, ValueError) as error:
+        raise Unreadable(f"it has a time that is none: {error}") from error
+    if latest > now + CLOCKS_DIFFER_BY:
+        raise Unreadable(f"it has a time that is still to come, {latest.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    if not bounded:
+        raise Unreadable("it stops an owner, or the run, for days")
+    return memory
+
+
+def _ends(memory: Memory) -> Sequence[OwnerStop | Tripped]:
+    return (*memory.stops, *filter(None, [memory.breaker]))
+
+
+def _past(memory: Memory) -> Iterator[datetime]:
+    yield memory.since
+    for move in memory.moves:
+        yield from (move.at, move.cycle, move.ready or move.at)
+    for each in (*memory.readings,):
+        yield each.at
+    for stop in _ends(memory):
+        yield stop.since

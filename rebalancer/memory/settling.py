@@ -1,0 +1,201 @@
+"""What became of the replacements of earlier moves, and the breaker that follows from it; pure functions.
+
+1. `settled` finds the replacement of each move among the pods as they are: is it Ready, does it fail, did it come back?
+2. An owner whose replacement fails is stopped for an hour, doubled each time it fails again, to a day at most.
+3. Three stopped owners, or four failures among the last 20 moves, trip the breaker (`Breaker`): nothing moves for an
+   hour.  Then one move is tried: if its replacement becomes Ready the breaker closes, if not an hour begins anew.
+
+Example, readyWithin 5m: pod a-1 was evicted at 12:00; the first pod of its ReplicaSet that was created since is a-7, on
+n4.  At 12:04 it is not Ready, and nothing follows; at 12:06 it counts as failed (NotReady), and its owner is stopped
+until 13:06.  Had it been in CrashLoopBackOff at 12:01, that would have been enough.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.memory.document import Memory, OwnerStop, PastMove, Tripped, owner_key
+
+#: By how much the API server's clock may be behind ours, and its times are whole seconds.
+_CLOCK_SLACK = timedelta(seconds=5)
+#: For so long it is looked whether a replacement that was Ready fails later.
+_WATCHED = timedelta(minutes=15)
+_STOP, _LONGEST_STOP = timedelta(hours=1), timedelta(days=1)
+_BREAK = timedelta(hours=1)
+_MOST_STOPPED, _LAST_MOVES, _MOST_FAILED = 3, 20, 4
+_FORETOLD_OF, _FEWEST_FORETOLD, _LEAST_SHARE = 50, 20, 0.8
+_DAY = timedelta(days=1)
+
+_FAILING = frozenset(
+    (
+        *("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"),
+        *("CreateContainerError", "CreateContainerConfigError", "RunContainerError", "OOMKilled"),
+    )
+)
+
+
+def trouble(pod: Pod) -> str:
+    """Return what is wrong with the containers of a pod, like `CrashLoopBackOff`; empty if nothing is."""
+    states = (*pod.init_containers, *pod.containers)
+    reasons = (reason for each in states for reason in (each.waiting, each.terminated))
+    return next((reason for reason in reasons if reason in _FAILING), "Failed" if pod.phase == "Failed" else "")
+
+
+def ready_at(pod: Pod) -> datetime | None:
+    """Return since when a pod is Ready; None if it is not."""
+    if not pod.ready:
+        return None
+    times = (each.changed for each in pod.conditions if each.type == "Ready" and each.status == "True")
+    return next(times, None) or pod.started or pod.created
+
+
+def is_open(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
+    """Return whether the replacement of a move is still waited for."""
+    return move.ready is None and not move.failed and now - move.at <= ready_within
+
+
+def settled(memory: Memory, pods: Iterable[Pod], now: datetime, ready_within: timedelta) -> Memory:
+    """Return the memory with what the pods show of replacements, and the owners that are stopped for it.
+
+    Args:
+        memory: as it was.
+        pods: as they are now; all pods of the owners whose moves are to be settled.
+        now: when they were read.
+        ready_within: a replacement that takes longer has failed.
+    """
+    due = [each for each in memory.moves if _is_watched(each, now, ready_within)]
+    if not due:
+        return memory
+    owners = {each.key for each in due}
+    siblings: dict[tuple[str, str], list[Pod]] = {}
+    for pod in pods:
+        if (key := owner_key(pod)) in owners:
+            siblings.setdefault(key, []).append(pod)
+    taken = {uid for each in memory.moves for uid in (each.pod, each.replacement) if uid}
+    after = {}
+    for move in due:
+        came = _replacement(move, siblings.get(move.key, ()), taken)
+        if came is not None:
+            taken.add(came.uid)
+            after[id(move)] = _seen(move, came, now, ready_within)
+    moves = tuple(after.get(id(each), each) for each in memory.moves)
+    failed = [new for old, new in zip(memory.moves, moves, strict=True) if new.failed and not old.failed]
+    came_back = sum(new.undone and not old.undone for old, new in zip(memory.moves, moves, strict=True))
+    return replace(memory, moves=moves, stops=_stopped(memory.stops, failed, now), undone=memory.undone + came_back)
+
+
+def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
+    if move.failed:
+        return False
+    return now - move.at <= (max(_WATCHED, ready_within * 2) if move.ready is None else _WATCHED)
+
+
+def _replacement(move: PastMove, siblings: Iterable[Pod], taken: set[str]) -> Pod | None:
+    """Return the replacement that was seen before, else the first pod of the owner that came since and is not taken."""
+    if move.replacement:
+        return next((pod for pod in siblings if pod.uid == move.replacement), None)
+    came = [pod for pod in siblings if pod.created >= move.at - _CLOCK_SLACK and pod.uid not in taken]
+    return min(came, key=lambda pod: pod.age_order, default=None)
+
+
+def _seen(move: PastMove, pod: Pod, now: datetime, ready_within: timedelta) -> PastMove:
+    ready = ready_at(pod)
+    failed = trouble(pod)
+    if not failed and ready is None and move.ready is None and now - move.at > ready_within:
+        failed = "NotReady" if pod.node else "Pending"
+    return replace(
+        move,
+        replacement=pod.uid,
+        landed=pod.node,
+        ready=move.ready or ready,
+        failed=failed,
+        undone=move.undone or (bool(pod.node) and pod.node == move.source),
+    )
+
+
+def _stopped(stops: Sequence[OwnerStop], failed: Iterable[PastMove], now: datetime) -> tuple[OwnerStop, ...]:
+    found = {each.key: each for each in stops if now - each.until < _DAY}
+    for move in failed:
+        before = found.get(move.key)
+        if before and before.since == now:
+            continue  # another replacement of it failed at the same time
+        times = before.times + 1 if before else 1
+        until = now + min(_STOP * 2 ** min(times - 1, 10), _LONGEST_STOP)
+        found[move.key] = OwnerStop(
+            namespace=move.namespace, owner=move.owner, since=now, until=until, times=times, why=move.failed
+        )
+    return tuple(found[key] for key in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """What a run may do.
+
+    Attributes:
+        tripped: as it is to be remembered; None if it is closed.
+        stopped: why nothing may be moved; empty if something may.
+        is_trial: whether one move may be made.
+    """
+
+    tripped: Tripped | None = None
+    stopped: str = ""
+    is_trial: bool = False
+
+
+def judged(memory: Memory, now: datetime) -> Breaker:
+    """Return the breaker as it follows from the moves that were settled."""
+    before = memory.breaker
+    if before is not None:
+        if now < before.until:
+            return Breaker(before, before.why)
+        trial = [each for each in memory.moves if each.at >= before.until]
+        if any(each.failed for each in trial):
+            why = f"the move that was tried failed too ({trial[-1].failed or trial[0].failed}): {before.why}"
+            return _tripped(why[:500], now)
+        if not any(each.ready for each in trial):
+            waiting = "the replacement of the move that is tried is not Ready yet"
+            return Breaker(before, waiting) if trial else Breaker(before, is_trial=True)
+    counted = [each for each in memory.moves if before is None or each.at >= before.until]
+    counted = [each for each in counted if each.at >= memory.since]
+    why = _why(memory, counted, now)
+    return _tripped(why, now) if why else Breaker()
+
+
+def _tripped(why: str, now: datetime) -> Breaker:
+    return Breaker(Tripped(since=now, until=now + _BREAK, why=why), why)
+
+
+def _why(memory: Memory, counted: Sequence[PastMove], now: datetime) -> str:
+    last = counted[-_LAST_MOVES:]
+    failed = [each for each in last if each.failed]
+    recent = {each.key for each in counted if each.failed}
+    stopped = sorted({each.key for each in memory.stops if each.until > now} & recent)
+    if len(stopped) >= _MOST_STOPPED:
+        names = ", ".join("/".join(key) for key in stopped[:_MOST_STOPPED])
+        return f"replacements of {len(stopped)} owners fail: {names}"[:500]
+    if len(failed) >= _MOST_FAILED:
+        reasons = ", ".join(sorted({each.failed for each in failed}))
+        return f"{len(failed)} of the last {len(last)} replacements fail: {reasons}"[:500]
+    return ""
+
+
+def missed(memory: Memory, now: datetime) -> tuple[int, int] | None:
+    """Return how many of how many replacements landed where foretold, if that is fewer than four of five; else None.
+
+    The last 50 of one day count, and 20 at least: fewer say nothing.
+    """
+    known = [each for each in memory.moves if each.landed and each.foretold and now - each.at <= _DAY][-_FORETOLD_OF:]
+    hits = sum(each.landed in each.foretold for each in known)
+    return (hits, len(known)) if len(known) >= _FEWEST_FORETOLD and hits < _LEAST_SHARE * len(known) else None
+
+
+def with_moves(memory: Memory, moves: Sequence[PastMove]) -> Memory:
+    """Return the memory with the moves of a cycle; a pod that replaced another one undoes the move that brought it."""
+    gone = {each.pod for each in moves if each.pod}
+    undone = [each for each in memory.moves if each.replacement in gone and each.replacement and not each.undone]
+    marked = {id(each) for each in undone}
+    known = tuple(replace(each, undone=True) if id(each) in marked else each for each in memory.moves)
+    return replace(memory, moves=(*known, *moves), undone=memory.undone + len(undone))

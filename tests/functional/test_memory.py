@@ -1,0 +1,131 @@
+"""The memory of a live cluster: what cycles write, and what they do with what they find."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.memory.document import KEY, Memory, PastMove, decoded, encoded
+from tests.functional.objects import node, pod
+from tests.functional.test_usage import by_usage, low, of_node, of_pod
+
+RELIEF = {"source": "KubernetesMetrics", "selection": "relief", "scheduler": "unknown", "rest": "0s"}
+POLICY = by_usage(low(RELIEF)) | {"trust": {"waitReady": False}}
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def busy(server):
+    """A busy node with four pods of two owners, and an empty one."""
+    for each in (node("n1"), node("n2"), *(pod(f"{app}-{n}", owner=app, age=9000 - n) for app in "ab" for n in (1, 2))):
+        server.add(each)
+    server.add(of_node("n1", "3500m"))
+    server.add(of_node("n2", "100m"))
+    for app in "ab":
+        for n in (1, 2):
+            server.add(of_pod(f"{app}-{n}", "700m"))
+    server.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9)))})
+    return server
+
+
+def remembered(server):
+    return decoded(server.leases.memory(), datetime.now(UTC))
+
+
+def past(owner, **fields):
+    at = fields.pop("at", NOW - timedelta(minutes=20))
+    return PastMove(at=at, cycle=at, namespace="default", owner=f"ReplicaSet/{owner}", **fields)
+
+
+def test_a_live_cycle_writes_what_it_moved_and_measured(busy, rebalancer):
+    """With the node it came from and where it was to go; a dry run writes nothing."""
+    dry = rebalancer.run(busy, POLICY, "--dry-run")
+    assert not busy.sent("PUT", "*configmaps*")
+
+    live = rebalancer.run(busy, POLICY)
+
+    moves = remembered(busy).moves
+    assert live.evicted() == dry.evicted() == [f"default/{each.owner[-1]}-1" for each in moves]
+    assert {(each.source, each.foretold, each.strategy) for each in moves} == {("n1", ("n2",), "LowNodeUtilization")}
+    assert remembered(busy).readings[-1].nodes["n1"]["cpu"] == 87.5
+
+
+def test_the_next_cycle_leaves_these_owners_alone(busy, rebalancer):
+    """From one process to the next, as with a CronJob."""
+    first = rebalancer.run(busy, POLICY)
+    second = rebalancer.run(busy, POLICY)
+
+    assert first.evicted()
+    assert second.evicted() == []
+    assert "BackOff" in second.refused().values()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({KEY: "no"}, "is corrupt"),
+        ({KEY: encoded(Memory(since=NOW + timedelta(days=400)))}, "still to come"),
+        ({KEY: encoded(Memory(version=9, since=NOW))}, "later version"),
+    ],
+)
+def test_a_memory_that_cannot_be_used_makes_balance_strategies_rest(busy, rebalancer, data, said):
+    """They say so; what is corrupt is begun anew, what a later version wrote stays as it is."""
+    busy.leases.remember(data)
+
+    outcome = rebalancer.run(busy, POLICY)
+
+    assert (outcome.exit_code, outcome.evicted()) == (0, [])
+    assert said in json.dumps(outcome.report["warnings"])
+    assert (busy.leases.memory() == data) == ("version" in said)
+
+
+def test_a_memory_that_may_not_be_read_makes_balance_strategies_rest(busy, rebalancer):
+    """Without the permission nothing is balanced."""
+    busy.forbid("get", "configmaps")
+
+    outcome = rebalancer.run(busy, POLICY)
+
+    assert outcome.evicted() == []
+    assert "may not be read" in json.dumps(outcome.report["warnings"])
+
+
+def test_a_memory_that_is_absent_is_made(busy, rebalancer):
+    """One pod of each owner goes at most."""
+    del busy.leases.maps["kube-system", "kube-rebalancer-memory"]
+
+    outcome = rebalancer.run(busy, POLICY)
+
+    assert sorted(outcome.evicted()) == ["default/a-1", "default/b-1"]
+    assert len(remembered(busy).moves) == 2
+
+
+def test_what_others_write_meanwhile_is_kept(busy, rebalancer):
+    """The write is tried again on what is there by then."""
+
+    def interfere(_):
+        busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), moves=(past("z"),))), "pause": "{}"})
+
+    busy.on("PUT", "*configmaps*", interfere, times=1)
+
+    rebalancer.run(busy, POLICY)
+
+    assert sorted(each.owner[-1] for each in remembered(busy).moves) == ["a", "b", "z"]
+    assert busy.leases.memory()["pause"] == "{}"
+
+
+def test_a_snapshot_carries_the_memory(busy, rebalancer, tmp_path):
+    """A dry run offline decides as the one on the cluster."""
+    busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), moves=(past("a"),)))})
+    path, file = tmp_path / "cluster.json", rebalancer.policy(POLICY)
+    rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+
+    offline = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
+
+    assert offline.evicted() == rebalancer.run(busy, POLICY, "--dry-run").evicted() == ["default/b-1"]
+
+
+def test_a_policy_of_the_descheduler_remembers_nothing(busy, rebalancer):
+    """It asks for no ConfigMap."""
+    rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
+
+    assert not busy.sent("GET", "*configmaps*")

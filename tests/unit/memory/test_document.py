@@ -1,0 +1,136 @@
+"""The memory is small, and what was tampered with is not believed."""
+
+import base64
+import gzip
+from contextlib import suppress
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.memory.document import (
+    KEY,
+    LARGEST,
+    Memory,
+    NewerMemory,
+    OwnerStop,
+    Reading,
+    Tripped,
+    decoded,
+    encoded,
+    owner_of,
+)
+from rebalancer.untrusted.documents import Unreadable
+from tests import make
+from tests.unit.memory.memories import ago, memory, move
+
+
+def packed(document: object) -> dict[str, str]:
+    """The ConfigMap that holds a document, whatever that is."""
+    return {KEY: base64.b64encode(gzip.compress(msgspec.json.encode(document))).decode()}
+
+
+def plain(of: Memory) -> dict:
+    return msgspec.json.decode(msgspec.json.encode(of))
+
+
+FULL = memory(
+    move(at=ago(hours=1), pod="a", source="n1", foretold=("n2", "n3"), landed="n2", ready=ago(minutes=59)),
+    stops=(OwnerStop(namespace="default", owner="ReplicaSet/web", since=ago(hours=1), until=ago(hours=-1)),),
+    readings=(Reading(ago(hours=1), {"n1": {"cpu": 71.5}}),),
+    breaker=Tripped(since=ago(minutes=5), until=ago(minutes=-55), why="three owners"),
+)
+
+
+def test_what_was_written_is_read_again():
+    """All of it."""
+    assert decoded({KEY: encoded(FULL)}, make.NOW) == FULL
+
+
+def test_a_config_map_without_data_holds_no_memory():
+    """The chart creates it so."""
+    assert decoded({}, make.NOW) is None
+
+
+@given(st.integers(0, 9_000), st.integers(0, 14), st.integers(1, 400), st.randoms(use_true_random=False))
+def test_it_is_never_larger_than_its_bound(moves, readings, nodes, dice):
+    """However many moves there were, and of names that do not compress; the newest moves stay longest."""
+    names = [f"{dice.getrandbits(120):x}" for _ in range(nodes)]
+    big = memory(
+        *(move(dice.choice(names), at=ago(minutes=9_000 - n), pod=f"{dice.getrandbits(128):x}") for n in range(moves)),
+        readings=tuple(
+            Reading(ago(minutes=20 - n), {each: {"cpu": dice.random() * 100} for each in names})
+            for n in range(readings)
+        ),
+    )
+
+    text = encoded(big)
+    kept = decoded({KEY: text}, make.NOW)
+
+    assert len(text) <= LARGEST
+    assert kept.moves == big.moves[len(big.moves) - len(kept.moves) :]
+    assert not moves or kept.moves
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"since": "2027-01-01T00:00:00Z"},
+        {"since": "2026-01-15T12:00:00"},
+        {"moves": 5},
+        {"moves": [{}]},
+        {"breaker": {"since": "2026-01-15T11:00:00Z", "until": "2099-01-15T12:00:00Z"}},
+        {"stops": [{"namespace": "a", "owner": "b", "since": "2026-01-15T11:00:00Z", "until": "2099-01-15T12:00:00Z"}]},
+        {"undone": -1},
+        {"readings": [{"at": "2026-01-15T11:00:00Z", "nodes": {"n1": {"cpu": 1e300}}}]},
+    ],
+)
+def test_what_cannot_be_true_is_corrupt(change):
+    """Times to come, stops for years, other types: the whole memory counts for nothing."""
+    with pytest.raises(Unreadable):
+        decoded(packed(plain(FULL) | change), make.NOW)
+
+
+@given(st.data())
+def test_no_damage_ends_the_program(data):
+    """A memory with some bytes changed is read or corrupt, and what is read is within its bounds."""
+    text = bytearray(encoded(FULL).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(32, 126))
+    with suppress(Unreadable):
+        decoded({KEY: text.decode()}, make.NOW)
+
+
+def test_a_small_text_that_unpacks_to_much_is_corrupt():
+    """It is not unpacked to its end."""
+    bomb = base64.b64encode(gzip.compress(b" " * (64 << 20))).decode()
+
+    with pytest.raises(Unreadable):
+        decoded({KEY: bomb}, make.NOW)
+
+
+def test_a_later_version_is_named():
+    """It is not corrupt, and must not be overwritten."""
+    with pytest.raises(NewerMemory, match="later version"):
+        decoded(packed({"version": 2, "moves": {"by": "owner"}}), make.NOW)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "labels", "expected"),
+    [
+        ("ReplicaSet", "web-5d4f", {"pod-template-hash": "5d4f"}, "Deployment/web"),
+        ("ReplicaSet", "web-5d4f", {"rollouts-pod-template-hash": "5d4f"}, "Rollout/web"),
+        ("ReplicaSet", "web-5d4f", {}, "ReplicaSet/web-5d4f"),
+        ("StatefulSet", "db", {"pod-template-hash": ""}, "StatefulSet/db"),
+    ],
+)
+def test_an_owner_keeps_its_name_over_rollouts(kind, name, labels, expected):
+    """A new ReplicaSet of a Deployment has moved as often as the old one."""
+    assert owner_of(make.pod("p", owners=[make.owner(name, kind=kind)], labels=labels)) == expected
+
+
+def test_a_clock_that_is_a_little_behind_is_no_forgery():
+    """Two machines' clocks differ."""
+    assert decoded({KEY: encoded(memory(move(at=make.NOW + timedelta(minutes=2))))}, make.NOW)

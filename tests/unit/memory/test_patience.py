@@ -1,0 +1,190 @@
+"""Whom a cycle leaves alone, and what every history holds it to."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.templates import Template
+from rebalancer.engine.patience import backed_off
+from rebalancer.engine.strategy import Balance
+from rebalancer.memory.document import OwnerStop
+from rebalancer.policy.arguments import Args
+from rebalancer.policy.trust import BackOff
+from tests import make
+from tests.unit.engine.stand_ins import Greedy
+from tests.unit.memory.memories import ago, memory, move, recollection
+
+N1, N2 = make.node("n1"), make.node("n2")
+
+
+class Balanced(Balance[Args]):
+    """A balance strategy that wants every pod."""
+
+    name = "Balanced"
+    Args = Args
+
+    def __init__(self):
+        super().__init__(Args())
+
+    def run(self, cluster, evict):
+        for pod in cluster.snapshot.pods:
+            evict(pod, "greed")
+
+
+def stays(known, *, nodes=(N1, N2), strategy=None, **fields):
+    """The first cause that keeps the one pod, by a balance strategy; None if it goes."""
+    pod = make.pod("p", labels=fields.pop("labels", {}), **fields.pop("pod", {}))
+    ledger = make.decide(make.cluster(nodes, [pod], **fields), strategy or Balanced(), recollection=known)
+    return make.refused(ledger).get("p")
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ([move(at=ago(minutes=29))], "BackOff"),
+        ([move(at=ago(minutes=31))], None),
+        ([move(at=ago(minutes=59)), move(at=ago(hours=5))], "BackOff"),
+        ([move(at=ago(minutes=61)), move(at=ago(hours=5))], None),
+        ([move(at=ago(minutes=59)), move(at=ago(hours=7))], None),
+        ([move(at=ago(minutes=31), cycle=ago(minutes=32)), move(at=ago(minutes=32))], None),
+        ([move(at=ago(minutes=5.9 * 60 - 10 * n)) for n in range(9)], "BackOff"),
+        ([move("other", at=ago(minutes=1))], None),
+    ],
+)
+def test_an_owner_rests_longer_after_each_cycle_that_moved_it(moves, expected):
+    """Half an hour, doubled by each further cycle within six hours; two pods of one cycle count once."""
+    assert stays(recollection(*sorted(moves, key=lambda each: each.at))) == expected
+
+
+MINUTES = st.integers(0, 60 * 24)
+
+
+@given(st.lists(MINUTES, max_size=12), MINUTES)
+def test_no_owner_is_moved_within_its_back_off(times, at):
+    """Over every history, and never for longer than six hours after the last move."""
+    moves = [move(at=ago(minutes=each)) for each in sorted(times, reverse=True)]
+
+    waits = backed_off(moves, BackOff(), make.NOW)
+
+    last = min(times, default=None)
+    near = len({each for each in times if each - (last or 0) < 360}) if times else 0
+    expected = min(30 * 2 ** (near - 1), 360) if near else 0
+    assert bool(waits) == (last is not None and last < expected)
+    assert all(make.NOW < until <= make.NOW + timedelta(hours=6) for until, _ in waits.values())
+
+
+def changing(kind="ReplicaSet", name="web"):
+    spec = make.pod("t").spec
+    return Companions(templates={(kind, f"{kind}-{name}"): Template(labels={}, spec=spec, changing=True)})
+
+
+LEFT_ALONE = {
+    "a rollout": ("Rollout", {"companions": changing()}),
+    "scaled of late": (
+        "Autoscaled",
+        {"companions": Companions(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})},
+    ),
+    "the last pods of a Job": (
+        "FinishingJob",
+        {
+            "companions": Companions(finishing=frozenset({"Job-j"})),
+            "pod": {"owners": [make.owner("j", kind="Job")]},
+        },
+    ),
+    "a node that has just come": ("YoungNode", {"nodes": (make.node("n1", created=ago(minutes=9)), N2)}),
+    "a cordoned node": ("LeavingNode", {"nodes": (make.node("n1", unschedulable=True), N2, make.node("n3"))}),
+    "a node that is deleted": ("LeavingNode", {"nodes": (make.node("n1", terminating=True), N2)}),
+    "a node the autoscaler takes away": (
+        "LeavingNode",
+        {"nodes": (make.node("n1", taints=["ToBeDeletedByClusterAutoscaler=1:NoSchedule"]), N2)},
+    ),
+    "a node the autoscaler may take away": (
+        "LeavingNode",
+        {"nodes": (make.node("n1", taints=["DeletionCandidateOfClusterAutoscaler=1:PreferNoSchedule"]), N2)},
+    ),
+    "a node that Karpenter disrupts": (
+        "LeavingNode",
+        {"nodes": (make.node("n1", taints=["karpenter.sh/disrupted:NoSchedule"]), N2)},
+    ),
+    "do-not-disrupt": ("DoNotDisrupt", {"pod": {"holding": "karpenter.sh/do-not-disrupt"}}),
+}
+
+
+@pytest.mark.parametrize("case", LEFT_ALONE)
+def test_what_others_change_is_left_alone(case):
+    """By balance strategies; a pod that breaks a rule goes all the same, and so does every pod without memory."""
+    code, given_ = LEFT_ALONE[case]
+
+    assert stays(recollection(), **given_) == code
+    assert stays(recollection(), strategy=Greedy(), **given_) is None
+    assert stays(None, **given_) is None
+
+
+def test_rules_may_heed_do_not_disrupt_too():
+    """Where the policy says so."""
+    assert stays(recollection(trust={"doNotDisrupt": "all"}), strategy=Greedy(), pod={"holding": "x"}) == "DoNotDisrupt"
+
+
+def test_scaling_an_hour_ago_keeps_nothing():
+    """Ten minutes are enough."""
+    assert stays(recollection(), companions=Companions(scaled={("default", "ReplicaSet/web"): ago(minutes=11)})) is None
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ([move(at=ago(hours=23), source="n1", landed="n1", undone=True)], "Undone"),
+        ([move(at=ago(hours=25), source="n1", landed="n1", undone=True)], None),
+        ([move(at=ago(hours=23), source="n3", landed="n3", undone=True)], None),
+        ([move(at=ago(hours=23), source="n3", landed="n1", replacement="uid-default-p")], "Undone"),
+    ],
+)
+def test_what_was_undone_is_not_repeated_for_a_day(moves, expected):
+    """Nor is a pod moved on that a move has brought."""
+    assert stays(recollection(*moves)) == expected
+
+
+def test_an_owner_that_is_stopped_loses_nothing_to_any_strategy():
+    """A replacement of it failed."""
+    stop = OwnerStop(namespace="default", owner="ReplicaSet/web", since=ago(minutes=9), until=ago(minutes=-51))
+    known = recollection(memory=memory(stops=(stop,)))
+
+    assert stays(known) == stays(known, strategy=Greedy()) == "OwnerStopped"
+
+
+@pytest.mark.parametrize(("is_new", "since"), [(True, ago(days=1)), (False, ago(minutes=29))])
+def test_without_memory_each_owner_loses_one_pod_to_balance_strategies(is_new, since):
+    """Others go on as ever."""
+    known = recollection(memory=memory(since=since), is_new=is_new)
+    pods = [make.pod(f"{owner}-{n}", owners=owner) for owner in ("a", "b") for n in range(4)]
+
+    went = make.evicted(make.decide(make.cluster([N1, N2], pods), Balanced(), recollection=known))
+
+    assert went == ["a-0", "b-0"]
+    assert len(make.evicted(make.decide(make.cluster([N1, N2], pods), Greedy(), recollection=known))) == 8
+
+
+SHARES = st.sampled_from((1, 2, "25%", "50%", "0%"))
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=20), SHARES, st.booleans())
+def test_no_owner_is_above_its_share(owners, share, rules):
+    """By number or by part, whichever strategy asks, and with replacements that are not Ready counted."""
+    pods = [make.pod(f"p{n}", owners=owner) for n, owner in enumerate(owners)]
+    late = make.pod("late", owners="a", ready=False, age=60)
+    known = recollection(
+        move("a", at=ago(minutes=2), cycle=ago(minutes=2), replacement=late.uid), trust={"maxPerOwner": share}
+    )
+    strategy = Greedy(2) if rules else Balanced()
+
+    ledger = make.decide(make.cluster([N1, N2], [*pods, late]), strategy, recollection=known)
+
+    lost = Counter(entry.pod.controller.name for entry in ledger.evictions)
+    for owner in "abc":
+        has = owners.count(owner) + (owner == "a")
+        most = share if isinstance(share, int) else max(1, has * int(share[:-1]) // 100) if share != "0%" else 0
+        assert lost[owner] <= max(0, most - (owner == "a"))

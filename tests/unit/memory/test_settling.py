@@ -1,0 +1,152 @@
+"""What became of replacements, and the breaker."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from rebalancer.cluster.pod import Condition, ContainerStatus
+from rebalancer.memory.document import OwnerStop, Tripped
+from rebalancer.memory.settling import judged, missed, settled, with_moves
+from tests import make
+from tests.unit.memory.memories import ago, memory, move
+
+WITHIN = timedelta(minutes=5)
+
+
+def replacement(minutes: float, **fields):
+    """A pod of `web` that came so many minutes ago."""
+    return make.pod(fields.pop("name", "new"), **{"node": "n2", "age": minutes * 60, **fields})
+
+
+def crashing(reason):
+    return replacement(1, ready=False, containers=(ContainerStatus(waiting=reason),))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "pod", "failed"),
+    [
+        (2, replacement(1.9), ""),
+        (2, crashing("CrashLoopBackOff"), "CrashLoopBackOff"),
+        (2, crashing("ImagePullBackOff"), "ImagePullBackOff"),
+        (2, replacement(1, ready=False, containers=(ContainerStatus(terminated="OOMKilled"),)), "OOMKilled"),
+        (2, crashing("ContainerCreating"), ""),
+        (4, replacement(4, ready=False), ""),
+        (6, replacement(6, ready=False), "NotReady"),
+        (6, replacement(6, ready=False, node=""), "Pending"),
+    ],
+)
+def test_a_replacement_that_fails_stops_its_owner(minutes, pod, failed):
+    """For an hour; one that takes its time does not."""
+    after = settled(memory(move(at=ago(minutes=minutes), source="n1")), [pod], make.NOW, WITHIN)
+
+    assert after.moves[0].failed == failed
+    assert [(each.why, each.until) for each in after.stops] == ([(failed, ago(hours=-1))] if failed else [])
+
+
+def test_each_further_failure_doubles_the_stop():
+    """To a day at most; what was long ago is forgotten."""
+    stop = OwnerStop(namespace="default", owner="ReplicaSet/web", since=ago(hours=3), until=ago(hours=1), times=2)
+    old = replace(stop, until=ago(hours=25))
+
+    for before, hours in ((stop, 4), (old, 1)):
+        after = settled(
+            memory(move(at=ago(minutes=2)), stops=(before,)), [crashing("CrashLoopBackOff")], make.NOW, WITHIN
+        )
+        assert after.stops[0].until == ago(hours=-hours)
+
+
+def test_a_move_learns_where_and_when_its_replacement_was_ready():
+    """By the pod's condition; a pod that was there before is no replacement, nor is one of another owner."""
+    ready = Condition("Ready", "True", changed=ago(seconds=30))
+    pods = [
+        replacement(60, name="old"),
+        replacement(1, name="other", owners="db"),
+        replacement(1, conditions=(ready,)),
+    ]
+
+    (known,) = settled(memory(move(at=ago(minutes=2), source="n1")), pods, make.NOW, WITHIN).moves
+
+    assert (known.landed, known.ready, known.replacement) == ("n2", ago(seconds=30), "uid-default-new")
+
+
+def test_one_replacement_stands_for_one_move():
+    """Two pods went, one came."""
+    moves = (move(at=ago(minutes=2), pod="a"), move(at=ago(minutes=2), pod="b"))
+
+    after = settled(memory(*moves), [replacement(1)], make.NOW, WITHIN)
+
+    assert [each.landed for each in after.moves] == ["n2", ""]
+
+
+def test_a_move_is_undone_if_its_pod_comes_back_or_goes_again():
+    """Both are counted."""
+    back = settled(memory(move(at=ago(minutes=2), source="n2")), [replacement(1)], make.NOW, WITHIN)
+    again = with_moves(memory(move(at=ago(hours=2), replacement="r")), [move(at=make.NOW, pod="r")])
+
+    assert [(each.moves[0].undone, each.undone) for each in (back, again)] == [(True, 1)] * 2
+
+
+def failures(count, of, owners=1):
+    """So many moves of an hour, the last of which failed."""
+    return [
+        move(f"w{n % owners}", at=ago(minutes=of - n), failed="CrashLoopBackOff" if n >= of - count else "")
+        for n in range(of)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("moves", "stops", "is_open"),
+    [
+        (failures(3, 20), 1, False),
+        (failures(4, 20), 1, True),
+        (failures(4, 4), 1, True),
+        (failures(3, 3, owners=3), 3, True),
+        (failures(3, 3, owners=3), 2, False),
+        ([*failures(4, 4), *(move(at=ago(seconds=n)) for n in range(20))], 1, False),
+    ],
+)
+def test_the_breaker_opens_at_three_owners_or_a_fifth_of_the_last_moves(moves, stops, is_open):
+    """Whichever comes first."""
+    held = tuple(
+        OwnerStop(namespace="default", owner=f"ReplicaSet/w{n}", since=ago(minutes=1), until=ago(hours=-1))
+        for n in range(stops)
+    )
+
+    breaker = judged(memory(*sorted(moves, key=lambda each: each.at), stops=held), make.NOW)
+
+    assert bool(breaker.stopped) == bool(breaker.tripped) == is_open
+
+
+OPEN = Tripped(since=ago(minutes=90), until=ago(minutes=30), why="three owners")
+
+
+@pytest.mark.parametrize(
+    ("breaker", "trial", "stopped", "is_trial", "is_closed"),
+    [
+        (replace(OPEN, until=ago(minutes=-1)), [], True, False, False),
+        (OPEN, [], False, True, False),
+        (OPEN, [move(at=ago(minutes=2))], True, False, False),
+        (OPEN, [move(at=ago(minutes=2), ready=ago(minutes=1))], False, False, True),
+        (OPEN, [move(at=ago(minutes=9), failed="NotReady")], True, False, False),
+    ],
+)
+def test_after_an_hour_one_move_is_tried(breaker, trial, stopped, is_trial, is_closed):
+    """The breaker closes when its replacement is Ready; old failures do not count again."""
+    known = memory(*(replace(each, at=ago(hours=2)) for each in failures(4, 4)), *trial, breaker=breaker)
+
+    judgement = judged(known, make.NOW)
+
+    assert (bool(judgement.stopped), judgement.is_trial, judgement.tripped is None) == (stopped, is_trial, is_closed)
+
+
+@given(st.lists(st.booleans(), max_size=70))
+def test_a_forecast_that_misses_is_noticed(hits):
+    """Fewer than four of five of the last 50; fewer than 20 say nothing."""
+    moves = [move(at=ago(minutes=80 - n), foretold=("n2",), landed="n2" if hit else "n3") for n, hit in enumerate(hits)]
+    last = hits[-50:]
+
+    expected = (sum(last), len(last)) if len(last) >= 20 and sum(last) / len(last) < 0.8 else None
+    assert missed(memory(*moves), make.NOW) == expected
