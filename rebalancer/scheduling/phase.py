@@ -1,6 +1,6 @@
 """The cluster as the scheduler sees it at one point in time, and where it would put a pod then."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
 from rebalancer.cluster.pod import Pod
@@ -13,11 +13,21 @@ from rebalancer.scheduling.simulator.state import State
 
 
 class Phase:
-    """One point in time: the state, in which pods come and go, and the scheduler that looks at it."""
+    """One point in time: the state, in which pods come and go, and the scheduler that looks at it.
 
-    def __init__(self, state: State, simulator: Simulator) -> None:
+    Args:
+        state: the cluster.
+        scheduler: returns the scheduler that looks at a state.
+    """
+
+    def __init__(self, state: State, scheduler: Callable[[State], Simulator]) -> None:
         self._state = state
-        self._simulator = simulator
+        self._scheduler = scheduler
+        self._simulator = scheduler(state)
+
+    def copy(self) -> "Phase":
+        """Return the cluster as it is now, to follow it elsewhere."""
+        return Phase(self._state.copy(), self._scheduler)
 
     def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
         """Remove a pod from a node or add one to it, or exchange one for itself as it is when it terminates.

@@ -89,10 +89,12 @@ class Simulation:
 
     def phase(self) -> Phase:
         """Return the cluster as it was read, and the scheduler that looks at it."""
-        state = self._read.copy()
-        phase = Phase(state, Simulator(state, profiles(state, self._configuration, self._loads)))
+        phase = Phase(self._read.copy(), self._scheduler)
         phase.suppose(self.taints)
         return phase
+
+    def _scheduler(self, state: State) -> Simulator:
+        return Simulator(state, profiles(state, self._configuration, self._loads))
 
     def _loads(self, wanted: LoadsWanted) -> NodeLoads:
         """Return the usage that a plugin scores by; the cluster's source is asked once.

@@ -14,7 +14,8 @@ and in each of them all of that is fixed:
   worlds are played once more with the orders drawn for them; both ways count for half.
 
 Each draw is a hash of the pod's UID, the node's name and the number of the world.  So the same cluster gives the same
-plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.
+plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.  Worlds that are
+the same so far share one cluster and one answer.
 """
 
 from collections import defaultdict
@@ -27,6 +28,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.phase import Phase
+from rebalancer.scheduling.shared_phases import Exchange, SharedPhases
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment
@@ -118,7 +120,8 @@ class Worlds:
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
-        self._phases: list[Phase] = []
+        self._phases: SharedPhases | None = None  # None as long as nothing has changed
+        self._taints = self._simulation.taints
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
         self._gone: dict[Pod, Pod] = {}  # each as it ends
@@ -239,14 +242,18 @@ class Worlds:
         phase.exchange(node, None, coming)
         undo.callback(phase.exchange, node, coming, None)
 
+    def landed(self, pod: Pod) -> None:
+        """Forget what was drawn for a pod: where its replacement is expected next, it has landed in all worlds."""
+        self._seen.pop(pod, None)
+        self._again.pop(pod, None)
+
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod as one that went (1), or as running again (-1)."""
         if not pod.active or not pod.node:
             return
         if sign > 0:
             self._gone[pod] = self._simulation.ending(pod)
-        for draw, phase in zip(self._draws, self._phases, strict=False):
-            self._leave(draw, phase, pod, sign)
+        self._step(("left", pod), sign, self._leaving(pod))
         if sign < 0:
             del self._gone[pod]
 
@@ -256,36 +263,38 @@ class Worlds:
             seen = self._seen.get(pod, ())
             self._expected[pod] = node.name
             self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
-        for draw, phase in zip(self._draws, self._phases, strict=False):
-            self._come(draw, phase, pod, sign)
+        self._step(("came", pod), sign, self._arrivals(pod))
         if sign < 0:
             del self._expected[pod], self._landed[pod]
 
     def _phase(self, draw: Draw) -> Phase:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
-        if not self._gone and not self._landed and not self._phases:
-            return self._simulation.phases[0]
-        if not self._phases:
-            self._phases = [self._built(each) for each in self._draws]
+        if self._phases is None:
+            if not self._gone and not self._landed:
+                return self._simulation.phases[0]
+            self._phases, self._taints = SharedPhases(self._simulation.phase(), SAMPLES), self._simulation.taints
+            for pod in self._gone:
+                self._step(("left", pod), 1, self._leaving(pod))
+            for pod in self._landed:
+                self._step(("came", pod), 1, self._arrivals(pod))
+        if self._taints is not self._simulation.taints:
+            self._taints = self._simulation.taints
+            self._phases.suppose(self._taints)
         return self._phases[draw.number]
 
-    def _built(self, draw: Draw) -> Phase:
-        phase = self._simulation.phase()
-        for pod in self._gone:
-            self._leave(draw, phase, pod, 1)
-        for pod in self._landed:
-            self._come(draw, phase, pod, 1)
-        return phase
+    def _step(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
+        if self._phases is not None:
+            (self._phases.make if sign > 0 else self._phases.take_back)(step, exchanges)
 
-    def _leave(self, draw: Draw, phase: Phase, pod: Pod, sign: int) -> None:
-        left = None if draw.is_gone(pod) else self._gone[pod]
-        phase.exchange(pod.node, *((pod, left) if sign > 0 else (left, pod)))
+    def _leaving(self, pod: Pod) -> list[Exchange]:
+        return [(pod.node, pod, None if draw.is_gone(pod) else self._gone[pod]) for draw in self._draws]
 
-    def _come(self, draw: Draw, phase: Phase, pod: Pod, sign: int) -> None:
+    def _arrivals(self, pod: Pod) -> list[Exchange]:
         moments, coming = self._simulation.replacement(pod).moments, self._coming(pod)
-        if draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod):
-            node = self._landed[pod][draw.number]
-            phase.exchange(node, *((None, coming) if sign > 0 else (coming, None)))
+        there = [draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod) for draw in self._draws]
+        return [
+            (node, None, coming) if is_there else None for node, is_there in zip(self._landed[pod], there, strict=True)
+        ]
 
     def _coming(self, pod: Pod) -> Pod:
         return self._simulation.replacement(pod).pod or pod
