@@ -63,9 +63,10 @@ def _unknown(entry: Entry) -> str:
 
 
 def _wider(entry: Entry, worlds: Worlds) -> Entry:
-    if entry.destination is None or not entry.destination.shares:
+    shares = worlds.shares(entry.pod)
+    if entry.destination is None or not entry.destination.shares or not shares:  # without: it has landed
         return entry
-    expected, shares = entry.destination.nodes[0], worlds.shares(entry.pod)
+    expected = entry.destination.nodes[0]
     because, others = entry.because, [name for name in shares if name != expected]
     lands_on = because.figures.get("lands_on")
     if lands_on and others:

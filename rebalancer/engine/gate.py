@@ -138,10 +138,16 @@ class Gate:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         with self.cluster.scope():
             for pod in pods:
-                refusal = evictor.protection(pod) or evictor.without_destination(pod)
-                if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance):
+                if refusal := self.try_out(evictor, pod, owner_limit=owner_limit, balance=balance):
                     return pod, refusal
-                self._try(pod)
+        return None
+
+    def try_out(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
+        """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
+        refusal = evictor.protection(pod) or evictor.without_destination(pod)
+        if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance):
+            return refusal
+        self._try(pod)
         return None
 
     def emptied(self, node: Node) -> None:
@@ -246,6 +252,10 @@ class StrategyGate:
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why."""
         return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit, balance=self._balance)
+
+    def try_out(self, pod: Pod) -> Refused | None:
+        """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
+        return self._gate.try_out(self._evictor, pod, owner_limit=self._owner_limit, balance=self._balance)
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""

@@ -53,6 +53,10 @@ class Evict(Protocol):
         """
         ...
 
+    def try_out(self, pod: Pod) -> Refused | None:
+        """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
+        ...
+
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal by Newcomer if the pod started within this time, unless with its owner's first pods."""
         ...

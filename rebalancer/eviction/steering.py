@@ -33,6 +33,7 @@ class Move:
         likely: all nodes on which the replacement should land by the forecast, with `expected`; any of them is fine.
         because: why the pod goes.
         usage: what the pod uses, by resource.
+        shares: how likely it lands on each of the likely nodes, as far as that is known.
     """
 
     pod: Pod
@@ -40,10 +41,13 @@ class Move:
     likely: tuple[str, ...]
     because: Cause
     usage: Resources = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def destination(self) -> Destination:
         """Where the replacement is expected."""
+        if self.shares:
+            return Destination.seen(self.expected, self.shares)
         return Destination.among(self.expected, self.likely)
 
 
@@ -110,7 +114,7 @@ class Steer(Protocol):
     def closed(self, wave: Wave) -> frozenset[str]:
         """Return the nodes that a wave counts on and that take no pods any more: then another has to be planned.
 
-        Where a pod may land on several nodes, none of these is looked at: the scheduler takes another one.
+        Where a pod may land on many nodes, none of these is looked at: the scheduler takes another one.
 
         Raises:
             CycleStopped: that is not known.

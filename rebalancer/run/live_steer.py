@@ -39,6 +39,8 @@ _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
 _LOOK_SECONDS, _HURRIED_LOOK_SECONDS = 10.0, 3.0
 #: Nodes that are named where several have a problem.
 _NAMED = 3
+#: Each of so few likely nodes is looked at before a wave; of more, the scheduler takes another one.
+_FEW = 3
 
 
 class LiveSteer:
@@ -92,7 +94,7 @@ class LiveSteer:
         Raises:
             CycleStopped: they could not be looked at.
         """
-        wanted = sorted({each.expected for each in wave.moves if len(each.likely) == 1})
+        wanted = sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely})
         try:
             reasons = {name: why for name in wanted if (why := self._receivers.why_closed(name))}
         except ClusterError as error:

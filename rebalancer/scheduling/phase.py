@@ -75,24 +75,6 @@ class Phase:
         rooms = {name: self._state.room(name) for name in asked}
         return {name: offered[index] - taken[index] - asked[name] for name, (offered, taken) in rooms.items()}
 
-    def weight(self, pod: Pod, plugin: str) -> int:
-        """Return how much a plugin counts for a pod."""
-        return self._simulator.weight(pod, plugin)
-
-    def peaks(self, pod: Pod) -> dict[str, int]:
-        """Return the most that plugins may give to a node as it fills up, by those for which it may get better."""
-        return self._simulator.peaks(pod)
-
-    def shares(self, node: str) -> dict[str, float]:
-        """Return which share of each resource that a node offers is requested."""
-        index = self._state.index[node]
-        rooms = {name: self._state.room(name) for name in self._state.taken}
-        return {name: taken[index] / offered[index] for name, (offered, taken) in rooms.items() if offered[index]}
-
-    def wavers(self, pod: Pod) -> bool:
-        """Return whether the score of NodeResourcesFit may go up and down as a node fills up, for a pod."""
-        return self._simulator.wavers(pod)
-
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""
         index = self._state.index

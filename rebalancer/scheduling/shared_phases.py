@@ -6,6 +6,7 @@ back, and the three share one cluster again.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
@@ -13,6 +14,36 @@ from rebalancer.scheduling.phase import Phase
 
 #: What happens in a world: on a node a pod goes and another one comes, or nothing does.
 Exchange = tuple[str, Pod | None, Pod | None] | None
+
+
+class _Cluster:
+    """A phase, and the exchanges that were made in it since the start."""
+
+    __slots__ = ("made", "phase")
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.made: list[tuple[str, Pod | None, Pod | None]] = []
+
+    def make(self, exchange: Exchange) -> None:
+        if exchange:
+            self.phase.exchange(*exchange)
+            self.made.append(exchange)
+
+    def take_back(self, exchange: Exchange) -> None:
+        if exchange:
+            node, goes, comes = exchange
+            self.phase.exchange(node, comes, goes)
+            place = len(self.made) - 1 - self.made[::-1].index(exchange)
+            del self.made[place]
+
+    def become(self, other: "_Cluster") -> None:
+        """Make what the other one has made, and nothing else."""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self.made, other.made, strict=False)))
+        for exchange in reversed(self.made[same:]):
+            self.take_back(exchange)
+        for exchange in other.made[same:]:
+            self.make(exchange)
 
 
 class SharedPhases:
@@ -24,42 +55,46 @@ class SharedPhases:
     """
 
     def __init__(self, phase: Phase, count: int) -> None:
-        self._phases = [phase] * count
-        self._steps: list[tuple[object, list[Phase]]] = []  # the latest ones, each with the phases before it
+        self._clusters = [_Cluster(phase)] * count
+        self._spare: list[_Cluster] = []  # a copy costs more than to make some exchanges anew
+        self._steps: list[tuple[object, list[_Cluster]]] = []  # the latest ones, each with the clusters before it
 
     def __getitem__(self, number: int) -> Phase:
-        return self._phases[number]
+        return self._clusters[number].phase
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints in each cluster (see `Phase.suppose`)."""
-        for phase in {id(each): each for each in self._phases}.values():
-            phase.suppose(taints)
+        for each in {*self._clusters, *self._spare}:
+            each.phase.suppose(taints)
 
     def make(self, step: object, exchanges: Sequence[Exchange]) -> None:
         """Make a step, which is an exchange in each world.  Worlds that differ from now on part."""
-        before, phases = self._phases, dict[tuple[int, Exchange], Phase]()
-        kept: set[int] = set()
-        for phase, exchange in zip(before, exchanges, strict=True):
-            if (id(phase), exchange) not in phases:
-                phases[id(phase), exchange] = phase.copy() if id(phase) in kept else phase
-                kept.add(id(phase))
-        for (_, exchange), phase in phases.items():
-            if exchange:
-                phase.exchange(*exchange)
-        self._phases = [phases[id(phase), exchange] for phase, exchange in zip(before, exchanges, strict=True)]
+        before, after = self._clusters, dict[tuple[_Cluster, Exchange], _Cluster]()
+        kept: set[_Cluster] = set()
+        for each in zip(before, exchanges, strict=True):
+            if each not in after:
+                after[each] = self._copy(each[0]) if each[0] in kept else each[0]
+                kept.add(each[0])
+        for (_, exchange), cluster in after.items():
+            cluster.make(exchange)
+        self._clusters = [after[each] for each in zip(before, exchanges, strict=True)]
         self._steps.append((step, before))
 
     def take_back(self, step: object, exchanges: Sequence[Exchange]) -> None:
         """Take a step back; if it was the latest one, worlds that it parted are together again."""
-        after = self._phases
+        for cluster, exchange in dict(zip(self._clusters, exchanges, strict=True)).items():
+            cluster.take_back(exchange)
         if self._steps and self._steps[-1][0] == step:
-            self._phases = self._steps.pop()[1]
+            after, self._clusters = self._clusters, self._steps.pop()[1]
+            self._spare += dict.fromkeys(each for each in after if each not in self._clusters)
         else:
             self._steps.clear()
-        kept = {id(each) for each in self._phases}
-        done: set[int] = set()
-        for phase, exchange in zip(after, exchanges, strict=True):
-            if exchange and id(phase) in kept and id(phase) not in done:
-                node, goes, comes = exchange
-                phase.exchange(node, comes, goes)
-            done.add(id(phase))
+
+    def _copy(self, cluster: _Cluster) -> _Cluster:
+        if self._spare:
+            spare = self._spare.pop()
+            spare.become(cluster)
+            return spare
+        new = _Cluster(cluster.phase.copy())
+        new.made = [*cluster.made]
+        return new

@@ -11,9 +11,8 @@ from enum import IntEnum
 from rebalancer.cluster.placement import HostPort, PodAffinityTerm
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.scheduling.simulator.constraints import DefaultSelectors
 from rebalancer.scheduling.simulator.plugins.node_ports import conflict
-from rebalancer.scheduling.simulator.rules import condition_of, terms_of
+from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
 from rebalancer.scheduling.simulator.tally import Condition
 
@@ -60,17 +59,6 @@ class Ties:
         if self._reaches_far(first, then):
             return Tie.ANYWHERE
         return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
-
-    def by_terms(self, one: Newcomer, other: Newcomer) -> bool:
-        """Return whether a term of pod affinity or anti-affinity of one, required or preferred, selects the other."""
-        pairs = ((one, other), (other, one))
-        return any(
-            self._may_take(term.condition, each)
-            for having, selected in pairs
-            for each_having in (having.pod, having.old)
-            for term in terms_of(each_having.spec, each_having.namespace)
-            for each in (selected.pod, selected.old)
-        )
 
     def _reaches_far(self, first: Newcomer, then: Newcomer) -> bool:
         one, other = first.pod, then.pod
@@ -121,28 +109,3 @@ def _spread_with(pod: Pod, newcomer: Newcomer) -> bool:
     hard = [each.selector for each in pod.spec.spread if each.when_unsatisfiable == _HARD]
     labels = (newcomer.pod.labels, newcomer.old.labels)
     return any(selector.matches(each) for selector in hard if selector for each in labels)
-
-
-class Together:
-    """Tells which newcomers spreading counts together, its soft rules and the scheduler's defaults among them.
-
-    Args:
-        selectors: those of the default constraints.
-    """
-
-    def __init__(self, selectors: DefaultSelectors) -> None:
-        self._selectors = selectors
-
-    def spread(self, pod: Newcomer, other: Newcomer) -> bool:
-        """Return whether a constraint of the pod counts the other one.
-
-        Raises:
-            UnknownPlacementError: that hangs on a kind of object that was not read.
-        """
-        if pod.pod.namespace != other.pod.namespace:
-            return False
-        spread = pod.pod.spec.spread
-        selectors = [each.selector for each in spread] if spread else [self._selectors.of(pod.pod)]
-        return any(
-            selector.matches(each.labels) for selector in selectors if selector for each in (other.pod, other.old)
-        )

@@ -19,7 +19,7 @@ the same so far share one cluster and one answer.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -127,6 +127,7 @@ class Worlds:
         self._gone: dict[Pod, Pod] = {}  # each as it ends
         self._expected: dict[Pod, str] = {}
         self._landed: dict[Pod, tuple[str, ...]] = {}
+        self._astray: dict[Pod, tuple[str, ...]] = {}  # those that land elsewhere than expected in some world
         for pod in cluster.snapshot.pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -146,6 +147,7 @@ class Worlds:
             found.append(seen)
             yield seen
         self._seen[pod] = tuple(found)
+        self._again.pop(pod, None)
 
     def _look(self, pod: Pod, draw: Draw, known: dict[object, Answer]) -> Seen:
         phase = self._phase(draw)
@@ -190,9 +192,13 @@ class Worlds:
 
     def others_on(self, number: int, node: str) -> tuple[list[Pod], list[Pod]]:
         """Return whose replacements are on a node in one world but not in the plan, and the other way round."""
-        more = [pod for pod, names in self._landed.items() if names[number] == node != self._expected[pod]]
-        fewer = [pod for pod, name in self._expected.items() if name == node != self._landed[pod][number]]
+        more = [pod for pod, names in self._astray.items() if names[number] == node != self._expected[pod]]
+        fewer = [pod for pod, names in self._astray.items() if self._expected[pod] == node != names[number]]
         return more, fewer
+
+    def landed_on(self, number: int, node: str, pods: Iterable[Pod]) -> list[Pod]:
+        """Return which of these pods' replacements are on a node in one world."""
+        return [pod for pod in pods if self._landed[pod][number] == node]
 
     def played(self, expected: Mapping[Pod, str]) -> None:
         """Play the worlds with drawn orders once more, when it is known which pods go.
@@ -200,18 +206,29 @@ class Worlds:
         Args:
             expected: these pods in the order of their evictions, with the nodes that the plan counts on.
         """
+        for _ in self.in_drawn_orders(expected):
+            pass
+
+    def in_drawn_orders(self, expected: Mapping[Pod, str]) -> Iterator[list[tuple[Pod, Seen]]]:
+        """Yield for each drawn order where replacements land, in that order; what is seen counts in `shares`.
+
+        Args:
+            expected: pods that have gone, in the order of their evictions, with the nodes that the plan counts on.
+        """
         pods = [pod for pod in expected if pod in self._seen]
         if len(expected) < 2 or not pods:  # noqa: PLR2004  an order takes two
             return
         for draw in self._draws:
             if draw.fate >= _ENDED_TOO:
-                for pod, seen in self._arriving(draw, pods, expected):
+                arrived = list(self._arriving(draw, pods, expected))
+                for pod, seen in arrived:
                     self._again.setdefault(pod, {})[draw.number] = seen
+                yield arrived
 
     def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
         phase = self._phase(draw)
         with ExitStack() as undo:
-            for pod in expected.keys() - set(pods):
+            for pod in [each for each in expected if each not in self._seen]:
                 self._land(undo, phase, pod, expected[pod])
             for pod in self._order(draw, pods):
                 seen = self._look(pod, draw, {})
@@ -262,10 +279,13 @@ class Worlds:
         if sign > 0:
             seen = self._seen.get(pod, ())
             self._expected[pod] = node.name
-            self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
+            names = self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
+            if any(name != node.name for name in names):
+                self._astray[pod] = names
         self._step(("came", pod), sign, self._arrivals(pod))
         if sign < 0:
             del self._expected[pod], self._landed[pod]
+            self._astray.pop(pod, None)
 
     def _phase(self, draw: Draw) -> Phase:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4200,
+    "rebalancer/balancing": 4300,
     "rebalancer/cli": 1450,
     "rebalancer/cluster": 1740,
     "rebalancer/engine": 1850,
@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 2850,
     "rebalancer/report": 2345,
     "rebalancer/run": 6250,
-    "rebalancer/scheduling": 6850,
+    "rebalancer/scheduling": 6600,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1650,

@@ -13,7 +13,6 @@ from random import Random
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.worlds import Worlds
@@ -29,6 +28,8 @@ SEVERAL = (1, 1, 2, 4, 6)  # how many pods go at once
 LONGEST = 120.0  # seconds that one wait may take
 POLL = 0.1
 NAMESPACE = "blue"
+#: Of a hundred replacements so many may land elsewhere than in the histories that were drawn.
+FEW = 0.02
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,10 @@ class Foreseen:
 
     Attributes:
         in_turn: if it came after those that were chosen before it.
-        any_order: with all that go at once, in any order.
-        named: what a report names: in turn, after ties, and in a few other orders.
+        named: what a report names: where it lands in some possible history.
     """
 
     in_turn: Answer
-    any_order: Answer
     named: Collection[str]
 
 
@@ -52,22 +51,25 @@ class Landings:
 
     Attributes:
         counts: by what came of it, and by group.
-        sizes: how often the answer for any order had so many nodes.
-        named: how often a report would name so many nodes.
-        open: replacements that found a node though none was foreseen for certain, with the reason.
-        disagreements: replacements that landed outside the nodes that were foreseen, or did not come.
+        sizes: how often a report would name so many nodes.
+        elsewhere: replacements that landed on a node that is not named.
+        missing: replacements that did not come.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
-    named: Counter[int] = field(default_factory=Counter)
-    open: Counter[str] = field(default_factory=Counter)
-    disagreements: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     @property
     def evictions(self) -> int:
         """How many replacements came."""
         return sum(self.sizes.values())
+
+    @property
+    def disagreements(self) -> list[str]:
+        """What did not come, and what landed elsewhere, if that is more than a few: not every history is drawn."""
+        return self.missing + (self.elsewhere if len(self.elsewhere) > FEW * self.evictions else [])
 
     def note(self, kind: str, company: str, pod: Pod, foreseen: Foreseen, landed: str) -> None:
         """Count a replacement; `landed` is empty if it waits for room."""
@@ -75,29 +77,19 @@ class Landings:
             self.counts["replaced", group] += 1
             self.counts["in turn", group] += landed in foreseen.in_turn.nodes
             self.counts["named", group] += landed in foreseen.named
-            self.counts["in any order", group] += landed in foreseen.any_order.nodes
-            self.counts["left open", group] += not foreseen.any_order.nodes
-        self.sizes[len(foreseen.any_order.nodes)] += 1
-        self.named[len(foreseen.named)] += 1
-        self._judge(f"{kind}, {company}: of {pod} landed {landed}", foreseen.any_order, landed)
-
-    def _judge(self, what: str, answer: Answer, landed: str) -> None:
-        if not answer.nodes:
-            self.open[answer.unknown or "others may take its room first"] += 1
-        elif landed not in answer.nodes:
-            self.disagreements.append(f"{what}, foreseen {answer.nodes}")
+        self.sizes[len(foreseen.named)] += 1
+        if landed not in foreseen.named:
+            self.elsewhere.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {foreseen.named}")
 
     def table(self) -> str:
         """Return the figures in words."""
         groups = sorted({group for what, group in self.counts if what == "replaced"})
-        columns = ("replaced", "in turn", "named", "in any order", "left open")
+        columns = ("replaced", "in turn", "named")
         lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
         lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
         lines += ["", *(f"not evicted, {what:45} {count:6,}" for what, count in left)]
-        lines += [f"left open, {why:45} {count:6,}" for why, count in sorted(self.open.items())]
-        lines += ["", f"sizes of the sets in any order: {dict(sorted(self.sizes.items()))}"]
-        return "\n".join([*lines, f"nodes that a report names: {dict(sorted(self.named.items()))}"])
+        return "\n".join([*lines, f"nodes that a report names: {dict(sorted(self.sizes.items()))}"])
 
 
 def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings, end: float) -> None:
@@ -194,8 +186,7 @@ class Stage:
         with cluster.scope():
             in_turn = self._in_turn(cluster, count, pods)
         named = named_by_a_report(cluster, {pod: answer.nodes[0] for pod, answer in in_turn.items()})
-        any_order = in_any_order(cluster, {pod: answer.nodes for pod, answer in in_turn.items()})
-        return {pod: Foreseen(answer, any_order[pod], named[pod]) for pod, answer in in_turn.items()}
+        return {pod: Foreseen(answer, named[pod]) for pod, answer in in_turn.items()}
 
     def _in_turn(self, cluster: Cluster, count: int, pods: Iterable[Pod]) -> dict[Pod, Answer]:
         """Return so many of the pods, and where they would land one after the other, as in a plan."""
@@ -227,7 +218,7 @@ class Stage:
         try:
             return str(wait_for(made, f"what comes in place of {pod}", LONGEST, POLL)["spec"].get("nodeName", ""))
         except DeadlineError:
-            self._landings.disagreements.append(f"nothing came in place of {pod}")
+            self._landings.missing.append(f"nothing came in place of {pod}")
             return ""
 
 
@@ -253,23 +244,3 @@ def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[
         worlds = cluster.index(Worlds)
         worlds.played(expected)
         return {pod: tuple(worlds.shares(pod)) for pod in expected}
-
-
-def in_any_order(cluster: Cluster, lands: dict[Pod, tuple[str, ...]]) -> dict[Pod, Answer]:
-    """Return where replacements may land in any order.
-
-    Where one may land depends on where the others may, so it is asked again until no answer is wider than before.  One
-    of which nothing is foreseen may land anywhere.
-    """
-    any_order = cluster.index(AnyOrder)
-    while True:
-        with cluster.scope():
-            for pod, nodes in lands.items():
-                any_order.may_land(pod, nodes)
-                expect(cluster, pod, nodes[0])
-            answers = {pod: any_order.ask(pod) for pod in lands}
-        everywhere = [node.name for node in cluster.snapshot.nodes]
-        wider = {pod: tuple(dict.fromkeys((*lands[pod], *(each.nodes or everywhere)))) for pod, each in answers.items()}
-        if wider == lands:
-            return answers
-        lands = wider

@@ -261,8 +261,12 @@ class PlayedSteer:
         gone = {move.pod.name: simulation.pods.pop(move.pod.name) for move, _ in moved}
         arriving = sorted(gone)
         simulation.dice.shuffle(arriving)
-        came = {name: simulation.create(gone[name].workload, simulation.names) for name in arriving}
-        pods = [came[move.pod.name] for move, _ in moved]
+        came: dict[str, list[Running]] = {}
+        for name in arriving:
+            workload = gone[name].workload
+            came.setdefault(workload.name, []).append(simulation.create(workload, simulation.names))
+        # Replacements of one owner are alike: a run takes the oldest for that of the first pod that went.
+        pods = [came[gone[move.pod.name].workload.name].pop(0) for move, _ in moved]
         landings = tuple(Landing(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True))
         self.landings += landings
         return landings

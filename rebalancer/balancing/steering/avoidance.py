@@ -10,15 +10,15 @@ wave lowers the destination's score, and the cluster may have changed since it w
 pods that others create meanwhile.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from rebalancer.balancing.steering.foresight import total, untainted_total
 from rebalancer.eviction.steering import HOT, MIDDLING
 from rebalancer.scheduling.simulator.answer import Answer
 
-#: A node needs no taint if it is at least so many points behind the destination without one.
-_SPARE_POINTS = 10
+#: A node counts as behind another one if it is at least so many points behind.
+SPARE_POINTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class Avoidance:
     levels: Mapping[str, int]
 
     @classmethod
-    def of(cls, nodes: Iterable[str], hot: frozenset[str], destination: str, *, strong: bool) -> "Avoidance":
-        """Return what avoids all nodes but the destination.
+    def of(cls, nodes: Iterable[str], hot: frozenset[str], receivers: Collection[str], *, strong: bool) -> "Avoidance":
+        """Return what avoids all nodes but those that receive.
 
         Args:
             nodes: all that pods could go to.
             hot: those that must receive nothing.
-            destination: the one that should.
+            receivers: those that should.
             strong: whether all are avoided alike.
         """
-        others = (name for name in nodes if name != destination)
+        others = (name for name in nodes if name not in receivers)
         return cls({name: HOT if strong or name in hot else MIDDLING for name in others})
 
     def without(self, needless: Iterable[str]) -> "Avoidance":
@@ -45,20 +45,21 @@ class Avoidance:
         left_out = frozenset(needless)
         return Avoidance({name: level for name, level in self.levels.items() if name not in left_out})
 
-    def with_former(self, former: Mapping[str, int], destination: str) -> "Avoidance":
+    def with_former(self, former: Mapping[str, int], receivers: Collection[str]) -> "Avoidance":
         """Return the same with the taints that nodes carry already: all watchers of nodes hear of each change."""
-        kept = {name: level for name, level in former.items() if name != destination and level}
+        kept = {name: level for name, level in former.items() if name not in receivers and level}
         return Avoidance({**self.levels, **{name: max(kept[name], self.levels.get(name, 0)) for name in kept}})
 
 
-def needless(answers: Iterable[Answer], nodes: Iterable[str], destination: str) -> set[str]:
+def needless(answers: Iterable[Answer], nodes: Iterable[str]) -> set[str]:
     """Return the nodes that would not win in any of these answers if they carried no taint."""
     left = set(nodes)
     for answer in answers:
+        destination = answer.nodes[0]
         reached = total(answer, destination) or 0
         left -= {name for name in left if _may_win(untainted_total(answer, name, destination), reached)}
     return left
 
 
 def _may_win(score: int | None, reached: int) -> bool:
-    return score is not None and score > reached - _SPARE_POINTS
+    return score is not None and score > reached - SPARE_POINTS

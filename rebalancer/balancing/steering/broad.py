@@ -68,7 +68,7 @@ class BroadWaves:
             return None
         kept = frozenset(names)
         avoided = (node.name for node in nodes if node.name not in kept)
-        avoidance = Avoidance.of(avoided, frozenset(), "", strong=True)
+        avoidance = Avoidance.of(avoided, frozenset(), (), strong=True)
         with self._parts.foresight.avoiding(avoidance.levels):
             return self._filled(Draft((), avoidance, tuple(names)))
 

@@ -1,6 +1,7 @@
 """A wave as it is being put together."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from rebalancer.balancing.steering.avoidance import Avoidance
 from rebalancer.balancing.steering.offers import Offer
@@ -16,15 +17,17 @@ class Draft:
         offers: the moves, in order.
         avoidance: how many taints each node carries.
         receivers: the nodes on which its pods may land as foreseen.
+        shares: by pod, how likely it lands on which of them; empty where that is not known.
     """
 
     offers: tuple[Offer, ...]
     avoidance: Avoidance
     receivers: tuple[str, ...]
+    shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def destination(self) -> str:
-        """Where the first pod is expected; in a wave to one node, where all are."""
+        """Where the first pod is expected."""
         return self.offers[0].destination
 
     @property
@@ -37,10 +40,20 @@ class Draft:
         """The pods, each with the node where its replacement is expected."""
         return tuple((offer.candidate.pod, offer.destination) for offer in self.offers)
 
-    def with_offer(self, offer: Offer) -> "Draft":
-        """Return the same with one more move."""
-        return Draft((*self.offers, offer), self.avoidance, self.receivers)
+    def with_offer(self, offer: Offer, shares: Mapping[str, float] | None = None) -> "Draft":
+        """Return the same with one more move, and with how likely it lands where."""
+        known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
+        return Draft((*self.offers, offer), self.avoidance, self.receivers, known)
+
+    def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
+        """Return the same with other shares of nodes that were known to be likely."""
+        known = {pod: {**found, **_without(self.shares.get(pod, {}), found)} for pod, found in shares.items()}
+        return replace(self, shares=known)
 
     def until(self, pod: Pod) -> "Draft":
         """Return the same with only the moves before this pod's."""
         return Draft(self.offers[: self.pods.index(pod)], self.avoidance, self.receivers)
+
+
+def _without(known: Mapping[str, float], found: Mapping[str, float]) -> dict[str, float]:
+    return {name: 0.0 for name in known if name not in found}

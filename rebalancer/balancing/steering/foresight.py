@@ -1,14 +1,14 @@
 """What the scheduler would do with a pod while nodes carry our soft taints, by the simulator."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
-from rebalancer.scheduling.any_order import AnyOrder
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.worlds import Seen, Worlds
 
 #: By name of the node, the number of its soft taints.
 Avoid = Mapping[str, int]
@@ -25,8 +25,8 @@ class Foresight:
     """
 
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
-        self._cluster = cluster
         self._simulation = cluster.index(Simulation)
+        self._worlds = cluster.index(Worlds)
         self._held = frozenset(node.name for node in cluster.snapshot.nodes if node.held_until is not None)
         self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
 
@@ -49,11 +49,26 @@ class Foresight:
         """Return where the replacement of a pod would go."""
         return self._simulation.ask(pod)
 
-    def in_any_order(self, pods: Sequence[Pod]) -> Iterator[Answer]:
-        """Yield where each of these would go, whatever the others of them have done by then."""
-        any_order = self._cluster.index(AnyOrder)
-        with any_order.among(frozenset(pods)):
-            yield from map(any_order.ask, pods)
+    def in_worlds(self, pod: Pod) -> Iterator[Seen]:
+        """Yield world by world where the replacement lands if the pod goes now (see `Worlds.landings`)."""
+        return self._worlds.landings(pod)
+
+    def in_drawn_orders(self, expected: Mapping[Pod, str]) -> Iterator[list[tuple[Pod, Seen]]]:
+        """Yield for each drawn order where the replacements of pods that have gone land, in that order."""
+        return self._worlds.in_drawn_orders(expected)
+
+    def shares(self, pod: Pod) -> Mapping[str, float]:
+        """Return how likely each node is for a pod of which all worlds were looked at, the most likely first."""
+        return self._worlds.shares(pod)
+
+    def others_on(self, number: int, node: str, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], list[Pod]]:
+        """Return whose replacements a node has in one world: more than planned, fewer, and which of these pods'."""
+        return *self._worlds.others_on(number, node), self._worlds.landed_on(number, node, pods)
+
+    def landed(self, pods: Iterable[Pod]) -> None:
+        """Forget what was drawn for pods: where they are expected next, they have landed."""
+        for pod in pods:
+            self._worlds.landed(pod)
 
 
 def total(answer: Answer, name: str) -> int | None:

@@ -1,6 +1,7 @@
 """How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.steering.goal import Fill
@@ -58,14 +59,25 @@ class Fullness:
             known = self._points[key] = tuple([shares[each] for each in self._names])
         return known
 
-    def has_room(self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0) -> bool:
-        """Return whether `spare` times these pods' usage passes no ceiling of a node, in any resource measured."""
-        amounts: dict[str, int] = {}
-        for pod in pods:
-            for each, amount in self._usage.of_pod(pod).items():
-                amounts[each] = amounts.get(each, 0) + amount
-        together: Resources = {each: round(spare * amount) for each, amount in amounts.items()}
+    def has_room(
+        self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0, there: Iterable[Pod] = ()
+    ) -> bool:
+        """Return whether `spare` times these pods' usage passes no ceiling of a node, in any resource measured.
+
+        Pods that are there already need the rest of it only: their usage is charged once.
+        """
+        amounts: dict[str, float] = {}
+        for times, group in ((spare, pods), (spare - 1, there)):
+            for pod in group:
+                for each, amount in self._usage.of_pod(pod).items():
+                    amounts[each] = amounts.get(each, 0.0) + times * amount
+        together: Resources = {each: round(amount) for each, amount in amounts.items()}
         return self.peaks[name].passed(together, ceilings) is None
+
+    def exchanged(self, name: str, fewer: Iterable[Pod], more: Iterable[Pod]) -> AbstractContextManager[None]:
+        """Leave the usage of some pods out of a node's peak within the block, and add that of others."""
+        of_pod = self._usage.of_pod
+        return self.peaks[name].exchanged(map(of_pod, fewer), map(of_pod, more))
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a pod has gone, or is back; the sources themselves follow, too."""

@@ -73,7 +73,9 @@ class Steered:
         with ExitStack() as earlier:
             for offer in draft.offers:
                 pod, usage = offer.candidate.pod, offer.candidate.usage
-                moves.append(Move(pod, offer.destination, draft.receivers, self._why(offer), usage))
+                shares = draft.shares.get(pod, {})
+                likely = tuple(shares) or draft.receivers
+                moves.append(Move(pod, offer.destination, likely, self._why(offer), usage, shares))
                 earlier.enter_context(made(self._parts.cluster, [(pod, offer.destination)]))
         return Wave(draft.avoidance.levels, tuple(moves))
 
@@ -101,6 +103,7 @@ class Steered:
             else:
                 self._parts.pool.exclude(move.pod)
         landings = self._steer.settle(wave, moved)
+        self._parts.foresight.landed(move.pod for move in wave.moves)
         for landing in landings:
             node = self._parts.cluster.node(landing.node) if landing.node else None
             if node is not None:

@@ -1,39 +1,46 @@
-"""The next wave: moves that go to one destination together, in any order of arrival, and which nodes are avoided.
+"""The next wave: moves to a few nodes, planned in all possible histories at once, and which nodes are avoided.
 
-1. The move that brings most is the first of the wave; it says which node is the destination.  (Where the scheduler
-   scores only a part of the nodes, see `rebalancer.balancing.steering.broad`.)
-2. All other nodes are avoided, hot ones more.  If the pod would not land on the destination, all are avoided alike; if
-   it still would not, the next move is tried.
-3. Pods join that bring at least half as much there.  Each replacement must land on the destination whatever the others
-   have done by then (see `rebalancer.scheduling.any_order`), so the order of arrival does not matter.
-4. The destination must have room for the wave and a quarter more, for pods that others create meanwhile.
-5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land.
+1. The move that brings most is the first of the wave.  Its destination receives, and with it up to three of the
+   emptiest nodes below the mean.  (Where the scheduler scores only a part of the nodes, see
+   `rebalancer.balancing.steering.broad`.)
+2. All other nodes are avoided alike.  If the pod would not do well on each node where it may land then, its
+   destination alone receives, and other nodes are avoided, hot ones more; if that is not enough, all alike.  If it
+   still does not land there, the next move is tried.
+3. Pods join that bring at least half as much wherever they may land, in each possible history (see
+   `rebalancer.scheduling.worlds`): with the others of the wave there as they landed in that history, with room for a
+   quarter more than they use, for pods that others create meanwhile, and with spreading over zones no worse.
+4. The wave is played in drawn orders of arrival too; a pod that lands elsewhere in one of them waits for a later wave.
+   So does one that PDBs, shares or limits do not let go with the others.
+5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land well.
 
-An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %.  The best move takes a pod of 10 points from n1 to
-n3.  n1 gets two taints, n2 one, n3 none.  Two more pods of 10 points join: three need room for 37.5 points (30 and a
-quarter), and n3 has room for 40.  A fourth would need 50, so it waits for the next wave.
+An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mean is 52 %.  The best move takes a pod of
+10 points from n1 to n3; n2 is below the mean too, so both receive.  In all histories n3 takes the pod, and two more of
+10 points.  A fourth may land on n2 in some: n2 has room for 12.5 points, so it joins, and the report names both nodes.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rebalancer.balancing.steering.avoidance import Avoidance, needless
+from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, needless
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft
-from rebalancer.balancing.steering.foresight import Avoid
+from rebalancer.balancing.steering.foresight import Avoid, total
 from rebalancer.balancing.steering.offers import Offer
 from rebalancer.balancing.steering.parts import Parts
-from rebalancer.balancing.steering.trial import made
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.worlds import Seen
 
-#: A wave has at most so many moves.
+#: A wave has at most so many moves, to so many nodes.
 MOST_MOVES = 16
+_MOST_RECEIVERS = 3
 #: Room for the wave, and a quarter more.
 SPARE = 1.25
 #: At most so many offers are tried for the first move of a wave.
 _TRIES = 60
+#: The first move has to bring this share of what it would bring on its destination wherever the pod may land.
+_AS_GOOD = 0.9
 #: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
 
@@ -52,6 +59,10 @@ class Waves:
         known = parts.fullness.sources.keys() - parts.cluster.held
         self._receivers = [node for node in self._open if _takes_pods(node) and node.name in known]
 
+    def close(self, names: Collection[str]) -> None:
+        """Send no pods to these nodes any more; they are avoided like all others."""
+        self._receivers = [node for node in self._receivers if node.name not in names]
+
     def next_wave(self, former: Avoid) -> Draft | None:
         """Return the next wave; None if no move pays.
 
@@ -60,27 +71,24 @@ class Waves:
         """
         if self._is_sampled() and (draft := self._broad.next_wave(self._open, self._receivers)):
             return draft
-        found: dict[tuple[Pod, str], Offer] = {}
-        for sources, destinations in self._parts.offers.compared(self._known_nodes(), self._receivers):
-            found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
-        best = max((offer.gain for offer in found.values()), default=0.0)
-        ranked = sorted(found.values(), key=lambda offer: offer.order(best))
+        ranked = self._ranked()
         sources = list(dict.fromkeys(offer.candidate.pod.node for offer in ranked))
-        refused: set[Pod] = set()
+        destinations = list(
+            dict.fromkeys(offer.destination for offer in ranked if offer.gain > _WORTH_JOINING * ranked[0].gain)
+        )
         asked = 0
         for offer in ranked:
             pod = offer.candidate.pod
-            if pod in refused or asked == _TRIES:
-                continue
-            if self._parts.evict.first_refusal([pod]):
-                refused.add(pod)
-                self._parts.pool.exclude(pod)
+            if asked == _TRIES:
+                break
+            if not self._may_go(pod):
                 continue
             asked += 1
             if self._parts.foresight.ask(pod).sampled:
                 return self._broad.next_wave(self._open, self._receivers)
-            if (draft := self._first(offer)) is not None:
-                return self._spared(self._filled(draft, sources), former)
+            for empty in self._ways(list(dict.fromkeys((offer.destination, *destinations)))):
+                if draft := self._wave(empty, offer, sources):
+                    return self._spared(draft, former)
         return None
 
     def _is_sampled(self) -> bool:
@@ -91,92 +99,190 @@ class Waves:
         first = next(self._parts.pool.on(self._parts.offers.givers()), None)
         return first is not None and self._parts.foresight.ask(first.pod).sampled
 
-    def close(self, names: Collection[str]) -> None:
-        """Send no pods to these nodes any more; they are avoided like all others."""
-        self._receivers = [node for node in self._receivers if node.name not in names]
+    def _ranked(self) -> list[Offer]:
+        """Return the moves that bring most, the best first."""
+        known = [each.node for each in self._parts.fullness.sources.values()]
+        found: dict[tuple[Pod, str], Offer] = {}
+        for sources, destinations in self._parts.offers.compared(known, self._receivers):
+            found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
+        best = max((offer.gain for offer in found.values()), default=0.0)
+        return sorted(found.values(), key=lambda offer: offer.order(best))
 
-    def _known_nodes(self) -> Iterator[Node]:
-        return (each.node for each in self._parts.fullness.sources.values())
+    def _may_go(self, pod: Pod) -> bool:
+        """Return whether a pod would be let go by itself; one that would not is offered no more."""
+        refusal = self._parts.evict.first_refusal([pod])
+        if refusal:
+            self._parts.pool.exclude(pod)
+        return refusal is None
 
-    def _first(self, offer: Offer) -> Draft | None:
-        """Return a wave of one move; None if its pod lands under neither of the two ways to avoid the other nodes."""
+    def _ways(self, destinations: Sequence[str]) -> Iterator[Draft]:
+        """Yield empty waves to this node: with others that receive too, then alone, with more and more taints."""
         names = [node.name for node in self._open]
+        for count in range(min(_MOST_RECEIVERS, len(destinations)), 1, -1):
+            receivers = tuple(destinations[:count])
+            yield Draft((), Avoidance.of(names, frozenset(), receivers, strong=True), receivers)
+        destination = destinations[0]
         hot = frozenset(name for name in self._parts.fullness.sources if self._is_hot(name))
         for strong in (False, True):
-            draft = Draft((offer,), Avoidance.of(names, hot, offer.destination, strong=strong), (offer.destination,))
-            if self._is_allowed(draft) and self._lands(draft):
-                return draft
-        return None
+            yield Draft((), Avoidance.of(names, hot, (destination,), strong=strong), (destination,))
 
     def _is_hot(self, name: str) -> bool:
         goal = self._parts.goal
         return goal.is_over(self._parts.fullness.fill(name)) or goal.is_over(self._parts.fullness.peak(name))
 
-    def _filled(self, draft: Draft, sources: Sequence[str]) -> Draft:
-        """Return the wave with all pods of these nodes that bring about as much on its destination."""
-        refused: set[Pod] = set()
-        while len(draft.offers) < MOST_MOVES:
-            more = next(self._joining(draft, sources, refused), None)
-            if more is None:
-                break
-            draft = more
+    def _wave(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft | None:
+        """Return the wave with a first move, and with the pods of these nodes that bring about as much.
+
+        None if the first pod does not do well wherever it may land.
+        """
+        with self._parts.foresight.avoiding(empty.avoidance.levels):
+            draft = self._joined(empty, [first], _AS_GOOD * first.gain)
+            if draft.offers:
+                draft = self._joined(empty, [first], _WORTH_JOINING * first.gain, sources)
+        return self._verified(draft)
+
+    def _verified(self, draft: Draft) -> Draft | None:
+        """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
+        empty = Draft((), draft.avoidance, draft.receivers)
+        with self._parts.foresight.avoiding(draft.avoidance.levels):
+            while draft.offers:
+                failing = self._astray(draft)
+                if failing is None:
+                    return draft.with_shares({pod: self._parts.foresight.shares(pod) for pod in draft.pods})
+                draft = self._joined(empty, [each for each in draft.offers if each.candidate.pod is not failing])
+        return None
+
+    def _astray(self, draft: Draft) -> Pod | None:
+        """Return a pod that lands on another node or has no room, in a drawn order of arrival; None if none does."""
+        with self._parts.cluster.scope():
+            for pod in draft.pods:
+                self._parts.cluster.remove(pod)
+            for arrived in self._parts.foresight.in_drawn_orders(dict(draft.expected)):
+                there: dict[str, list[Pod]] = {}
+                for pod, seen in arrived:
+                    if not seen.node or not set(draft.receivers).issuperset(seen.answer.nodes):
+                        return pod
+                    there.setdefault(seen.node, []).append(pod)
+                for name, pods in there.items():
+                    if not self._parts.fullness.has_room(name, pods, self._parts.ceilings, SPARE):
+                        return pods[-1]
+        return None
+
+    def _joined(self, draft: Draft, offers: Iterable[Offer], least: float = 0.0, sources: Sequence[str] = ()) -> Draft:
+        """Return a wave with these moves, as far as they do well one after the other, and more pods of some nodes.
+
+        Args:
+            draft: the wave.
+            offers: moves to add; without the first of them there are no others.
+            least: what each has to bring on each node where it may land.
+            sources: nodes of which more pods join.
+        """
+        with self._parts.cluster.scope():
+            for offer in offers:
+                draft = self._with(draft, offer, least) or draft
+            size, refused = 0, set[Pod]()
+            while sources and size < len(draft.offers) < MOST_MOVES:
+                size, draft = len(draft.offers), self._with_more(draft, sources, least, refused)
         return draft
 
-    def _joining(self, draft: Draft, sources: Sequence[str], refused: set[Pod]) -> Iterator[Draft]:
-        with made(self._parts.cluster, draft.expected):
-            candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
-            ranked = self._parts.offers.offers(candidates, (draft.destination,))
-        for offer in ranked:
-            if offer.gain < _WORTH_JOINING * draft.offers[0].gain:
-                return
-            longer = draft.with_offer(offer)
-            if self._is_allowed(longer) and self._lands(longer):
-                yield longer
-            refused.add(offer.candidate.pod)
+    def _with_more(self, draft: Draft, sources: Sequence[str], least: float, refused: set[Pod]) -> Draft:
+        """Return the wave with the pods that do well in it, ranked once; then others of these nodes may do so too."""
+        candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
+        for offer in self._parts.offers.offers(candidates, draft.receivers):
+            pod = offer.candidate.pod
+            if offer.gain < least or len(draft.offers) == MOST_MOVES:
+                break
+            if pod not in refused:
+                refused.add(pod)  # or it has joined
+                draft = self._with(draft, offer, least) or draft
+        return draft
 
-    def _is_allowed(self, draft: Draft) -> bool:
-        """Return whether the last pod may go with the others, has room with them, and makes no spreading worse."""
-        pods = draft.pods
-        if not self._parts.fullness.has_room(draft.destination, pods, self._parts.ceilings, SPARE):
-            return False
-        node = self._parts.cluster.node(draft.destination)
-        assert node is not None
-        with made(self._parts.cluster, draft.expected[:-1]):
-            if self._parts.zones.worsened_by(pods[-1], node):
-                return False
-        return self._parts.evict.first_refusal(pods) is None
+    def _with(self, draft: Draft, offer: Offer, least: float) -> Draft | None:
+        """Return the wave with one more move, which is expected from now on; None if it may do badly."""
+        parts, pod = self._parts, offer.candidate.pod
+        if len(draft.receivers) > 1 and parts.zones.matter and _owner(pod) in map(_owner, draft.pods):
+            return None  # nobody knows over which zones the two would be spread
+        fine = parts.offers.offers([offer.candidate], draft.receivers)
+        gains = {each.destination: each for each in fine if each.gain >= least}
+        shares = self._lands_well(draft, pod, gains)
+        if not shares:
+            return None
+        expected = next(iter(shares))
+        others = [name for name in gains if name not in shares and self._is_fine(draft, name, pod)]
+        node = parts.cluster.node(expected)
+        if node is None or parts.evict.try_out(pod):
+            return None
+        parts.cluster.place(pod, node)
+        return draft.with_offer(gains[expected], {**shares, **dict.fromkeys(sorted(others), 0.0)})
 
-    def _lands(self, draft: Draft) -> bool:
-        """Return whether pods land on the destination, whatever the others of the wave have done by then."""
-        wanted = (draft.destination,)
-        foresight = self._parts.foresight
-        if len(draft.offers) == 1:
-            return all(answer.nodes == wanted for answer in self._answers(draft, draft.avoidance))
-        with made(self._parts.cluster, draft.expected), foresight.avoiding(draft.avoidance.levels):
-            # The last one has just joined: if one fails, it is this one as a rule.
-            return all(answer.nodes == wanted for answer in foresight.in_any_order(draft.pods[::-1]))
+    def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
+        """Return whether a pod would do well on a node where it lands in no history that was drawn."""
+        node, there = self._parts.cluster.node(name), [each for each, at in draft.expected if at == name]
+        has_room = self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
+        return has_room and node is not None and not self._parts.zones.worsened_by(pod, node)
 
-    def _answers(self, draft: Draft, avoidance: Avoidance) -> Iterator[Answer]:
-        """Yield for each pod where it lands as the first to arrive, and as the last."""
-        pods = draft.pods
-        with self._parts.foresight.avoiding(avoidance.levels):
-            for index in range(len(pods)):
-                yield self._parts.foresight.ask(pods[index])
-                others = [(pod, draft.destination) for pod in (*pods[:index], *pods[index + 1 :])]
-                if others:
-                    with made(self._parts.cluster, others):
-                        yield self._parts.foresight.ask(pods[index])
+    def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str]) -> Mapping[str, float]:
+        """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
+        parts, close = self._parts, set[str]()
+        judged: set[int] = set()  # histories that are the same so far have one answer
+        for seen in parts.foresight.in_worlds(pod) if fine else ():
+            if id(seen.answer) in judged:
+                continue
+            judged.add(id(seen.answer))
+            names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.receivers)}
+            if not seen.node or not names.issubset(fine):
+                return {}
+            if not all(self._has_room(draft, seen, name, pod) for name in names):
+                return {}
+            close |= names
+        shares = parts.foresight.shares(pod) if close else {}
+        nodes = [node for name in close if (node := parts.cluster.node(name))]
+        if any(parts.zones.worsened_by(pod, node) for node in nodes):
+            return {}
+        return {**shares, **{name: 0.0 for name in sorted(close) if name not in shares}}
+
+    def _has_room(self, draft: Draft, seen: Seen, name: str, pod: Pod) -> bool:
+        """Return whether a node has room for a pod, beside those of the wave that are there in that world."""
+        more, fewer, there = self._parts.foresight.others_on(seen.number, name, draft.pods)
+        with self._parts.fullness.exchanged(name, fewer, more):
+            return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
 
     def _spared(self, draft: Draft, former: Avoid) -> Draft:
         """Return the wave without the taints that it does not need; those there already stay if the pods still land."""
         middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
-        free = needless(self._answers(draft, draft.avoidance), middling, draft.destination)
-        fewer = draft.avoidance.without(free)
-        for avoidance in (fewer.with_former(former, draft.destination), fewer):
-            thinner = Draft(draft.offers, avoidance, draft.receivers)
-            if self._lands(thinner):
-                return thinner
+        fewer = draft.avoidance.without(needless(self._answers(draft), middling))
+        for avoidance in (fewer.with_former(former, draft.receivers), fewer):
+            empty = Draft((), avoidance, draft.receivers)
+            with self._parts.foresight.avoiding(avoidance.levels):
+                thinner = self._joined(empty, draft.offers)
+            if len(thinner.offers) == len(draft.offers):
+                verified = self._verified(thinner)
+                if verified and len(verified.offers) == len(draft.offers):
+                    return verified
         return draft
+
+    def _answers(self, draft: Draft) -> list[Answer]:
+        """Return what the scheduler says of each pod, after those before it."""
+        answers: list[Answer] = []
+        with self._parts.foresight.avoiding(draft.avoidance.levels), self._parts.cluster.scope():
+            for offer in draft.offers:
+                pod, node = offer.candidate.pod, self._parts.cluster.node(offer.destination)
+                assert node is not None
+                answers.append(self._parts.foresight.ask(pod))
+                self._parts.cluster.remove(pod)
+                self._parts.cluster.place(pod, node)
+        return answers
+
+
+def _close_behind(answer: Answer, names: Iterable[str]) -> Iterator[str]:
+    """Yield which of these nodes score about as much as the best: a small change may put them first."""
+    best = total(answer, answer.nodes[0]) if answer.nodes else None
+    if best is not None:
+        yield from (name for name in names if (total(answer, name) or 0) > best - SPARE_POINTS)
+
+
+def _owner(pod: Pod) -> object:
+    return pod.controller.uid if pod.controller else pod.key
 
 
 def _takes_pods(node: Node) -> bool:

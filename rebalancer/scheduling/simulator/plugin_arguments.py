@@ -64,17 +64,6 @@ def fit(args: Args) -> tuple[Scorer, Mapping[str, int], Callable[[str], bool]]:
     return _scorer(strategy), weights, ignored
 
 
-def fit_wavers(args: Args) -> bool:
-    """Return whether the score of NodeResourcesFit may go up and down as a node fills up.
-
-    That of a shape may even if the shape does not: a resource that scores 0 is left out of the mean.
-    """
-    strategy = converted("NodeResourcesFit", args, _Fit).scoring_strategy
-    scores = [each.score for each in strategy.requested_to_capacity_ratio.shape]
-    one_way = scores in (sorted(scores), sorted(scores, reverse=True)) and all(scores)
-    return strategy.type == "RequestedToCapacityRatio" and not one_way
-
-
 def _scorer(strategy: _Strategy) -> Scorer:
     match strategy.type:
         case "LeastAllocated":

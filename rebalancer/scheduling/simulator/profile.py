@@ -43,7 +43,6 @@ class Profile:
         scores: plugins that score, with their weights.
         percentage: the share of nodes to score; 0 lets the scheduler choose by the number of nodes.
         unknown: why its decisions are not known; empty as a rule.
-        wavers: whether the score of NodeResourcesFit may go up and down as a node fills up.
     """
 
     still: Sequence[Filter]
@@ -51,7 +50,6 @@ class Profile:
     scores: Sequence[tuple[Score, int]]
     percentage: int = 0
     unknown: str = ""
-    wavers: bool = False
 
 
 def profiles(
@@ -89,7 +87,6 @@ def _profile(state: State, config: ProfileConfig, trimaran: Trimaran, percentage
         scores=[(each, weights[name]) for name, each in made.items() if name in weights and isinstance(each, Score)],
         percentage=percentage if config.percentage_of_nodes_to_score is None else config.percentage_of_nodes_to_score,
         unknown=f"nothing is known of the scheduler's plugin {strange[0]}" if strange else unknown,
-        wavers=arguments.fit_wavers(config.args("NodeResourcesFit")),
     )
 
 

@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, Score, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
-from rebalancer.scheduling.simulator.plugins.target_load_packing import TargetLoadPacking
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import Window, nodes_to_score, window_of, window_winners
 from rebalancer.scheduling.simulator.state import State
@@ -62,22 +59,6 @@ class Simulator:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
             return Answer(reason=f"0/{len(self._state.nodes)} nodes are available: {error}.")
-
-    def weight(self, pod: Pod, plugin: str) -> int:
-        """Return how much a plugin counts in the pod's profile; 0 if it does not score."""
-        profile = self._profiles.get(pod.spec.placement.scheduler)
-        return sum(weight for each, weight in profile.scores if each.name == plugin) if profile else 0
-
-    def peaks(self, pod: Pod) -> dict[str, int]:
-        """Return the most that plugins may give to a node of which some is taken, by those that may rise with that."""
-        profile = self._profiles.get(pod.spec.placement.scheduler)
-        rising = [(each, weight) for each, weight in (profile.scores if profile else ()) if _rises(each)]
-        return {each.name: WHOLE * weight for each, weight in rising}
-
-    def wavers(self, pod: Pod) -> bool:
-        """Return whether the score of NodeResourcesFit may go up and down as a node fills up, in the pod's profile."""
-        profile = self._profiles.get(pod.spec.placement.scheduler)
-        return bool(profile and profile.wavers)
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
@@ -218,10 +199,6 @@ class Simulator:
         by_node = {index: reasons for each in reversed(refused) for index, reasons in each.items()}
         told = _tallied(reason for each in by_node.values() for reason in each)
         return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
-
-
-def _rises(plugin: Score) -> bool:
-    return isinstance(plugin, TargetLoadPacking) or (isinstance(plugin, NodeResourcesFit) and not plugin.spreads)
 
 
 def _tallied(reasons: Iterable[str]) -> str:

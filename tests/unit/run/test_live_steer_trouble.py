@@ -61,13 +61,14 @@ def test_without_a_signal_what_could_not_be_taken_off_is_tried_again(steer, serv
 
 
 def test_a_node_that_takes_no_pods_any_more_is_told_before_the_wave(steer, server):
-    """Where pods may land on several nodes, none of them is looked at."""
+    """Where pods may land on many nodes, none of them is looked at."""
     server.node("n2")["spec"]["unschedulable"] = True
 
     assert steer.closed(wave(move("a", likely=("n2",)))) == {"n2"}
     assert steer.closed(wave(move("a", expected="n3", likely=("n3",)))) == frozenset()
+    assert steer.closed(wave(move("a", expected="n3", likely=("n3", "n2")))) == {"n2"}
     asked = len(server.requests)
-    assert steer.closed(wave(move("a", likely=("n2", "n3")))) == frozenset()
+    assert steer.closed(wave(move("a", likely=("n2", "n3", "n4", "n5")))) == frozenset()
     assert len(server.requests) == asked
 
 

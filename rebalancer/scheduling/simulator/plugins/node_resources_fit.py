@@ -30,9 +30,6 @@ class NodeResourcesFit:
         scorer: the strategy: what nodes score.
         weights: of the resources that are scored.
         ignored: returns whether an extended resource is ignored.
-
-    Attributes:
-        spreads: whether a node scores less the more is requested of it.
     """
 
     name = "NodeResourcesFit"
@@ -46,7 +43,6 @@ class NodeResourcesFit:
     ) -> None:
         self._state = state
         self._scorer = scorer
-        self.spreads = scorer is least_allocated
         self._weights = weights
         self._ignored = ignored
         self._short = Shapes(state, self._lacking)

@@ -64,7 +64,7 @@ def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
     pods = [make.pod(f"p{number}", node=f"n{number:03}") for number in range(200)]
     state = state_of([make.node(f"n{number:03}") for number in range(200)], pods)
     simulator, scored = counting(state)
-    phase = Phase(state, simulator)
+    phase = Phase(state, lambda _: simulator)
     for pod in pods:
         phase.ask(make.pod("new"), pod.node, pod, msgspec.structs.replace(pod, terminating=True))
 
