@@ -13,17 +13,19 @@ import msgspec
 import yaml
 
 from rebalancer.errors import SnapshotError
-from rebalancer.kube.wire.collect import Collection, add_document
+from rebalancer.kube.wire.collect import Collection, Document, add_document
 from rebalancer.untrusted.documents import (
     LARGEST_FILE,
+    Copied,
     Unreadable,
     check_yaml,
     decode_json,
     in_words,
-    read_input,
+    read_large,
     unpacked,
 )
 
+_BRACKET = re.compile(rb"\s*[{\[]")
 _BLANK = re.compile(r"\s*")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
@@ -51,7 +53,7 @@ class _Recorded(msgspec.Struct, rename="camel"):
     now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _Header(msgspec.Struct):
+class _File(Document, rename="camel"):
     rebalancer: _Recorded | None = None
 
 
@@ -80,13 +82,14 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     """
     collection = Collection()
     recorded = _Recorded()
-    for document in _documents(_read(path), path):
+    for raw in _documents(_read(path), path):
         try:
-            header = decode_json(document, _Header)
-            add_document(collection, document)
+            document = decode_json(raw, _File)
+            done_with = raw.done_with if isinstance(raw, Copied) else None
+            add_document(collection, raw, done_with=done_with, document=document)
         except (ValueError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
-        recorded = header.rebalancer or recorded
+        recorded = document.rebalancer or recorded
     _check(collection, path)
     if not collection.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
@@ -100,27 +103,27 @@ def _check(collection: Collection, path: str) -> None:
         raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
 
 
-def _read(path: str) -> bytes:
+def _read(path: str) -> bytes | Copied:
     try:
-        return unpacked(read_input(path, LARGEST_FILE), LARGEST_FILE)
+        return unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
     except (OSError, EOFError, zlib.error, Unreadable) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
 
 
-def _documents(content: bytes, path: str) -> Iterator[bytes]:
+def _documents(content: bytes | Copied, path: str) -> Iterator[bytes | Copied]:
     """Yield each document as JSON."""
-    if content.lstrip()[:1] in (b"{", b"["):
+    if _BRACKET.match(content):
         yield from _json_documents(content, path)
     else:
-        yield from _yaml_documents(content, path)
+        yield from _yaml_documents(content[:], path)
 
 
-def _json_documents(content: bytes, path: str) -> Iterator[bytes]:
+def _json_documents(content: bytes | Copied, path: str) -> Iterator[bytes | Copied]:
     try:
         msgspec.json.decode(content, type=msgspec.Raw)
     except (msgspec.MsgspecError, RecursionError):
-        yield from _json_stream(content, path)
+        yield from _json_stream(content[:], path)
     else:
         yield content
 

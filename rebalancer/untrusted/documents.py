@@ -8,6 +8,8 @@ by event and without recursion.
 import gzip
 import io
 import math
+import mmap
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +19,7 @@ import msgspec
 import yaml
 
 T = TypeVar("T")
+C = TypeVar("C", bound="bytes | Copied")
 
 #: Bytes of a cluster file, both as it is and unpacked.
 LARGEST_FILE = 4 << 30
@@ -31,6 +34,7 @@ MOST_REPEATED = 1_000_000
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
+_GIVEN_BACK = 16 << 20
 
 
 class Unreadable(ValueError):  # noqa: N818  said of a document
@@ -66,13 +70,49 @@ def read_bounded(stream: BinaryIO, largest: int) -> bytes:
     Raises:
         Unreadable: it is larger than `largest` bytes.
     """
-    chunks = []
-    size = 0
+    content = io.BytesIO()  # it grows without a second copy
     while chunk := stream.read(_CHUNK):
-        size += len(chunk)
+        check_size(content.tell() + len(chunk), largest)
+        content.write(chunk)
+    return content.getvalue()
+
+
+class Copied(mmap.mmap):
+    """A large file in memory that can be given back while the file is read: half a gigabyte need not stay.
+
+    It is a copy, since someone may cut the file itself short meanwhile.
+    """
+
+    _done = 0
+    _given_back = 0
+
+    def done_with(self, size: int) -> None:
+        """Give back the memory of the next `size` bytes, which nobody reads again; some MB at a time."""
+        self._done += size
+        length = (self._done - self._given_back) // _CHUNK * _CHUNK
+        if length >= _GIVEN_BACK:
+            self.madvise(mmap.MADV_DONTNEED, self._given_back, length)
+            self._given_back += length
+
+
+def read_large(path: str, largest: int) -> bytes | Copied:
+    """Read a file, or standard input for `-`; a file takes its own size in memory and no more.
+
+    Raises:
+        OSError: it cannot be read.
+        Unreadable: it is larger than `largest` bytes, or standard input is closed.
+    """
+    if path == "-":
+        return read_input(path, largest)
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size  # 0 of a pipe
         check_size(size, largest)
-        chunks.append(chunk)
-    return b"".join(chunks)
+        if size:
+            content = Copied(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if file.readinto(content) == size and not file.read(1):
+                return content
+            file.seek(0)  # its size is changing
+        return read_bounded(file, largest)
 
 
 def check_size(size: int, largest: int) -> None:
@@ -81,20 +121,20 @@ def check_size(size: int, largest: int) -> None:
         raise Unreadable(f"it is larger than {_in_units(largest)}")
 
 
-def unpacked(content: bytes, largest: int) -> bytes:
+def unpacked(content: C, largest: int) -> C | bytes:
     """Return the content, unpacked if gzip has packed it.
 
     Raises:
         Unreadable: it unpacks to more than `largest` bytes.
         OSError, EOFError, zlib.error: it is damaged.
     """
-    if not content.startswith(_GZIP_MAGIC):
+    if content[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
         return content
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         return read_bounded(file, largest)  # type: ignore[arg-type]  # it reads like any binary file
 
 
-def decode_json(content: bytes | msgspec.Raw, kind: type[T]) -> T:
+def decode_json(content: bytes | Copied | msgspec.Raw, kind: type[T]) -> T:
     """Decode JSON.
 
     Raises:

@@ -12,7 +12,7 @@ BUDGET = {
     "rebalancer/cluster": 1740,
     "rebalancer/engine": 1850,
     "rebalancer/eviction": 780,
-    "rebalancer/kube": 6960,
+    "rebalancer/kube": 6980,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
     "rebalancer/policy": 2850,

@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 40
 _Text = str | msgspec.UnsetType | None
 
 
-class Annotations(msgspec.Struct, gc=False):
+class Annotations(msgspec.Struct, frozen=True, gc=False):
     """Annotations of a pod."""
 
     evict: str | None = msgspec.field(default=None, name=EVICT)

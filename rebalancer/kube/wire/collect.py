@@ -1,8 +1,8 @@
 """Lists and files of objects, collected page by page into one snapshot."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -10,13 +10,13 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import budgets, companions, metrics, objects, storage
+from rebalancer.kube.wire import budgets, companions, metrics, objects, parts, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector
-from rebalancer.kube.wire.pages import KINDS, Page, is_of, items_of
+from rebalancer.kube.wire.pages import KINDS, Page, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
-from rebalancer.untrusted.documents import decode_json
+from rebalancer.untrusted.documents import Copied, decode_json
 
 _NODES = Kind(
     "Node",
@@ -54,6 +54,8 @@ _CLAIMS = Kind(
 )
 _NODE_METRICS = Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name)
 _POD_METRICS = Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name))
+
+Bytes: TypeAlias = bytes | Copied | msgspec.Raw
 
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
@@ -97,7 +99,7 @@ class Collection:
         self.collectors[kind] = collector
         self.seen.add(kind)
 
-    def add(self, kind: str, raw: bytes) -> None:
+    def add(self, kind: str, raw: Bytes) -> None:
         """Take in one object of a known kind; others are ignored."""
         if kind in self.collectors:
             self.seen.add(kind)
@@ -170,10 +172,18 @@ def _about(pods: tuple[Pod, ...]) -> Iterator[str]:
             yield f"Pod {pod}: {pod.remark}"
 
 
-class _Document(msgspec.Struct, rename="camel"):
+class Document(msgspec.Struct, rename="camel"):
+    """What says which kinds of objects a document holds."""
+
     kind: str = ""
     api_version: str = ""
-    items: list[msgspec.Raw] | None = None
+    metadata: msgspec.Raw = msgspec.Raw()
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+
+    def page(self) -> Page[msgspec.Raw]:
+        """Return this list as the page that it is."""
+        metadata = parts.decode(bytes(self.metadata), PageMetadata) or PageMetadata()
+        return Page(self.kind, self.api_version, metadata, self.items)
 
 
 def read_pod(raw: bytes) -> Pod:
@@ -190,7 +200,13 @@ def read_pod(raw: bytes) -> Pod:
     return pod
 
 
-def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] = ("", "")) -> None:
+def add_document(
+    collection: Collection,
+    raw: Bytes,
+    inherited: tuple[str, str] = ("", ""),
+    done_with: Callable[[int], None] | None = None,
+    document: Document | None = None,
+) -> None:
     """Take in a document: an object, a list of objects of any kinds, or a list of lists.
 
     The kind and the API group say what an object is: another group may have a kind of the same name.
@@ -199,19 +215,23 @@ def add_document(collection: Collection, raw: bytes, inherited: tuple[str, str] 
         collection: where objects of the kinds that are read go; others are ignored.
         raw: the document.
         inherited: kind and apiVersion of objects that do not name their own.
+        done_with: called after each object with its size; nothing before its end is read again.
+        document: the same as `raw`, where it is decoded already.
 
     Raises:
         ValueError: the bytes are not a JSON object, or a list of a kind that is read is not complete.
     """
-    document = decode_json(raw, _Document)
+    document = document or decode_json(raw, Document)
     version = document.api_version or inherited[1]
-    if document.items is None and not document.kind.endswith("List"):
+    if not isinstance(document.items, list) and not document.kind.endswith("List"):
         kind = document.kind or inherited[0]
         if kind in KINDS and is_of(kind, version):
             collection.add(kind, raw)
+        if done_with is not None:
+            done_with(len(raw))
         return
     kind = document.kind.removesuffix("List")
     if kind in KINDS and is_of(kind, version):
-        collection.take_list(kind, msgspec.json.decode(raw, type=Page[msgspec.Raw]))
+        collection.take_list(kind, document.page())
     for item in document.items or ():
-        add_document(collection, bytes(item), (kind, version))
+        add_document(collection, item, (kind, version), done_with)

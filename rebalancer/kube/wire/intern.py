@@ -5,24 +5,20 @@ each is decoded once and shared, which saves time and memory and makes `is` a va
 """
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class Interned(Generic[K, T]):
-    """One object for each distinct key, made when the key is first seen."""
+class Interned(dict[K, T]):
+    """One object for each distinct key, made when the key is first looked up."""
 
-    __slots__ = ("_known", "_make")
+    __slots__ = ("_make",)
 
     def __init__(self, make: Callable[[K], T]) -> None:
         self._make = make
-        self._known: dict[K, T] = {}
 
-    def __call__(self, key: K) -> T:
-        """Return the object for a key."""
-        known = self._known
-        if key not in known:
-            known[key] = self._make(key)
-        return known[key]
+    def __missing__(self, key: K) -> T:
+        made = self[key] = self._make(key)
+        return made

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from rebalancer.kube.wire.pages import Page, items_of
-from rebalancer.untrusted.documents import Unreadable, decode_json, in_words
+from rebalancer.untrusted.documents import Copied, Unreadable, decode_json, in_words
 
 W = TypeVar("W")
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class ListCollector(Generic[W, T]):
         self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
-    def add(self, raw: bytes) -> None:
+    def add(self, raw: bytes | Copied | msgspec.Raw) -> None:
         """Add one object.
 
         Raises:
@@ -112,22 +112,22 @@ class ListCollector(Generic[W, T]):
     def _add_one_by_one(self, page: bytes) -> str:
         decoded = decode_json(page, Page[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
-            self.add(bytes(raw))
+            self.add(raw)
         self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
-    def _malformed(self, raw: bytes, problem: str) -> None:
+    def _malformed(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> None:
         stands = self._stand_in(raw, problem)
         self.lost += not stands
         meaning = self._kind.meaning if stands else self._kind.otherwise
         if meaning:
             self.warnings.append(f"{self._kind.name} {_name(raw)} is malformed and {meaning}: {problem}")
 
-    def _stand_in(self, raw: bytes, problem: str) -> bool:
+    def _stand_in(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> bool:
         if self._kind.stand_in is None:
             return False
         try:
-            self.items.append(self._kind.stand_in(raw, problem))
+            self.items.append(self._kind.stand_in(bytes(raw), problem))
         except RecursionError as error:  # not even its name can be read, and without it nothing would be protected
             raise Unreadable(in_words(error)) from error
         except _MALFORMED:
@@ -145,7 +145,7 @@ def _fields(item: object) -> object:
     return {name: value for name, value in msgspec.structs.asdict(item).items() if name != "resource_version"}
 
 
-def _name(raw: bytes) -> str:
+def _name(raw: bytes | Copied | msgspec.Raw) -> str:
     try:
         identity = msgspec.json.decode(raw, type=_Identified).metadata
     except _MALFORMED:

@@ -1,6 +1,7 @@
 """Pods from the API server's JSON."""
 
 from datetime import datetime
+from sys import intern
 from typing import Any, TypedDict
 
 import msgspec
@@ -15,6 +16,7 @@ from rebalancer.kube.wire.parts import decode, decode_list
 from rebalancer.kube.wire.specs import Specs, SpecWire
 
 _DEFAULT_NAMESPACE = "default"
+_NO_ANNOTATIONS = Annotations()
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -86,6 +88,18 @@ class _PlainPod(msgspec.Struct):
     spec: Any = None
 
 
+class _Noted(TypedDict):
+    """The fields of a pod that come from its annotations alone."""
+
+    mirror: bool
+    static: bool
+    evict_annotation: bool
+    prefer_no_eviction: bool
+    marked_critical: bool
+    remark: str
+    holding: str
+
+
 class _Observed(TypedDict):
     """The fields of a pod that come from its status alone."""
 
@@ -114,6 +128,7 @@ class PodDecoder:
             lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
         )
         self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
+        self._noted: Interned[Annotations, _Noted] = Interned(_noted)
 
     def convert(self, wire: PodWire) -> Pod:
         """Return the pod.
@@ -124,31 +139,25 @@ class PodDecoder:
         if not wire.metadata.name:
             raise ValueError("it has no name")
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
-        annotations = metadata.annotations or Annotations()
+        annotations = metadata.annotations or _NO_ANNOTATIONS
         pod_spec = self._specs.of(spec)
         return Pod(
-            namespace=metadata.namespace or _DEFAULT_NAMESPACE,
+            namespace=intern(metadata.namespace or _DEFAULT_NAMESPACE),
             name=metadata.name,
             uid=metadata.uid or "",
             resource_version=metadata.resource_version or "",
-            node=spec.node_name or "",
-            labels=self._labels(bytes(metadata.labels)),
+            node=intern(spec.node_name or ""),
+            labels=self._labels[bytes(metadata.labels)],
             created=aware(metadata.creation_timestamp) or LONG_AGO,
             terminating=metadata.deletion_timestamp is not None,
-            owners=self._owners(bytes(metadata.owner_references)),
+            owners=self._owners[bytes(metadata.owner_references)],
             spec=pod_spec,
-            qos=status.qos_class or pod_spec.qos,
+            qos=intern(status.qos_class or pod_spec.qos),
             claims=volumes.claims(spec.volumes),
             own_claims=volumes.own_claims(metadata.name, spec.volumes),
-            mirror=annotations.mirror,
-            static=annotations.static,
-            evict_annotation=annotations.evictable,
-            prefer_no_eviction=annotations.avoids_eviction,
-            marked_critical=annotations.critical,
-            remark=annotations.remark,
-            holding=annotations.holding,
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
+            **self._noted[annotations],
             **self._observed(status),
         )
 
@@ -172,12 +181,12 @@ class PodDecoder:
         )
 
     def _observed(self, status: _Status) -> _Observed:
-        conditions = tuple(map(_condition, status.conditions or ()))
+        conditions = _conditions(status.conditions) if status.conditions else ()
         return {
             "started": aware(status.start_time),
-            "phase": status.phase or "",
+            "phase": intern(status.phase or ""),
             "reason": status.reason or "",
-            "ready": any(each.type == "Ready" and each.status == "True" for each in conditions),
+            "ready": ("Ready", "True") in [(each.type, each.status) for each in conditions],
             "conditions": conditions,
             "containers": self._container_statuses(status.container_statuses),
             "init_containers": self._container_statuses(status.init_container_statuses),
@@ -186,7 +195,19 @@ class PodDecoder:
         }
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
-        return tuple(self._statuses(_status_fields(each)) for each in statuses or ())
+        return tuple([self._statuses[_status_fields(each)] for each in statuses]) if statuses else ()
+
+
+def _noted(annotations: Annotations) -> _Noted:
+    return {
+        "mirror": annotations.mirror,
+        "static": annotations.static,
+        "evict_annotation": annotations.evictable,
+        "prefer_no_eviction": annotations.avoids_eviction,
+        "marked_critical": annotations.critical,
+        "remark": annotations.remark,
+        "holding": annotations.holding,
+    }
 
 
 def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
@@ -194,8 +215,15 @@ def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
     return annotated and status.phase not in ("Succeeded", "Failed")
 
 
-def _condition(wire: _Condition) -> Condition:
-    return Condition(wire.type, wire.status or "", wire.reason or "", aware(wire.last_transition_time))
+def _conditions(wire: list[_Condition]) -> tuple[Condition, ...]:
+    """Return conditions that share what is equal: of a hundred thousand pods each text would count."""
+    found = []
+    time: datetime | None = None
+    for each in wire:
+        if each.last_transition_time != time:
+            time = each.last_transition_time
+        found.append(Condition(intern(each.type), intern(each.status or ""), intern(each.reason or ""), aware(time)))
+    return tuple(found)
 
 
 def _status_fields(wire: _ContainerStatus) -> tuple[int, str, str, int | None]:

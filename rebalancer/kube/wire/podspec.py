@@ -11,7 +11,7 @@ from rebalancer.kube.wire import parts, placement
 from rebalancer.kube.wire.parts import decode, decode_list
 
 
-class ContainerKey(NamedTuple):
+class ContainerKey(msgspec.Struct, frozen=True, gc=False):
     """What matters of one container, as bytes."""
 
     image: str
@@ -20,7 +20,7 @@ class ContainerKey(NamedTuple):
     ports: bytes = b""
 
 
-class SpecKey(NamedTuple):
+class SpecKey(msgspec.Struct, frozen=True, gc=False):
     """What matters of one spec, as bytes: equal keys mean equal specs."""
 
     containers: tuple[ContainerKey, ...]

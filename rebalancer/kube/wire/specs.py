@@ -48,14 +48,14 @@ class Specs:
 
     def of(self, spec: SpecWire) -> PodSpec:
         """Return the spec."""
-        return self._known(_key(spec))
+        return self._known[_key(spec)]
 
 
 def _key(spec: SpecWire) -> SpecKey:
     declared = spec.volumes or ()
     return SpecKey(
-        containers=tuple(map(_container_key, spec.containers or ())),
-        init_containers=tuple(map(_container_key, spec.init_containers or ())),
+        containers=tuple([_container_key(each) for each in spec.containers or ()]),
+        init_containers=tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
         resources=bytes(spec.resources),
         overhead=bytes(spec.overhead),
         node_selector=bytes(spec.node_selector),
@@ -64,13 +64,13 @@ def _key(spec: SpecWire) -> SpecKey:
         spread=bytes(spec.topology_spread_constraints),
         priority=spec.priority,
         priority_class=spec.priority_class_name or "",
-        local_storage=any(volumes.is_local(each) for each in declared),
+        local_storage=True in [volumes.is_local(each) for each in declared],
         resource_claims=bool(spec.resource_claims),
         scheduler=spec.scheduler_name or "",
         gated=bool(spec.scheduling_gates),
         preemption=spec.preemption_policy or "",
-        image_volumes=tuple(each.image.reference or "" for each in declared if each.image is not None),
-        disks=tuple(disk for each in declared for disk in volumes.disks(each)),
+        image_volumes=tuple([each.image.reference or "" for each in declared if each.image is not None]),
+        disks=tuple([disk for each in declared for disk in volumes.disks(each)]),
     )
 
 

@@ -1,6 +1,6 @@
 """The volumes of a pod as the API server writes them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -30,30 +30,31 @@ class VolumeWire(msgspec.Struct, gc=False, rename="camel"):
 
 def is_local(volume: VolumeWire) -> bool:
     """Return whether a volume is on the node itself: a hostPath or an emptyDir."""
-    return any(map(_is_given, (volume.host_path, volume.empty_dir)))
+    return _is_given(volume.host_path) or _is_given(volume.empty_dir)
 
 
 def claims(volumes: Iterable[VolumeWire] | None) -> tuple[str, ...]:
     """Return the names of the claims that volumes name."""
-    return tuple(
-        each.persistent_volume_claim.claim_name for each in volumes or () if each.persistent_volume_claim is not None
-    )
+    named = [each.persistent_volume_claim for each in volumes or ()]
+    return tuple([each.claim_name for each in named if each is not None])
 
 
 def own_claims(pod: str, volumes: Iterable[VolumeWire] | None) -> tuple[str, ...]:
     """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
-    return tuple(f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None)
+    return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None])
 
 
-def disks(volume: VolumeWire) -> Iterator[tuple[str, bytes]]:
-    """Yield the disk that a volume names in the pod itself, without a claim; this is rare."""
+def disks(volume: VolumeWire) -> list[tuple[str, bytes]]:
+    """Return the disk that a volume names in the pod itself, without a claim; this is rare."""
+    if not (volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.iscsi or volume.rbd):
+        return []
     kinds = (
         ("gcePersistentDisk", volume.gce_persistent_disk),
         ("awsElasticBlockStore", volume.aws_elastic_block_store),
         ("iscsi", volume.iscsi),
         ("rbd", volume.rbd),
     )
-    return ((kind, bytes(raw)) for kind, raw in kinds if _is_given(raw))
+    return [(kind, bytes(raw)) for kind, raw in kinds if _is_given(raw)]
 
 
 def _is_given(raw: msgspec.Raw) -> bool:
