@@ -152,3 +152,7 @@ class CycleStopped(BaseException):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+class CycleRests(CycleStopped):
+    """A pause, the end of a window or the breaker ends the cycle: no failure, and the exit code is 0."""

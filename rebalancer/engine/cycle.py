@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
@@ -13,14 +14,15 @@ from rebalancer.engine.ledger import Entry, Ledger, Notice
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Patience, Recollection
 from rebalancer.engine.strategy import Strategy
-from rebalancer.errors import CycleOver, CycleStopped, StrategyError
-from rebalancer.eviction.causes import Code, as_cause, cause
+from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
+from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.policy.windows import ALWAYS, Schedule
 from rebalancer.scheduling.worlds import SAMPLES, Worlds
 
 _LOG = logging.getLogger(__name__)
@@ -86,6 +88,7 @@ class ProfilePlan:
     evictor: DefaultEvictorArgs
     deschedule: tuple[Strategy[Any], ...] = ()
     balance: tuple[Strategy[Any], ...] = ()
+    schedule: Schedule = ALWAYS
 
 
 #: Entered for as long as a strategy runs, with the names of its profile and of itself.
@@ -147,8 +150,8 @@ def run_cycle(
     steps += [(profile, evictor, strategy, True) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy, balance in steps:
         start = timer()
-        if balance and patience and patience.rests:
-            ledger.warn(patience.rests, f"{profile.name}/{strategy.name}")
+        if idle := _idle(profile, patience if balance else None, cluster.now):
+            ledger.warn(idle, f"{profile.name}/{strategy.name}")
             ledger.close_run(profile.name, strategy.name, 0.0, None, _namespaces(strategy.args))
             continue
         with around(profile.name, strategy.name):
@@ -158,6 +161,13 @@ def run_cycle(
     widen_destinations(ledger, cluster)
     tell_unknown(ledger)
     return ledger
+
+
+def _idle(profile: ProfilePlan, patience: Patience | None, now: datetime) -> Cause | None:
+    """Return why a strategy does not run in this cycle; None if it does."""
+    if closed := profile.schedule.closed(now):
+        return cause(Code.OUTSIDE_WINDOW, message=closed)
+    return patience.rests if patience else None
 
 
 def _namespaces(args: object) -> tuple[str, ...]:
@@ -175,7 +185,7 @@ def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str |
     except CycleOver:
         return None
     except CycleStopped as stop:
-        gate.stop(stop.reason)
+        gate.stop(stop.reason, rests=isinstance(stop, CycleRests))
         return stop.reason
     except StrategyError as error:
         return str(error)

@@ -293,9 +293,10 @@ class StrategyGate:
             *who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
         )
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, *, rests: bool = False) -> None:
         """End the cycle: no further strategy runs."""
         self._gate.ledger.stopped = reason
+        self._gate.ledger.rested = rests
 
     def _own_refusal(self, pod: Pod) -> Refused | None:
         protected = self._evictor.protection(pod) or self._evictor.too_few_replicas(pod)

@@ -90,6 +90,7 @@ class Ledger:
         unknown: pods that were asked for and may have gone; limits, PDBs and owners' shares count them as evicted.
         skipped: why no strategy ran, or None.
         stopped: why the cycle ended early, or None.
+        rested: whether it was to end early, by a pause, a window or the breaker: that is no failure.
         observe: called with every entry as it is recorded.
         warnings: what a reader should know beside the entries, each once.
         limits: the most evictions of the cycle.
@@ -102,6 +103,7 @@ class Ledger:
     runs: list[StrategyRun] = field(default_factory=list)
     skipped: str | None = None
     stopped: str | None = None
+    rested: bool = False
     observe: Callable[[Entry], None] = lambda _: None
     warnings: list[Notice] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)

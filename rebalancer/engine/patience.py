@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.companions import Companions, Notes
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.owner_shares import OwnerShares
@@ -19,6 +20,7 @@ from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.policy.trust import BackOff, Trust, most
+from rebalancer.policy.windows import closed_by_note, pause_in, paused_in_words
 
 #: Keys of taints by which others say that a node goes, or is about to.
 #: Sources: the documentation of Kubernetes, of the cluster-autoscaler and of Karpenter.
@@ -64,6 +66,7 @@ class Patience:
 
     def __init__(self, recollection: Recollection, cluster: Cluster) -> None:
         self.rests = recollection.rests
+        self._keys: dict[Pod, tuple[str, str]] = {}
         settings, memory = recollection.settings, recollection.memory
         self._settings = settings
         self._cluster = cluster
@@ -79,18 +82,12 @@ class Patience:
         self._away = self._pods_of_open_moves(memory.moves)
         for pod in self._away:
             self.spend(pod, 1, moved=False)
+        self._left_alone = {node.name: refusal for node in cluster.snapshot.nodes if (refusal := self._node(node))}
         for node in cluster.nodes:
-            if self._node(node):
+            if node.name in self._left_alone:
                 cluster.hold(node)
-        self._balance: tuple[Callable[[Pod], Refused | None], ...] = (
-            self._of_node,
-            self._rollout,
-            self._autoscaled,
-            self._finishing,
-            self._back_off,
-            self._undoing,
-            self._first_move,
-        )
+        self._for_all = tuple(self._rules(balance=False))
+        self._for_balance = tuple(self._rules(balance=True))
 
     def refusal(self, pod: Pod, *, balance: bool) -> Refused | None:
         """Return why a pod is left alone for now; None if it may go.
@@ -99,18 +96,48 @@ class Patience:
             pod: the pod.
             balance: whether a balance strategy asks.
         """
-        return next(self._refusals(pod, balance=balance), None)
+        rules = self._for_balance if balance else self._for_all
+        return next((refusal for rule in rules if (refusal := rule(pod))), None)
 
-    def _refusals(self, pod: Pod, *, balance: bool) -> Iterator[Refused]:
-        rules = (self._stopped, self._held_by_annotation(balance=balance), *(self._balance if balance else ()))
-        for rule in (*rules, self._share):
-            if refusal := rule(pod):
-                yield refusal
+    def _rules(self, *, balance: bool) -> Iterator[Callable[[Pod], Refused | None]]:
+        """Yield the rules that may refuse a pod of this cluster, in order."""
+        companions, heeded = self._cluster.snapshot.companions, self._settings.do_not_disrupt
+        if companions.notes:
+            yield self._noted
+        if self._stops:
+            yield self._stopped
+        if heeded == "all" or (heeded == "balance" and balance):
+            yield _do_not_disrupt
+        if balance:
+            yield from self._of_balance(companions)
+        if self._shares:
+            yield self._shares.refusal
+
+    def _of_balance(self, companions: Companions) -> Iterator[Callable[[Pod], Refused | None]]:
+        if self._left_alone:
+            yield lambda pod: self._left_alone.get(pod.node)
+        if companions.templates:
+            yield self._rollout
+        if companions.scaled:
+            yield self._autoscaled
+        if companions.finishing:
+            yield self._finishing
+        if self._waits:
+            yield self._back_off
+        if self._undone or self._replacements:
+            yield self._undoing
+        if self._is_new:
+            yield self._first_move
+
+    def _key(self, pod: Pod) -> tuple[str, str]:
+        if pod not in self._keys:
+            self._keys[pod] = owner_key(pod)
+        return self._keys[pod]
 
     def spend(self, pod: Pod, count: int, *, moved: bool = True) -> None:
         """Count a pod that goes; with -1 take that back."""
         if moved:
-            self._moved[owner_key(pod)] += count
+            self._moved[self._key(pod)] += count
         if self._shares:
             self._shares.spend(pod, count)
 
@@ -123,21 +150,20 @@ class Patience:
         waited_for = {each.replacement for each in moves if each.replacement and is_open(each, self._now, within)}
         return [pod for pod in self._cluster.snapshot.pods if waited_for and pod.uid in waited_for and not pod.ready]
 
+    def _noted(self, pod: Pod) -> Refused | None:
+        """Return a refusal if the namespace or the owner is paused, or outside its window, by annotation."""
+        notes = self._cluster.snapshot.companions.notes
+        for name in ("", self._key(pod)[1]) if notes else ():
+            found = notes.get((pod.namespace, name))
+            if found and (refusal := noted_refusal(found, pod.namespace, name, self._now)):
+                return refusal
+        return None
+
     def _stopped(self, pod: Pod) -> Refused | None:
-        stop = self._stops.get(owner_key(pod))
+        stop = self._stops.get(self._key(pod))
         if stop is None:
             return None
         return refused(Code.OWNER_STOPPED, why=stop.why, left_seconds=(stop.until - self._now).total_seconds())
-
-    def _held_by_annotation(self, *, balance: bool) -> Callable[[Pod], Refused | None]:
-        heeded = self._settings.do_not_disrupt
-        if heeded == "ignore" or (heeded == "balance" and not balance):
-            return lambda _: None
-        return lambda pod: refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
-
-    def _of_node(self, pod: Pod) -> Refused | None:
-        node = self._cluster.node(pod.node)
-        return self._node(node) if node else None
 
     def _node(self, node: Node) -> Refused | None:
         """Return why a node is left alone: it is being taken out of service, or has just come."""
@@ -154,16 +180,16 @@ class Patience:
     def _rollout(self, pod: Pod) -> Refused | None:
         owner, templates = pod.controller, self._cluster.snapshot.companions.templates or {}
         template = templates.get((owner.kind, owner.uid)) if owner else None
-        return refused(Code.ROLLOUT, owner=owner_key(pod)[1]) if template and template.changing else None
+        return refused(Code.ROLLOUT, owner=self._key(pod)[1]) if template and template.changing else None
 
     def _autoscaled(self, pod: Pod) -> Refused | None:
-        scaled = (self._cluster.snapshot.companions.scaled or {}).get(owner_key(pod))
+        scaled = (self._cluster.snapshot.companions.scaled or {}).get(self._key(pod))
         if scaled is None:
             return None
         age = self._now - scaled
         if age >= self._settings.after_scaling:
             return None
-        return refused(Code.AUTOSCALED, owner=owner_key(pod)[1], age_seconds=max(0.0, age.total_seconds()))
+        return refused(Code.AUTOSCALED, owner=self._key(pod)[1], age_seconds=max(0.0, age.total_seconds()))
 
     def _finishing(self, pod: Pod) -> Refused | None:
         owner = pod.controller
@@ -171,10 +197,10 @@ class Patience:
         if owner is None or owner.kind != "Job" or owner.uid not in finishing:
             return None
         age = self._now - (pod.started or pod.created)
-        return refused(Code.FINISHING_JOB, owner=owner_key(pod)[1], age_seconds=age.total_seconds())
+        return refused(Code.FINISHING_JOB, owner=self._key(pod)[1], age_seconds=age.total_seconds())
 
     def _back_off(self, pod: Pod) -> Refused | None:
-        wait = self._waits.get(owner_key(pod))
+        wait = self._waits.get(self._key(pod))
         if wait is None:
             return None
         until, times = wait
@@ -184,16 +210,17 @@ class Patience:
         """Return a refusal if the pod replaced another one of late, or a move from its node was undone."""
         if pod.uid and pod.uid in self._replacements:
             return refused(Code.UNDONE, replaced=True)
-        move = self._undone.get((*owner_key(pod), pod.node))
+        move = self._undone.get((*self._key(pod), pod.node))
         return refused(Code.UNDONE, node=pod.node, landed=move.landed) if move else None
 
     def _first_move(self, pod: Pod) -> Refused | None:
-        if self._is_new and self._moved[owner_key(pod)]:
-            return refused(Code.FIRST_MOVE, owner=owner_key(pod)[1])
+        if self._is_new and self._moved[self._key(pod)]:
+            return refused(Code.FIRST_MOVE, owner=self._key(pod)[1])
         return None
 
-    def _share(self, pod: Pod) -> Refused | None:
-        return self._shares.refusal(pod) if self._shares else None
+
+def _do_not_disrupt(pod: Pod) -> Refused | None:
+    return refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
 
 
 def backed_off(
@@ -215,6 +242,15 @@ def backed_off(
         if last + wait > now:
             waits[key] = (last + wait, count)
     return waits
+
+
+def noted_refusal(notes: Notes, namespace: str, owner: str, now: datetime) -> Refused | None:
+    """Return a refusal by the annotations of a namespace, or of an owner in it; None if they let pods go."""
+    what = f"{owner} in namespace {namespace}" if owner else f"namespace {namespace}"
+    if pause := pause_in(notes.pause, now):
+        return refused(Code.PAUSED, message=paused_in_words(pause, what))
+    closed = closed_by_note(notes.window, now)
+    return refused(Code.OUTSIDE_WINDOW, message=f"{what}: {closed}") if closed else None
 
 
 def resting(code: Code, problem: str) -> Cause:

@@ -9,8 +9,8 @@ When two processes write at once, only one succeeds:
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
@@ -31,6 +31,8 @@ MOST_TRANSITIONS = 2**31 - 1
 #: years, and whoever may edit the Lease could write it.
 LONGEST_SECONDS = 3600.0
 
+#: How often a write is tried while others write to the Lease.
+_TRIES = 10
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _API_VERSION = "coordination.k8s.io/v1"
 
@@ -113,6 +115,24 @@ class Leases:
             ClusterError: it cannot be written.
         """
         return self._write("PUT", self._path, lease, seconds)
+
+    def annotate(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Change its annotations, whoever holds it; where there is none, create one that nobody holds.
+
+        Args:
+            change: returns the annotations anew.
+
+        Raises:
+            ClusterError: it cannot be written, or others write to it all the time.
+        """
+        for _ in range(_TRIES):
+            found = self.read()
+            lease = found or Lease("", 1.0, None, None, 0, "")
+            annotations = change(lease.annotations)
+            changed = replace(lease, annotations=annotations)
+            if annotations == lease.annotations or (self.update(changed) if found else self.create(changed)):
+                return
+        raise ClusterError(f"others write to the lease {self.namespace}/{self.name} all the time")
 
     def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
         client, deadline = self._asking(seconds)

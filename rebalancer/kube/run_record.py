@@ -10,14 +10,13 @@ the note when nothing of it can be left on any node.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.leases import Lease, Leases
+from rebalancer.kube.leases import Leases
 from rebalancer.kube.marks import Mark
 
 _LOG = logging.getLogger(__name__)
@@ -27,8 +26,6 @@ _MARKING = "mark"
 ANNOTATION = "kube-rebalancer/runs"
 #: So many runs are remembered, the last ones.
 _MOST = 50
-#: How often a write is tried while others write to the Lease.
-_TRIES = 10
 
 
 class RunRecord:
@@ -48,7 +45,7 @@ class RunRecord:
             ClusterError: the Lease cannot be read.
         """
         found = self._leases.read()
-        return _noted(found) if found else ()
+        return _noted(found.annotations) if found else ()
 
     def note(self, mark: Mark) -> None:
         """Note a run; its keys and its expiry are those of the mark.
@@ -85,27 +82,20 @@ class RunRecord:
             _LOG.warning("labels and taints cannot be noted, and stay when the rules change: %s", error)
 
     def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
-        for _ in range(_TRIES):
-            found = self._leases.read()
-            before = _noted(found) if found else ()
-            after = tuple(change(before))
-            if after == before or self._write(found, after):
-                return
-        raise ClusterError(f"others write to the lease {self._leases.namespace}/{self._leases.name} all the time")
+        def annotations(before: Mapping[str, str]) -> Mapping[str, str]:
+            runs = _noted(before)
+            after = change(runs)
+            if after == runs:
+                return before
+            others = {key: value for key, value in before.items() if key != ANNOTATION}
+            return {**others, **({ANNOTATION: f"[{','.join(each.text() for each in after)}]"} if after else {})}
 
-    def _write(self, found: Lease | None, noted: Sequence[Mark]) -> bool:
-        """Return whether the Lease was as found, and is written; it stays in its holder's hands."""
-        lease = found or Lease("", 1.0, None, None, 0, "")
-        notes = {key: value for key, value in lease.annotations.items() if key != ANNOTATION}
-        if noted:
-            notes[ANNOTATION] = f"[{','.join(each.text() for each in noted)}]"
-        changed = replace(lease, annotations=notes)
-        return (self._leases.update(changed) if found else self._leases.create(changed)) is not None
+        self._leases.annotate(annotations)
 
 
-def _noted(lease: Lease) -> tuple[Mark, ...]:
+def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:
     try:
-        noted = msgspec.json.decode(lease.annotations.get(ANNOTATION, "[]"), type=tuple[Mark, ...])
+        noted = msgspec.json.decode(annotations.get(ANNOTATION, "[]"), type=tuple[Mark, ...])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
     return tuple(each for each in noted if each.expires.tzinfo)

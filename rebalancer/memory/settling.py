@@ -10,7 +10,7 @@ n4.  At 12:04 it is not Ready, and nothing follows; at 12:06 it counts as failed
 until 13:06.  Had it been in CrashLoopBackOff at 12:01, that would have been enough.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,7 +20,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.memory.document import Memory, OwnerStop, PastMove, Tripped, owner_key
 
 #: By how much the API server's clock may be behind ours, and its times are whole seconds.
-_CLOCK_SLACK = timedelta(seconds=5)
+_CLOCK_SLACK = timedelta(seconds=30)
 #: For so long it is looked whether a replacement that was Ready fails later.
 _WATCHED = timedelta(minutes=15)
 _STOP, _LONGEST_STOP = timedelta(hours=1), timedelta(days=1)
@@ -57,7 +57,9 @@ def is_open(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     return move.ready is None and not move.failed and now - move.at <= ready_within
 
 
-def settled(memory: Memory, pods: Iterable[Pod], now: datetime, ready_within: timedelta) -> Memory:
+def settled(
+    memory: Memory, pods: Iterable[Pod], now: datetime, ready_within: timedelta, known: Container[str] | None = None
+) -> Memory:
     """Return the memory with what the pods show of replacements, and the owners that are stopped for it.
 
     Args:
@@ -65,6 +67,7 @@ def settled(memory: Memory, pods: Iterable[Pod], now: datetime, ready_within: ti
         pods: as they are now; all pods of the owners whose moves are to be settled.
         now: when they were read.
         ready_within: a replacement that takes longer has failed.
+        known: UIDs of the pods that were there before the moves; None compares times instead.
     """
     due = [each for each in memory.moves if _is_watched(each, now, ready_within)]
     if not due:
@@ -75,9 +78,10 @@ def settled(memory: Memory, pods: Iterable[Pod], now: datetime, ready_within: ti
         if (key := owner_key(pod)) in owners:
             siblings.setdefault(key, []).append(pod)
     taken = {uid for each in memory.moves for uid in (each.pod, each.replacement) if uid}
+    is_new = _by_uid(known, taken)
     after = {}
     for move in due:
-        came = _replacement(move, siblings.get(move.key, ()), taken)
+        came = _replacement(move, siblings.get(move.key, ()), is_new)
         if came is not None:
             taken.add(came.uid)
             after[id(move)] = _seen(move, came, now, ready_within)
@@ -93,11 +97,18 @@ def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     return now - move.at <= (max(_WATCHED, ready_within * 2) if move.ready is None else _WATCHED)
 
 
-def _replacement(move: PastMove, siblings: Iterable[Pod], taken: set[str]) -> Pod | None:
-    """Return the replacement that was seen before, else the first pod of the owner that came since and is not taken."""
+def _by_uid(known: Container[str] | None, taken: Container[str]) -> Callable[[PastMove, Pod], bool]:
+    """Return what says of a pod whether it may have come for a move."""
+    if known is None:
+        return lambda move, pod: pod.created >= move.at - _CLOCK_SLACK and pod.uid not in taken
+    return lambda _, pod: pod.uid not in known and pod.uid not in taken
+
+
+def _replacement(move: PastMove, siblings: Iterable[Pod], is_new: Callable[[PastMove, Pod], bool]) -> Pod | None:
+    """Return the replacement that was seen before, else the first pod of the owner that came since."""
     if move.replacement:
         return next((pod for pod in siblings if pod.uid == move.replacement), None)
-    came = [pod for pod in siblings if pod.created >= move.at - _CLOCK_SLACK and pod.uid not in taken]
+    came = [pod for pod in siblings if is_new(move, pod)]
     return min(came, key=lambda pod: pod.age_order, default=None)
 
 

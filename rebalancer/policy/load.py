@@ -13,6 +13,7 @@ from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
+from rebalancer.policy.windows import Schedule
 
 _BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
 _VALUES_KEYS = ("deschedulerPolicy", "policy")
@@ -172,6 +173,7 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
         steering=wire.steering,
         hold=wire.hold,
         trust=wire.trust,
+        schedule=Schedule(wire.windows, wire.freeze),
     )
 
 
@@ -215,6 +217,7 @@ def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, 
         args=MappingProxyType({**evictor, **args}),
         deschedule=wire.plugins.deschedule.enabled,
         balance=wire.plugins.balance.enabled,
+        schedule=Schedule(wire.windows, wire.freeze),
     )
 
 

@@ -11,6 +11,7 @@ from rebalancer.policy.arguments import Count, Int, Part
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Hold, Steering
 from rebalancer.policy.trust import Trust
+from rebalancer.policy.windows import Freeze, Window
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -26,6 +27,10 @@ Word = Annotated[str, BeforeValidator(_word)]
 """Text; null is the empty text."""
 
 Words = Annotated[tuple[Word, ...], Field(strict=False)]
+
+
+Windows = Annotated[tuple[Window, ...], Field(strict=False)]
+Freezes = Annotated[tuple[Freeze, ...], Field(strict=False)]
 
 
 class MetricsCollector(Part):
@@ -68,6 +73,8 @@ class WireProfile(Part):
         (), description="Arguments, once for each plugin; an enabled strategy needs an entry."
     )
     plugins: ExtensionPoints = Field(ExtensionPoints(), description="Which plugins run where.")
+    windows: Windows = Field((), description="When this profile may move pods; absent: always.")
+    freeze: Freezes = Field((), description="When it may not.")
 
 
 class WirePolicy(Part):
@@ -92,6 +99,8 @@ class WirePolicy(Part):
         None, description="Steer replacements by soft taints; absent: no node is changed."
     )
     trust: Trust | None = Field(None, description="Memory, patience and breaker; absent: on with selection: relief.")
+    windows: Windows = Field((), description="When pods may be moved; absent: always.")
+    freeze: Freezes = Field((), description="When none may be moved, whatever the windows say.")
     hold: Hold | None = Field(
         None,
         description="How long nodes that selection: compaction has emptied carry a soft taint, like 15m; absent: none.",

@@ -10,6 +10,7 @@ from rebalancer.policy.arguments import Args
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Steering
 from rebalancer.policy.trust import Trust
+from rebalancer.policy.windows import ALWAYS, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,14 @@ class PolicyProfile:
         args: arguments by plugin name, of all plugins that the profile configures; DefaultEvictor is always among them.
         deschedule: strategies of the first pass, in order; one that is named twice runs twice.
         balance: the same for the second pass.
+        schedule: when the profile may move pods.
     """
 
     name: str
     args: Mapping[str, Args]
     deschedule: tuple[str, ...]
     balance: tuple[str, ...]
+    schedule: Schedule = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Policy:
         steering: how replacements are steered; None if they are not.
         hold: how long emptied nodes are kept empty; None if they are not.
         trust: what is remembered, and whom it leaves alone; None where the policy does not say.
+        schedule: when pods may be moved.
     """
 
     profiles: tuple[PolicyProfile, ...]
@@ -60,6 +64,7 @@ class Policy:
     steering: Steering | None = None
     hold: timedelta | None = None
     trust: Trust | None = None
+    schedule: Schedule = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)

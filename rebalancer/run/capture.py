@@ -26,6 +26,7 @@ from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.memory import memory_map
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
+from rebalancer.run.recollection import PAUSE_KEY
 from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
 from rebalancer.untrusted.documents import Unreadable, in_words
 
@@ -166,7 +167,7 @@ def _memory(live: LiveCluster) -> Mapping[str, object]:
     """Return what the file says of the memory: its text, or why it could not be read."""
     source = memory_map(live, LeaseOptions())
     try:
-        return {"memory": {key: text for key, text in source.read().data.items() if key == KEY}}
+        return {"memory": {key: text for key, text in source.read().data.items() if key in (KEY, PAUSE_KEY)}}
     except ClusterError as error:
         return {"memoryProblem": f"the memory {source.namespace}/{source.name} could not be read: {error}"}
 

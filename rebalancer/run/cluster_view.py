@@ -10,7 +10,7 @@ from rebalancer.kube.halt import Halt
 from rebalancer.run import live, policies
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live_usage import live_usage
-from rebalancer.run.memory import MemoryView, memory_map, read_memory
+from rebalancer.run.memory import MemoryView, leases_of, memory_map, read_memory
 from rebalancer.run.options import Options
 from rebalancer.run.recollection import recollect
 from rebalancer.run.telemetry import Telemetry
@@ -53,11 +53,11 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
-        source = memory_map(cluster, options.lease) if work.trust else None
-        found = read_memory(source, datetime.now(UTC)) if source else None
+        source, leases = memory_map(cluster, options.lease), leases_of(cluster, options.lease)
+        found = read_memory(source, leases, datetime.now(UTC)) if work.trust else None
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     memory = None
-    if work.trust and source and found:
-        memory = MemoryView(source, found, recollect(found, work.trust, snapshot))
+    if work.trust and found:
+        memory = MemoryView(source, leases, found, recollect(found, work.trust, snapshot))
     return LiveView(snapshot, measure, taken_at, memory)

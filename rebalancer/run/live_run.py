@@ -34,6 +34,7 @@ from rebalancer.run.recollection import told
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn_of_cycle
+from rebalancer.run.watch import Watch, WatchedSink
 from rebalancer.run.work import Finished, Work, plan, publish
 
 _LOG = logging.getLogger(__name__)
@@ -140,6 +141,8 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
     """
     if consent is not None and (nothing := consent.nothing_to_do()):
         return nothing
+    if closed := work.policy.schedule.closed(datetime.now(UTC)):
+        return _skipped(run, Turn(skipped=closed))
     with turn_of_cycle(run.cluster, run.options, permit, consent.sleep if consent else run.sleep) as turn:
         if turn.skipped:
             return _skipped(run, turn)
@@ -168,24 +171,25 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry = run.cluster, run.telemetry
-    halt = Halt(run.options.deadline, cluster.retry_policy.clock, turn.permit, view.taken_at, cluster.client.ending)
+    left = view.cluster(work)
+    watch = Watch(cluster, work, Diary(view.memory, left) if view.memory else None)
+    permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
+    halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
-    left = view.cluster(work)
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before) as steer:
-        diary = Diary(view.memory, left) if view.memory else None
-        ledger = _evict(run, work, left, sink, events, halt, steer, diary)
+        ledger = _evict(run, work, left, sink, events, halt, steer, watch)
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
     notes = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
-    notes += (steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
+    notes += (steered.may_follow(steer), watch.diary.problem if watch.diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
     alarms = (turn.alarm,) if turn.alarm else ()
     warnings = (*work.warnings, *filter(None, notes), *alarms)
@@ -200,10 +204,10 @@ def _evict(
     events: live.EventLog,
     halt: Halt,
     steer: LiveSteer | None,
-    diary: Diary | None,
+    watch: Watch,
 ) -> Ledger:
     """Run the strategies."""
-    telemetry, limits = run.telemetry, policies.limits(work.policy)
+    telemetry, limits, diary = run.telemetry, policies.limits(work.policy), watch.diary
 
     def observe(entry: Entry) -> None:
         live.log_verdict(entry)
@@ -212,10 +216,12 @@ def _evict(
         if diary:
             diary.observe(entry)
 
-    traced, holder = telemetry.sink(sink), holding.holder(run.cluster, work, halt, steer)
+    traced = telemetry.sink(WatchedSink(sink, watch, halt, sink.sleep))
+    holder = holding.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
         ledger = run_cycle(left, work.plans, limits, traced, *parts)
+    ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
     return ledger

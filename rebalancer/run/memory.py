@@ -4,24 +4,30 @@ What was moved and measured is written after the cycle, and once a minute in a l
 was read; where others wrote meanwhile, what they wrote is taken up first.
 """
 
+import dataclasses
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from rebalancer.clock import Clock
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.eviction.verdict import Granted, Unknown
+from rebalancer.kube.leases import Leases
 from rebalancer.kube.memory_map import NAME, MemoryMap
-from rebalancer.memory.document import KEY, Memory, PastMove, Reading, encoded
-from rebalancer.memory.settling import settled, with_moves
+from rebalancer.memory.document import KEY, Memory, OwnerStop, PastMove, Reading, encoded
+from rebalancer.memory.settling import judged, settled, with_moves
+from rebalancer.run.leadership import REQUEST_SECONDS
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions
-from rebalancer.run.recollection import Recalled, past_move, recalled
+from rebalancer.run.recollection import BREAKER_NOTE, Recalled, past_move, paused, recalled, tripped
 
 #: How often a write is tried while others write too.
 _TRIES = 5
@@ -42,19 +48,36 @@ class MemoryView:
     """The memory as a cycle found it: where it is, what was read, and what follows."""
 
     source: MemoryMap
+    leases: Leases
     found: Recalled
     recollection: Recollection
 
 
-def read_memory(source: MemoryMap, now: datetime) -> Recalled:
+def leases_of(cluster: LiveCluster, lease: LeaseOptions) -> Leases:
+    """Return the Lease whose annotations have what must not be lost with the memory."""
+    return Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
+
+
+def notes_of(leases: Leases) -> Mapping[str, str]:
+    """Return the annotations of the Lease; none where it may not be read."""
+    try:
+        found = leases.read()
+    except ClusterError:
+        return {}
+    return found.annotations if found else {}
+
+
+def read_memory(source: MemoryMap, leases: Leases, now: datetime) -> Recalled:
     """Return the memory of the cluster; one that cannot be read is a problem, not an error."""
+    notes = notes_of(leases)
     name = f"{source.namespace}/{source.name}"
     try:
-        return recalled(source.read().data, name, now)
+        return recalled(source.read().data, name, now, notes)
     except Forbidden as error:
-        return Recalled(None, f"the memory {name} may not be read: {error}", is_ours=False)
+        unread = Recalled(None, f"the memory {name} may not be read: {error}", is_ours=False)
     except ClusterError as error:
-        return Recalled(None, f"the memory {name} cannot be read: {error}")
+        unread = Recalled(None, f"the memory {name} cannot be read: {error}")
+    return dataclasses.replace(unread, paused=paused({}, notes, now), tripped=tripped(notes.get(BREAKER_NOTE, ""), now))
 
 
 class Diary:
@@ -75,12 +98,17 @@ class Diary:
         clock: Clock = time.monotonic,
     ) -> None:
         self.problem = ""
+        self.stopped = ""
+        self.moves: tuple[PastMove, ...] = ()
+        self.gone: list[Pod] = []
+        self.view = view
         self._source = view.source
         self._is_ours = view.found.is_ours
         self.recollection = view.recollection
         self._cycle = cluster.now
         self._pods = cluster.snapshot.pods
-        self._moves: list[PastMove] = []
+        self._known = frozenset(pod.uid for pod in self._pods)
+        self._stops: tuple[OwnerStop, ...] = ()
         self._written = 0
         self._readings: tuple[Reading, ...] = ()
         self._now = now
@@ -91,10 +119,31 @@ class Diary:
         """Take note of an eviction, also of one that is in doubt."""
         if not isinstance(entry.verdict, Granted | Unknown):
             return
-        at = max(self._cycle, datetime.fromtimestamp(self._now(), self._cycle.tzinfo))
-        self._moves.append(past_move(entry, at, self._cycle))
+        at = self._time()
+        self.moves = (*self.moves, past_move(entry, at, self._cycle))
+        self.gone.append(entry.pod)
         if self._clock() - self._last >= _EVERY_SECONDS:
             self.write()
+
+    def saw(self, pods: Iterable[Pod]) -> None:
+        """Learn from pods as they are now what became of the moves of this cycle, and whether to go on."""
+        recollection, now = self.recollection, self._time()
+        own = Memory(since=self._cycle, moves=self.moves, stops=self._stops or recollection.memory.stops)
+        own = settled(own, pods, now, recollection.settings.ready_within, self._known)
+        self.moves, self._stops = own.moves, own.stops
+        both = replace(recollection.memory, moves=(*recollection.memory.moves, *own.moves), stops=own.stops)
+        breaker = judged(both, now)
+        self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
+        if breaker.tripped != recollection.memory.breaker:
+            memory = replace(recollection.memory, breaker=breaker.tripped)
+            self.recollection = dataclasses.replace(recollection, memory=memory)
+
+    def has_failed(self, key: tuple[str, str]) -> bool:
+        """Return whether a replacement of an owner has failed in this cycle."""
+        return any(each.failed and each.key == key for each in self.moves)
+
+    def _time(self) -> datetime:
+        return max(self._cycle, datetime.fromtimestamp(self._now(), self._cycle.tzinfo))
 
     def close(self, ledger: Ledger) -> None:
         """Write it at the end, with what the first strategy that measured nodes found."""
@@ -111,16 +160,26 @@ class Diary:
         try:
             for _ in range(_TRIES):
                 before = self._source.read()
-                now = datetime.fromtimestamp(self._now(), self._cycle.tzinfo)
-                known = recalled(before.data, self._source.name, max(now, self._cycle))
+                known = recalled(before.data, self._source.name, self._time())
                 if not known.is_ours:
                     return
                 if self._source.write(before, {KEY: encoded(self._grown(known.memory))}):
                     self.problem = ""
+                    self._note_breaker()
                     return
             self.problem = f"the memory {self._source.name} was not written: others write to it all the time"
         except ClusterError as error:
             self.problem = f"what was moved is not remembered: {error}"
+
+    def _note_breaker(self) -> None:
+        """Let the Lease say so too where the breaker has opened or closed: it is not lost with the memory."""
+        tripped, before = self.recollection.memory.breaker, self.view.found.tripped
+        if tripped == before:
+            return
+        text = {BREAKER_NOTE: msgspec.json.encode(tripped).decode()} if tripped else {}
+        self.view.leases.annotate(
+            lambda notes: {**{key: each for key, each in notes.items() if key != BREAKER_NOTE}, **text}
+        )
 
     def _grown(self, known: Memory | None) -> Memory:
         """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""
@@ -128,8 +187,9 @@ class Diary:
         settings = recollection.settings
         memory = known or replace(recollection.memory, since=self._cycle, readings=())
         memory = settled(memory, self._pods, self._cycle, settings.ready_within)
-        memory = replace(memory, breaker=recollection.memory.breaker)
-        there = {(each.at, each.pod) for each in memory.moves}
-        memory = with_moves(memory, [each for each in self._moves if (each.at, each.pod) not in there])
+        memory = replace(memory, breaker=recollection.memory.breaker, stops=self._stops or memory.stops)
+        ours = {each.pod for each in self.moves}
+        memory = replace(memory, moves=tuple(each for each in memory.moves if each.pod not in ours))
+        memory = with_moves(memory, self.moves)
         old = [each for each in memory.readings if each.at != self._cycle]
         return replace(memory, readings=(*old, *self._readings)[-_MOST_READINGS:])

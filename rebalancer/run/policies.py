@@ -125,6 +125,7 @@ def plans(policy: Policy) -> tuple[ProfilePlan, ...]:
             _evictor_args(profile.args),
             tuple(_strategy(known[name], profile.args) for name in profile.deschedule),
             tuple(_strategy(known[name], profile.args) for name in profile.balance),
+            profile.schedule,
         )
         for profile in policy.profiles
     )

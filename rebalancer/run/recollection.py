@@ -5,9 +5,11 @@
 2. `recollect`: the snapshot shows what became of the moves that are remembered, and the breaker is judged by that.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -16,10 +18,16 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry
 from rebalancer.engine.patience import Recollection, resting
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.memory.document import Memory, NewerMemory, PastMove, decoded, owner_of
+from rebalancer.memory.document import CLOCKS_DIFFER_BY, Memory, NewerMemory, PastMove, Tripped, decoded, owner_of
 from rebalancer.memory.settling import judged, missed, settled
 from rebalancer.policy.trust import Trust
-from rebalancer.untrusted.documents import Unreadable
+from rebalancer.policy.windows import pause_in, paused_in_words
+from rebalancer.untrusted.documents import Unreadable, decode_json
+
+#: Where a pause of all runs stands: a key of the ConfigMap, and an annotation of the Lease.
+PAUSE_KEY, PAUSE_NOTE = "pause", "kube-rebalancer/pause"
+#: The annotation of the Lease that has the breaker while it is open.
+BREAKER_NOTE = "kube-rebalancer/breaker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +38,51 @@ class Recalled:
         memory: None if nothing is known.
         problem: why it cannot be used; empty if it can, or is absent.
         is_ours: whether it may be written: not one of a later version, and not without permission.
+        paused: why all runs are paused; empty if they are not.
+        tripped: the breaker as the Lease has it.
     """
 
     memory: Memory | None
     problem: str = ""
     is_ours: bool = True
+    paused: str = ""
+    tripped: Tripped | None = None
 
 
 #: Nothing was moved before, as far as is known: for a snapshot file that says nothing about it.
 NOTHING = Recalled(Memory(since=LONG_AGO))
 
 
-def recalled(data: Mapping[str, str], name: str, now: datetime) -> Recalled:
-    """Return the memory that a ConfigMap holds."""
+def recalled(
+    data: Mapping[str, str], name: str, now: datetime, notes: Mapping[str, str] = MappingProxyType({})
+) -> Recalled:
+    """Return the memory that a ConfigMap holds, with what stands in the annotations of the Lease beside it."""
+    found = Recalled(None, paused=paused(data, notes, now), tripped=tripped(notes.get(BREAKER_NOTE, ""), now))
     try:
-        return Recalled(decoded(data, now))
+        return dataclasses.replace(found, memory=decoded(data, now))
     except NewerMemory as error:
-        return Recalled(None, f"the memory {name} is not used: {error}", is_ours=False)
+        return dataclasses.replace(found, problem=f"the memory {name} is not used: {error}", is_ours=False)
     except Unreadable as error:
-        return Recalled(None, f"the memory {name} is corrupt: {error}")
+        return dataclasses.replace(found, problem=f"the memory {name} is corrupt: {error}")
+
+
+def paused(data: Mapping[str, str], notes: Mapping[str, str], now: datetime) -> str:
+    """Return why all runs are paused: by the ConfigMap or by the Lease, so that neither can be lost; empty if not."""
+    pause = pause_in(data.get(PAUSE_KEY, ""), now) or pause_in(notes.get(PAUSE_NOTE, ""), now)
+    return paused_in_words(pause, "all") if pause else ""
+
+
+def tripped(text: str, now: datetime) -> Tripped | None:
+    """Return the breaker as the Lease has it; one that cannot be read lets one move be tried."""
+    if not text:
+        return None
+    try:
+        found = decode_json(text.encode(), Tripped)
+    except Unreadable:
+        found = None
+    if found is None or not found.since - CLOCKS_DIFFER_BY <= now or found.until - found.since > timedelta(days=2):
+        return Tripped(since=now, until=now, why="what the Lease says of the breaker cannot be read")
+    return found
 
 
 def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollection:
@@ -61,19 +95,20 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
     """
     now = snapshot.now
     memory = found.memory or Memory(since=now)
+    memory = replace(memory, breaker=memory.breaker or found.tripped)
     memory = settled(memory, snapshot.pods, now, settings.ready_within)
     breaker = judged(memory, now)
     memory = replace(memory, breaker=breaker.tripped)
     rests = resting(Code.MEMORY_UNUSABLE, f"nothing is balanced in this cycle: {found.problem}")
     off = missed(memory, now)
     astray = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1]) if off else None
-    skipped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
+    stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
     return Recollection(
         settings,
         memory,
         rests if found.problem else astray,
         is_new=found.memory is None,
-        skipped=skipped,
+        skipped=found.paused or stopped,
         is_trial=breaker.is_trial,
     )
 

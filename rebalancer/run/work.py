@@ -142,6 +142,8 @@ def plan(
     recollection: Recollection | None = None,
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
+    if closed := work.policy.schedule.closed(cluster.now):
+        return Ledger(skipped=closed)
     limits, steering = policies.limits(work.policy), work.policy.steering
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
@@ -163,4 +165,6 @@ def publish(finished: Finished, options: Options) -> Outcome:
 
 def has_failed(ledger: Ledger) -> bool:
     """Return whether some part of a cycle failed."""
-    return bool(ledger.failures or ledger.unknown or ledger.stopped or any(run.error for run in ledger.runs))
+    errors = [run.error for run in ledger.runs if run.error and not (ledger.rested and run.error == ledger.stopped)]
+    stopped = ledger.stopped and not ledger.rested
+    return bool(ledger.failures or ledger.unknown or stopped or errors)

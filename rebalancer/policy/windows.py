@@ -1,0 +1,209 @@
+"""When pods may be moved: the keys `windows` and `freeze` of a policy and of a profile, and our annotations.
+
+A window opens by a cron expression in its time zone, and lasts so long: `{cron: "0 22 * * *", for: 6h}`.  Without any
+window it is always open; with several, one that is open is enough.  A freeze closes all of them.  Times follow the
+zone's clock: at the change to summer time a window at 02:30 opens at 03:00, and its six hours are six real hours.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Self
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from rebalancer.policy.arguments import Duration, Part
+
+_LONGEST_TEXT = 400
+#: A window may open once in four years (on 29 February); whether one is open is looked for no further back.
+_LONGEST = timedelta(days=31)
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:  # none of that name, or a name that leads out of the folder
+        raise ValueError(f"{name!r} is not a time zone, like UTC or Asia/Shanghai") from error
+    return name
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+
+
+class Window(Part):
+    """A time in which pods may be moved, again and again."""
+
+    cron: str = Field(description="When it opens: minute, hour, day, month, weekday, like `0 22 * * *`.")
+    for_: Duration = Field(alias="for", description="How long it stays open, like 6h.")
+    timezone: Zone = Field("UTC", description="The time zone of cron.")
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if not timedelta(minutes=1) <= self.for_ <= _LONGEST:
+            raise ValueError("a window is open for 1m to 744h")
+        if len(self.cron.split()) != 5:  # noqa: PLR2004  seconds, which cronsim would take, are not cron
+            raise ValueError(f"{self.cron[:40]!r} is not a cron expression of five fields, like 0 22 * * *")
+        try:
+            next(CronSim(self.cron, datetime(2026, 1, 1, tzinfo=UTC)))
+        except (CronSimError, StopIteration) as error:
+            raise ValueError(f"{self.cron[:40]!r} is not a cron expression that ever comes: {error}") from error
+        return self
+
+    def is_open(self, now: datetime) -> bool:
+        """Return whether it is open."""
+        opened = self._step(now.replace(microsecond=0) + timedelta(seconds=1), reverse=True)
+        return opened is not None and opened <= now < opened + self.for_
+
+    def next_opening(self, now: datetime) -> datetime | None:
+        """Return when it opens next."""
+        return self._step(now, reverse=False)
+
+    def _step(self, now: datetime, *, reverse: bool) -> datetime | None:
+        try:
+            return next(CronSim(self.cron, now.astimezone(ZoneInfo(self.timezone)), reverse=reverse)).astimezone(UTC)
+        except (StopIteration, OverflowError):
+            return None
+
+
+class Freeze(Part):
+    """A time in which nothing is moved."""
+
+    from_: str = Field(alias="from", description="The first day, like 2026-12-20, or a time with its offset.")
+    to: str = Field(description="The last day, or a time with its offset.")
+    timezone: Zone = Field("UTC", description="The time zone of days.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.begins >= self.ends:
+            raise ValueError(f"a freeze ends after it begins, and not from {self.from_} to {self.to}")
+        return self
+
+    @property
+    def begins(self) -> datetime:
+        """Its first moment."""
+        return self._moment(self.from_, timedelta())
+
+    @property
+    def ends(self) -> datetime:
+        """The first moment after it: the last day is part of it."""
+        return self._moment(self.to, timedelta(days=1))
+
+    def is_on(self, now: datetime) -> bool:
+        """Return whether nothing may be moved."""
+        return self.begins <= now < self.ends
+
+    def _moment(self, text: str, after: timedelta) -> datetime:
+        try:
+            day = date.fromisoformat(text)
+            return datetime.combine(day + after, time(), ZoneInfo(self.timezone)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise ValueError(f"{text[:40]!r} is neither a day like 2026-12-20 nor a time like 2026-12-20T18:00:00Z")
+        return moment.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The windows and freezes of a policy, a profile, or an annotation."""
+
+    windows: tuple[Window, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.windows or self.freezes)
+
+    def closed(self, now: datetime) -> str:
+        """Return why nothing may be moved now, and when the next window opens; empty if something may."""
+        for freeze in self.freezes:
+            if freeze.is_on(now):
+                return f"a freeze lasts until {_shown(freeze.ends)}{self._opening(freeze.ends)}"
+        if not self.windows or any(each.is_open(now) for each in self.windows):
+            return ""
+        return f"outside the windows{self._opening(now)}"
+
+    def _opening(self, now: datetime) -> str:
+        if self.windows and any(each.is_open(now) for each in self.windows):
+            return ""
+        times = [opening for each in self.windows if (opening := each.next_opening(now))]
+        while times and (frozen := [each for each in self.freezes if each.is_on(min(times))]):
+            end = max(each.ends for each in frozen)
+            times = [opening for each in self.windows if (opening := each.next_opening(end))]
+        return f"; the next one opens at {_shown(min(times))}" if times else ""
+
+
+#: Always open.
+ALWAYS = Schedule()
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def closed_by_note(text: str, now: datetime) -> str:
+    """Return why the annotation `kube-rebalancer/window` keeps pods; empty if it does not.
+
+    It is a window as a policy has it, in JSON, or `CRON; FOR; TIMEZONE`.  One that cannot be read keeps its pods.
+    """
+    if not text:
+        return ""
+    try:
+        return Schedule(tuple(_noted(text))).closed(now)
+    except (ValidationError, ValueError, RecursionError):
+        return "its annotation kube-rebalancer/window cannot be read"
+
+
+def _noted(text: str) -> Iterable[Window]:
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError("too long")
+    if text.lstrip()[:1] in "[{":
+        document = json.loads(text)
+        return [Window.model_validate(each) for each in (document if isinstance(document, list) else [document])]
+    given = dict(zip(("cron", "for", "timezone"), map(str.strip, text.split(";")), strict=False))
+    if text.count(";") >= len(given):
+        raise ValueError("more than a cron expression, a duration and a time zone")
+    return [Window.model_validate(given)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A pause that somebody has asked for: until when (None: until it is ended), and why."""
+
+    until: datetime | None
+    reason: str
+
+    def text(self) -> str:
+        """Return it as an annotation has it."""
+        until = {"until": _shown(self.until.astimezone(UTC))} if self.until else {}
+        return json.dumps({**until, "reason": self.reason})
+
+
+def pause_in(text: str, now: datetime) -> Pause | None:
+    """Return the pause that an annotation asks for; None if none is in force.
+
+    A text that cannot be read is a pause: somebody has meant one.
+    """
+    if not text:
+        return None
+    try:
+        document: Any = json.loads(text)
+        until = datetime.fromisoformat(document["until"]) if "until" in document else None
+        reason = str(document.get("reason", ""))[:_LONGEST_TEXT]
+        if until is not None and until.tzinfo is None:
+            until = until.replace(tzinfo=UTC)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return Pause(None, "its text cannot be read")
+    return None if until is not None and until <= now else Pause(until, reason)
+
+
+def paused_in_words(pause: Pause, what: str) -> str:
+    """Return why nothing is moved."""
+    until = f" until {_shown(pause.until.astimezone(UTC))}" if pause.until else ""
+    return f"{what} is paused{until}{f': {pause.reason}' if pause.reason else ''}"

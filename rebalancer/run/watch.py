@@ -1,0 +1,215 @@
+"""What is looked at again within a live cycle, so that a pause, a window or a failing replacement ends it in time.
+
+Before each eviction, and where a wave begins:
+
+1. Is the run paused, or outside its windows?  The ConfigMap and the Lease are read again after 5 s.
+2. Is the pod's namespace or owner paused, or outside its window?  Their annotations are read again after 5 s.
+3. Is the replacement of the owner's last pod Ready (`waitReady`)?  Its pods are listed every 2 s until it is, fails, or
+   the time is up; the owner loses no further pod in this cycle then (NotReady).
+4. Do replacements fail?  All that are waited for are looked at every 10 s; where the breaker trips, the run ends.
+
+An example: 20 pods of `web` are to go from n1.  The first goes at 0 s, its replacement is Ready at 6 s, and the second
+goes.  At 61 s somebody pauses the namespace; the pod that is asked for at 63 s stays, and so do all others of it.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+
+from rebalancer.cluster.companions import Notes
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.gate import Recheck, Sink
+from rebalancer.engine.patience import noted_refusal
+from rebalancer.errors import ClusterError, CycleRests, Forbidden
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.eviction.verdict import Refused, Verdict, refused
+from rebalancer.kube.client import path_of
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt, Permit
+from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.wire.annotations import OwnerAnnotations
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.pages import PATHS
+from rebalancer.memory.document import owner_key
+from rebalancer.memory.settling import is_open
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.memory import Diary, notes_of
+from rebalancer.run.recollection import paused
+from rebalancer.run.siblings import siblings_of
+from rebalancer.run.work import Work
+
+_LOG = logging.getLogger(__name__)
+
+#: For so long an answer is believed.
+_BELIEVED_SECONDS = 5.0
+#: Between two looks at replacements: of an owner that is waited for, and of all others.
+_LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
+#: For one look.
+_READ_SECONDS = 10.0
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    annotations: OwnerAnnotations | None = None
+
+
+class _Noted(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+    def notes(self) -> tuple[str, Notes]:
+        annotations = self.metadata.annotations
+        return self.metadata.name, (annotations.notes() if annotations else None) or Notes()
+
+
+class Watch:
+    """Looks again.
+
+    Args:
+        cluster: the API server.
+        work: what the policy asks for.
+        diary: knows the moves of this cycle; learns what became of them.  None without memory: only windows count.
+    """
+
+    def __init__(self, cluster: LiveCluster, work: Work, diary: Diary | None) -> None:
+        self.rested = ""
+        self._client = cluster.client
+        self._clock = cluster.retry_policy.clock
+        self._work = work
+        self.diary = diary
+        self._schedules = {profile.name: profile.schedule for profile in work.plans}
+        self._paused = ("", -_BELIEVED_SECONDS)
+        self._noted: dict[tuple[str, str], tuple[Refused | None, float]] = {}
+        self._looked = self._clock()
+        self._unready: set[tuple[str, str]] = set()
+
+    def reason(self) -> str:
+        """Return why the run rests from now on; empty if it goes on (a part of a `Permit`)."""
+        if self.rested:
+            return self.rested
+        closed = self._work.policy.schedule.closed(datetime.now(UTC))
+        self.rested = closed or (self._pause(self.diary) or self.diary.stopped if self.diary else "")
+        return self.rested
+
+    def permit(self, turn: Permit) -> Permit:
+        """Return what permits writes: the turn, and that nobody pauses the run and its window is open."""
+        return lambda: turn() or self.reason()
+
+    def refusal(self, pod: Pod, profile: str) -> Refused | None:
+        """Return why a pod stays, by its profile's windows, or by annotations of its namespace or owner."""
+        if closed := self._schedules[profile].closed(datetime.now(UTC)):
+            return refused(Code.OUTSIDE_WINDOW, message=closed)
+        if self.diary is None:
+            return None
+        namespace, owner = owner_key(pod)
+        return self._by_notes(namespace, "", "Namespace", namespace) or self._by_notes(
+            namespace, owner, *owner.split("/", 1)
+        )
+
+    def unready(self, pod: Pod, halt: Halt, sleep: Callable[[float], None]) -> Refused | None:
+        """Wait until the replacement of the owner's last pod is Ready; return a refusal if that does not happen."""
+        diary, key = self.diary, owner_key(pod)
+        if diary is None:
+            return None
+        if self._clock() - self._looked >= _LOOK_AT_ALL_SECONDS:
+            self._look(diary, diary.gone)
+        while diary.recollection.settings.wait_ready and key not in self._unready and self._is_awaited(diary, key):
+            if halt.reason:
+                return refused(Code.NOT_READY)
+            self._look(diary, [each for each in diary.gone if owner_key(each) == key])
+            if self._is_awaited(diary, key):
+                sleep(_LOOK_SECONDS)
+        if diary.has_failed(key):
+            self._unready.add(key)
+        return refused(Code.NOT_READY) if key in self._unready else None
+
+    def _is_awaited(self, diary: Diary, key: tuple[str, str]) -> bool:
+        """Return whether a replacement is waited for; one for which the time is up makes its owner stay."""
+        moves = [each for each in diary.moves if each.key == key]
+        within, now = diary.recollection.settings.ready_within, datetime.now(UTC)
+        if any(each.ready is None and not each.failed and not is_open(each, now, within) for each in moves):
+            self._unready.add(key)
+            return False
+        return any(is_open(each, now, within) for each in moves)
+
+    def _look(self, diary: Diary, gone: Iterable[Pod]) -> None:
+        """See what has become of the replacements of these pods."""
+        self._looked = self._clock()
+        found: list[Pod] = []
+        try:
+            for namespace, selector in sorted(siblings_of(gone).items()):
+                path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
+                query = {"labelSelector": selector} if selector else {}
+                new = partial(Collection().collector, "Pod")
+                until = Deadline.after(_READ_SECONDS)
+                found += read_list(self._client, path, new, query=query, deadline=until).items
+        except (ClusterError, ValueError) as error:
+            _LOG.warning("replacements could not be looked at: %s", error)
+            return
+        diary.saw(found)
+
+    def _pause(self, diary: Diary) -> str:
+        why, at = self._paused
+        if self._clock() - at < _BELIEVED_SECONDS:
+            return why
+        try:
+            data = diary.view.source.read().data
+        except ClusterError as error:
+            _LOG.debug("the ConfigMap of the memory could not be looked at: %s", error)
+            data = {}
+        self._paused = (paused(data, notes_of(diary.view.leases), datetime.now(UTC)), self._clock())
+        return self._paused[0]
+
+    def _by_notes(self, namespace: str, owner: str, kind: str, name: str) -> Refused | None:
+        before, at = self._noted.get((namespace, owner), (None, -_BELIEVED_SECONDS))
+        if kind not in PATHS or kind == "Pod" or self._clock() - at < _BELIEVED_SECONDS:
+            return before
+        notes = self._notes(namespace, kind, name)
+        refusal = noted_refusal(notes, namespace, owner, datetime.now(UTC)) if notes else before
+        self._noted[namespace, owner] = (refusal, self._clock())
+        return refusal
+
+    def _notes(self, namespace: str, kind: str, name: str) -> Notes | None:
+        """Return what annotations say now; None where that is not known."""
+        root, _, plural = PATHS[kind].rpartition("/")
+        path = PATHS[kind] if kind == "Namespace" else root + path_of("namespaces", namespace, plural)
+        new, query = partial(Items, kind, _Noted, _Noted.notes), {"fieldSelector": f"metadata.name={name}"}
+        try:
+            found = read_list(self._client, path, new, query=query, deadline=Deadline.after(_READ_SECONDS)).items
+        except Forbidden:
+            return None
+        except (ClusterError, ValueError) as error:
+            _LOG.warning("%s %s could not be looked at: %s", kind, name, error)
+            return None
+        return dict(found).get(name, Notes())
+
+
+class WatchedSink:
+    """Asks a `Watch` before it evicts (a `rebalancer.engine.gate.Sink`).
+
+    Args:
+        sink: evicts.
+        watch: looks again.
+        halt: ends all waiting.
+        sleep: waits for that many seconds, or until a signal comes.
+    """
+
+    def __init__(self, sink: Sink, watch: Watch, halt: Halt, sleep: Callable[[float], None]) -> None:
+        self._sink = sink
+        self._watch = watch
+        self._halt = halt
+        self._sleep = sleep
+
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
+        """Evict a pod, unless something has changed that keeps it.
+
+        Raises:
+            CycleRests: a pause, the end of the window, or the breaker ends the run.
+            CycleStopped: as the sink.
+        """
+        refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
+        if reason := self._watch.reason():
+            raise CycleRests(reason)
+        return refusal or self._sink.evict(pod, profile, strategy, because, recheck)

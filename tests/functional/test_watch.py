@@ -1,0 +1,183 @@
+"""What is looked at again within a live cycle: pauses, windows, and whether replacements become Ready."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.run import watch
+from tests.functional.objects import node, pod, policy
+from tests.functional.test_memory import remembered
+
+FAILED_PODS = ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1})
+TRUST = {"readyWithin": "10s"}
+LATER = {"until": (datetime.now(UTC) + timedelta(hours=2)).isoformat(), "reason": "load test"}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Nothing is believed for a while, and no wait takes time."""
+    monkeypatch.setattr(watch, "_BELIEVED_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "_LOOK_AT_ALL_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "_LOOK_SECONDS", 0.01)
+
+
+@pytest.fixture
+def restarting(server):
+    """Four pods of `web`, and two of `db`, that restart all the time."""
+    server.add(node("n1"))
+    server.add(node("n2"))
+    for number, owner in enumerate(("web", "web", "web", "web", "db", "db")):
+        server.add(pod(f"{owner}-{number}", owner=owner, restarts=5, age=9000 - number))
+    server.add({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "default"}})
+    return server
+
+
+def ready(name, owner):
+    return pod(f"new-{name}", "n2", uid=f"new-{name}", owner=owner, age=0)
+
+
+def replace_with(server, make, before=lambda: None):
+    """Let each pod that is evicted be replaced, after something else has happened."""
+
+    def act(request):
+        before()
+        name = request.path.split("/")[-2]
+        answer = server.process(request)
+        server.remove_pod("default", name)
+        server.add(make(name, name.split("-")[0]))
+        return answer
+
+    server.on("POST", "*/eviction", act)
+
+
+def run(rebalancer, server, **top):
+    return rebalancer.run(server, policy(FAILED_PODS, **({"trust": TRUST} | top)))
+
+
+def annotate(server, kind, name, **notes):
+    found = {"name": name, "annotations": {f"kube-rebalancer/{key}": text for key, text in notes.items()}}
+    where = ("v1", {}) if kind == "Namespace" else ("apps/v1", {"namespace": "default"})
+    server.add({"kind": kind, "apiVersion": where[0], "metadata": {**where[1], **found}})
+
+
+def pauses(server):
+    """By name, what pauses the pods of `web` once the first of them has gone."""
+    return {
+        "all, by the ConfigMap": lambda: server.leases.remember({"pause": json.dumps(LATER)}),
+        "all, by the Lease": lambda: server.leases.note("kube-rebalancer/pause", json.dumps(LATER)),
+        "the namespace": lambda: annotate(server, "Namespace", "default", pause=json.dumps(LATER)),
+        "the owner": lambda: annotate(server, "ReplicaSet", "web", pause=json.dumps(LATER)),
+        "the window of the owner": lambda: annotate(server, "ReplicaSet", "web", window="0 0 29 2 *; 1m"),
+        "what cannot be read": lambda: annotate(server, "ReplicaSet", "web", pause="{"),
+    }
+
+
+WENT = {
+    "all, by the ConfigMap": ["default/web-0"],
+    "all, by the Lease": ["default/web-0"],
+    "the namespace": ["default/web-0"],
+    "the owner": ["default/web-0", "default/db-4", "default/db-5"],
+}
+
+
+@pytest.mark.parametrize("how", list(pauses(None)))
+def test_a_pause_holds_within_the_cycle(restarting, rebalancer, how):
+    """Whoever is paused loses no pod after it; others go on; the run has not failed."""
+    pause, seen = pauses(restarting)[how], []
+
+    def act():
+        if not seen:
+            seen.append(pause())
+
+    replace_with(restarting, ready, before=act)
+
+    outcome = run(rebalancer, restarting)
+
+    assert outcome.exit_code == 0
+    assert outcome.evicted() == WENT[how if how in WENT else "the owner"]
+
+
+def test_a_pause_that_is_over_holds_nothing(restarting, rebalancer):
+    """It ends by itself."""
+    replace_with(restarting, ready)
+    restarting.leases.remember({"pause": json.dumps({"until": "2026-01-01T00:00:00Z"})})
+
+    assert len(run(rebalancer, restarting).evicted()) == 6
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+@pytest.mark.parametrize("trust", [TRUST, None])
+def test_a_run_outside_its_window_ends_at_once(restarting, rebalancer, dry, trust):
+    """Exit code 0, it says when the next one opens, and asks nothing of the cluster."""
+    window = {"cron": "0 0 29 2 *", "for": "1m", "timezone": "Asia/Shanghai"}
+
+    outcome = rebalancer.run(restarting, policy(FAILED_PODS, windows=[window], trust=trust), *dry)
+
+    assert (outcome.exit_code, outcome.evicted()) == (0, [])
+    assert "outside the windows; the next one opens at 20" in outcome.report["skipped"]
+
+
+def test_an_owner_waits_for_its_last_replacement(restarting, rebalancer):
+    """Its next pod goes when that is Ready, which two looks do not see; no owner lacks two pods at once."""
+    away, most = set(), []
+
+    def late(name, owner):
+        away.add(name)
+        most.append(sum(each.startswith(owner) for each in away))
+        return pod(f"new-{name}", "n2", uid=f"new-{name}", owner=owner, age=0, ready=False)
+
+    looks = []
+
+    def look(request):
+        looks.append(request.path)
+        if len(looks) % 3 == 0:
+            for name in list(away):
+                restarting.add(ready(name, name.split("-")[0]))
+                away.discard(name)
+
+    replace_with(restarting, late)
+    restarting.on("GET", "/api/v1/namespaces/default/pods", look)
+
+    outcome = run(rebalancer, restarting)
+
+    assert len(outcome.evicted()) == 6
+    assert max(most) == 1
+
+
+def crashing(name, owner):
+    made = pod(f"new-{name}", "n2", uid=f"new-{name}", owner=owner, age=0, ready=False)
+    made["status"]["containerStatuses"] = [{"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
+    return made
+
+
+def test_an_owner_whose_replacement_crashes_loses_no_more(restarting, rebalancer):
+    """The others go on, and the next cycle knows."""
+    replace_with(restarting, lambda name, owner: (crashing if owner == "web" else ready)(name, owner))
+
+    outcome = run(rebalancer, restarting)
+    again = run(rebalancer, restarting)
+
+    assert outcome.evicted() == ["default/web-0", "default/db-4", "default/db-5"]
+    assert set(outcome.refused().values()) == {"NotReady"}
+    assert (again.evicted(), set(again.refused().values())) == ([], {"OwnerStopped"})
+    assert [each.why for each in remembered(restarting).stops] == ["CrashLoopBackOff"]
+
+
+def test_three_owners_that_crash_open_the_breaker(restarting, rebalancer):
+    """The run ends, and so does the next one; both succeed, and the Lease says so too."""
+    for owner in "abcd":
+        restarting.add(pod(f"{owner}-1", owner=owner, restarts=5, age=100))
+        restarting.add(pod(f"{owner}-2", owner=owner, restarts=5, age=90))
+    replace_with(restarting, crashing)
+
+    outcome = run(rebalancer, restarting)
+    again = run(rebalancer, restarting)
+
+    assert outcome.exit_code == again.exit_code == 0
+    assert len({each.split("-")[0] for each in outcome.evicted()}) == 3
+    assert "the breaker is open: replacements of 3 owners fail" in again.report["skipped"]
+    assert "kube-rebalancer/breaker" in restarting.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"]
+
+    restarting.leases.maps.clear()  # what the memory knew is lost, the breaker is not
+    assert "the breaker is open" in run(rebalancer, restarting).report["skipped"]

@@ -1,0 +1,125 @@
+"""When pods may be moved: windows, freezes, pauses."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rebalancer.policy.windows import Freeze, Pause, Schedule, Window, closed_by_note, pause_in
+
+NIGHT = {"cron": "0 22 * * *", "for": "6h", "timezone": "Asia/Shanghai"}
+TIMES = st.integers(0, 3 * 366 * 86_400 * 10).map(
+    lambda n: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=n / 10)
+)
+
+
+def at(text):
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("window", "when", "is_open"),
+    [
+        (NIGHT, "2026-05-01T13:59:59Z", False),
+        (NIGHT, "2026-05-01T14:00:00Z", True),
+        (NIGHT, "2026-05-01T19:59:59Z", True),
+        (NIGHT, "2026-05-01T20:00:00Z", False),
+        # At the change to summer time 02:30 does not come, so it opens at 03:00; six hours are six hours.
+        ({"cron": "30 2 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-03-29T00:59:59Z", False),
+        ({"cron": "30 2 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-03-29T01:00:00Z", True),
+        ({"cron": "30 2 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-03-29T06:59:59Z", True),
+        # In the night back to winter time the clock shows 03:00 after six hours, and not 04:00.
+        ({"cron": "0 22 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-10-25T01:59:59Z", True),
+        ({"cron": "0 22 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-10-25T02:00:00Z", False),
+        ({"cron": "0 0 * * 6", "for": "48h"}, "2026-11-22T23:59:59Z", True),
+    ],
+)
+def test_a_window_is_open_for_its_time(window, when, is_open):
+    """By the clock of its zone, over the changes of that clock too."""
+    assert Window.model_validate(window).is_open(at(when)) == is_open
+
+
+CRONS = st.builds("{} {} * * {}".format, st.integers(0, 59), st.integers(0, 23), st.sampled_from("*135"))
+ZONES = st.sampled_from(("UTC", "Asia/Shanghai", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"))
+
+
+@given(CRONS, st.integers(1, 36), ZONES, TIMES)
+def test_a_window_opens_when_it_says_that_it_will(cron, hours, zone, now):
+    """Closed until the moment that is named, open from it on, whatever the zone's clock does."""
+    schedule = Schedule((Window.model_validate({"cron": cron, "for": f"{hours}h", "timezone": zone}),))
+    closed = schedule.closed(now)
+    if closed:
+        opening = at(closed.rpartition(" ")[2])
+        assert opening > now
+        assert not schedule.closed(opening)
+        assert schedule.closed(opening - timedelta(seconds=1))
+
+
+@given(TIMES, st.integers(0, 400), st.integers(0, 30), ZONES)
+def test_a_freeze_closes_every_window(now, begins, days, zone):
+    """Its last day is part of it."""
+    first = datetime(2026, 1, 1, tzinfo=UTC).date() + timedelta(days=begins)
+    last = first + timedelta(days=days)
+    freeze = Freeze.model_validate({"from": str(first), "to": str(last), "timezone": zone})
+    always = Window.model_validate({"cron": "* * * * *", "for": "2m"})
+
+    closed = Schedule((always,), (freeze,)).closed(now)
+
+    assert bool(closed) == (first <= now.astimezone(ZoneInfo(zone)).date() <= last)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_"),
+    [
+        (Window, {"cron": "0 25 * * *", "for": "6h"}),
+        (Window, {"cron": "0 0 30 2 *", "for": "6h"}),
+        (Window, {"cron": "* * * * * *", "for": "6h"}),
+        (Window, NIGHT | {"timezone": "Mars/Olympus"}),
+        (Window, NIGHT | {"timezone": "../../etc/passwd"}),
+        (Window, NIGHT | {"for": "0s"}),
+        (Freeze, {"from": "2026-12-20", "to": "2026-12-19"}),
+        (Freeze, {"from": "Christmas", "to": "2026-12-19"}),
+        (Freeze, {"from": "2026-12-20T00:00:00", "to": "2026-12-21"}),
+    ],
+)
+def test_what_makes_no_sense_is_an_error(kind, given_):
+    """Said before anything is done."""
+    with pytest.raises(ValidationError):
+        kind.model_validate(given_)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("", True),
+        ("0 22 * * *; 6h; Asia/Shanghai", True),
+        ('{"cron": "0 22 * * *", "for": "6h", "timezone": "Asia/Shanghai"}', True),
+        ('[{"cron": "0 3 * * *", "for": "1h"}, {"cron": "0 14 * * *", "for": "1h"}]', True),
+        ("0 3 * * *; 1h", False),
+        ("nonsense", False),
+        ("[" * 300, False),
+        ("0 22 * * *; 6h; Asia/Shanghai; more", False),
+    ],
+)
+def test_an_annotation_says_the_same(text, is_open):
+    """One that cannot be read keeps its pods."""
+    assert (not closed_by_note(text, at("2026-05-01T14:30:00Z"))) == is_open
+
+
+@given(st.text(max_size=60))
+def test_a_pause_that_cannot_be_read_is_a_pause(text):
+    """Whatever is written there."""
+    found = pause_in(text, at("2026-05-01T14:30:00Z"))
+    assert (found is None) == (not text) or '"until"' in text
+
+
+def test_a_pause_ends_when_it_says():
+    """And not before."""
+    now = at("2026-05-01T14:30:00Z")
+    text = Pause(now + timedelta(hours=2), "load test").text()
+
+    assert pause_in(text, now + timedelta(minutes=119)) == Pause(now + timedelta(hours=2), "load test")
+    assert pause_in(text, now + timedelta(hours=2)) is None
