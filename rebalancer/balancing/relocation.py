@@ -102,8 +102,8 @@ class Relocation:
         The node's usage falls as pods go.  Nobody knows where they will run, so the room of all destinations shrinks.
         """
         evicted = 0
-        for pod in self._candidates(source, room, because()):
-            reason = because()
+        reason = because()
+        for pod in self._candidates(source, room, reason):
             if reason is None or room.spent or evicted == self._limit:
                 return
             amounts = self._amounts(pod, room, reason)
@@ -112,6 +112,8 @@ class Relocation:
             verdict = self._evict(pod, with_pod_gone(reason, source.points(amounts)) if amounts else reason)
             if isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT:
                 return
+            if verdict.gone:
+                reason = because()
             if verdict.leaving:
                 evicted += 1
                 room.take(amounts)

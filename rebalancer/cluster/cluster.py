@@ -51,6 +51,8 @@ class Follower(Protocol):
 
 Index = TypeVar("Index")
 
+_ONE_POD = {resources.PODS: 1}
+
 
 class Cluster:
     """Nodes in the order of their names, pods by age, namespace and name; both with indices.
@@ -72,6 +74,7 @@ class Cluster:
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._active: dict[str, tuple[Pod, ...]] = {}
         self._siblings: Counter[str] = Counter()
         self._used: dict[str, dict[str, int]] = {}
         self._undo = UndoLog()
@@ -107,7 +110,11 @@ class Cluster:
 
     def active_pods_on(self, node: Node) -> tuple[Pod, ...]:
         """Return the pods on a node that are neither Succeeded nor Failed, the oldest first."""
-        return tuple(pod for pod in self._pods.get(node.name, {}).values() if pod.active)
+        known = self._active.get(node.name)
+        if known is None:
+            known = tuple([pod for pod in self._pods.get(node.name, {}).values() if pod.active])
+            self._active[node.name] = known
+        return known
 
     def expected_on(self, node: Node) -> tuple[Pod, ...]:
         """Return the pods that were placed on a node, in the order in which they were placed."""
@@ -194,13 +201,17 @@ class Cluster:
 
     def _put(self, pod: Pod) -> None:
         self._pods.setdefault(pod.node, {})[pod.key] = pod
-        self._siblings.update(owner.uid for owner in pod.owners)
+        self._active.pop(pod.node, None)
+        for owner in pod.owners:
+            self._siblings[owner.uid] += 1
         if pod.active:
             self._count_requests(pod, pod.node, 1)
 
     def _take(self, pod: Pod) -> None:
         del self._pods[pod.node][pod.key]
-        self._siblings.subtract(owner.uid for owner in pod.owners)
+        self._active.pop(pod.node, None)
+        for owner in pod.owners:
+            self._siblings[owner.uid] -= 1
         if pod.active:
             self._count_requests(pod, pod.node, -1)
         for follower in self._followers:
@@ -210,6 +221,7 @@ class Cluster:
         self._put(pod)
         by_age = sorted(self._pods[pod.node].values(), key=lambda each: each.age_order)
         self._pods[pod.node] = {each.key: each for each in by_age}
+        self._active.pop(pod.node, None)
         for follower in self._followers:
             follower.left(pod, -1)
 
@@ -221,4 +233,6 @@ class Cluster:
 
     def _count_requests(self, pod: Pod, name: str, sign: int) -> None:
         change = resources.add if sign > 0 else resources.subtract
-        change(self._used.setdefault(name, {}), {**pod.spec.requests, resources.PODS: 1})
+        used = self._used.setdefault(name, {})
+        change(used, pod.spec.requests)
+        change(used, _ONE_POD)

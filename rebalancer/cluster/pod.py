@@ -16,6 +16,8 @@ from rebalancer.cluster.taints import Toleration
 #: A pod without a creation time counts as infinitely old, as in the descheduler.
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
+_SEVERAL = 2
+
 #: Value of the class `system-cluster-critical`; a pod with this priority or a higher one is critical.
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 
@@ -183,7 +185,10 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     @property
     def controller(self) -> Owner | None:
         """The owner that manages the pod: the controller, else the first owner, else None."""
-        return next((owner for owner in self.owners if owner.controller), next(iter(self.owners), None))
+        owners = self.owners
+        if len(owners) < _SEVERAL:
+            return owners[0] if owners else None
+        return next((owner for owner in owners if owner.controller), owners[0])
 
     @property
     def bound(self) -> datetime:

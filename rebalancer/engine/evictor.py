@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
@@ -45,9 +46,11 @@ class Evictor:
 
         A pod never changes and neither does the snapshot, so each pod is asked about once.
         """
-        if pod not in self._protected:
-            self._protected[pod] = next(self._protecting(pod), None)
-        return self._protected[pod]
+        try:
+            return self._protected[pod]
+        except KeyError:
+            found = self._protected[pod] = next(self._protecting(pod), None)
+            return found
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
@@ -75,14 +78,13 @@ class Evictor:
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""
-        return next(self._refusals(pod), None)
+        return self.protection(pod) or next(self._beside_protections(pod), None)
 
     def causes(self, pod: Pod) -> tuple[Cause, ...]:
         """Return all causes for which the pod may not go, in the order in which they are checked; the first counts."""
-        return tuple(refusal.cause for refusal in self._refusals(pod))
+        return tuple(each.cause for each in chain(self._protecting(pod), self._beside_protections(pod)))
 
-    def _refusals(self, pod: Pod) -> Iterator[Refused]:
-        yield from self._protecting(pod)
+    def _beside_protections(self, pod: Pod) -> Iterator[Refused]:
         for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas):
             if refusal := ask(pod):
                 yield refusal
@@ -90,8 +92,9 @@ class Evictor:
     def _protecting(self, pod: Pod) -> Iterator[Refused]:
         protections = self._absolute if pod.evict_annotation else self._all
         for protection in protections:
-            if refusal := protection.refusal(pod):
-                yield refusal
+            figures = protection.reason(pod)
+            if figures is not None:
+                yield refused(protection.code, **figures)
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
         if self._args.asks_scheduler:

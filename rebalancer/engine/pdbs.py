@@ -56,11 +56,13 @@ class DisruptionBudgets:
     def refusal(self, pod: Pod) -> Refused | None:
         """Return why a PDB forbids the eviction, or None."""
         covering = self._covering(pod)
+        if len(covering) == 1 and not covering[0].problem:
+            return self._exhausted(covering[0], pod)
         if unread := next((budget for budget in covering if budget.problem), None):
             return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
         if len(covering) > 1:
             return refused(Code.PDB, pdbs=sorted(budget.name for budget in covering))
-        return next(filter(None, (self._exhausted(budget, pod) for budget in covering)), None)
+        return None
 
     def spend(self, pod: Pod, count: int) -> None:
         """Count a granted pod against its PDB, with 1; with -1 take that back."""

@@ -36,17 +36,12 @@ class Protection:
         return None if figures is None else refused(self.code, **figures)
 
 
-def _where(holds: Callable[[Pod], bool]) -> Reason:
-    """Return the reason of a protection that has no figures."""
-    return lambda pod: _HOLDS if holds(pod) else None
-
-
 #: What no annotation and no argument can lift.
 ABSOLUTE = (
     Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None),
-    Protection(Code.MIRROR_PODS, _where(lambda pod: pod.mirror)),
-    Protection(Code.STATIC_PODS, _where(lambda pod: pod.static)),
-    Protection(Code.TERMINATING_PODS, _where(lambda pod: pod.terminating)),
+    Protection(Code.MIRROR_PODS, lambda pod: _HOLDS if pod.mirror else None),
+    Protection(Code.STATIC_PODS, lambda pod: _HOLDS if pod.static else None),
+    Protection(Code.TERMINATING_PODS, lambda pod: _HOLDS if pod.terminating else None),
 )
 
 
@@ -63,7 +58,7 @@ def on_unread_nodes(cluster: Cluster) -> Protection:
 def mandatory_no_eviction(args: DefaultEvictorArgs) -> Iterator[Protection]:
     """Yield the protection by annotation where the policy makes it mandatory."""
     if args.no_eviction_policy == "Mandatory":
-        yield Protection(Code.PREFER_NO_EVICTION, _where(lambda pod: pod.prefer_no_eviction))
+        yield Protection(Code.PREFER_NO_EVICTION, lambda pod: _HOLDS if pod.prefer_no_eviction else None)
 
 
 def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> Iterator[Protection]:
@@ -74,25 +69,25 @@ def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> It
         yield Protection(Code.SYSTEM_CRITICAL_PODS, _critical)
         yield Protection(Code.PRIORITY_THRESHOLD, _above(threshold))
     if Code.FAILED_BARE_PODS in names:
-        yield Protection(Code.FAILED_BARE_PODS, _where(lambda pod: not pod.owners))
+        yield Protection(Code.FAILED_BARE_PODS, lambda pod: _HOLDS if not pod.owners else None)
     else:
-        yield Protection(Code.BARE_PODS, _where(lambda pod: not pod.owners and pod.phase != "Failed"))
+        yield Protection(Code.BARE_PODS, lambda pod: _HOLDS if not pod.owners and pod.phase != "Failed" else None)
     if Code.LOCAL_STORAGE in names:
-        yield Protection(Code.LOCAL_STORAGE, _where(lambda pod: pod.spec.local_storage))
+        yield Protection(Code.LOCAL_STORAGE, lambda pod: _HOLDS if pod.spec.local_storage else None)
     if Code.DAEMON_SET_PODS in names:
-        yield Protection(Code.DAEMON_SET_PODS, _where(_of_daemon_set))
+        yield Protection(Code.DAEMON_SET_PODS, _of_daemon_set)
     if Code.PVC in names:
         yield Protection(Code.PVC, _persistent(cluster, args.protected_storage_classes()))
     if Code.WITHOUT_PDB in names:
         yield Protection(Code.WITHOUT_PDB, _without_pdb(cluster.snapshot.budgets))
     if Code.RESOURCE_CLAIMS in names:
-        yield Protection(Code.RESOURCE_CLAIMS, _where(lambda pod: bool(pod.spec.resource_claims)))
+        yield Protection(Code.RESOURCE_CLAIMS, lambda pod: _HOLDS if pod.spec.resource_claims else None)
     yield from _selection(args, cluster)
 
 
 def _selection(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
     if selector := args.label_selector:
-        yield Protection(Code.LABEL_SELECTOR, _where(lambda pod: not selector.matches(pod.labels)))
+        yield Protection(Code.LABEL_SELECTOR, lambda pod: _HOLDS if not selector.matches(pod.labels) else None)
     if args.min_pod_age is not None:
         minimum = args.min_pod_age
         yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum.total_seconds()))
@@ -115,8 +110,8 @@ def _above(threshold: int) -> Reason:
     return reason
 
 
-def _of_daemon_set(pod: Pod) -> bool:
-    return any(owner.kind == "DaemonSet" for owner in pod.owners)
+def _of_daemon_set(pod: Pod) -> Mapping[str, Any] | None:
+    return _HOLDS if "DaemonSet" in [owner.kind for owner in pod.owners] else None
 
 
 def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
@@ -193,13 +194,16 @@ def cause_document(cause: Cause) -> dict[str, Any]:
 
 
 def _figure(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, dict | Mapping):
         return {_camel_case(name): _figure(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_figure(each) for each in value]
     return round(value, _DECIMALS) if isinstance(value, float) else value
 
 
+@cache
 def _camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))

@@ -5,6 +5,7 @@ room are checked against the present state of the cluster: without the pods that
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -135,8 +136,11 @@ class OtherNodes:
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
         self._eligible = eligible
         self._nodes = nodes
-        self._by_name = {node.name: node for node in nodes}
         self._searches: dict[tuple[int, str], tuple[PodSpec, _Search]] = {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self._nodes}
 
     def any_for(self, pod: Pod) -> bool:
         """Return whether a node other than the pod's own takes it."""
@@ -158,6 +162,8 @@ class OtherNodes:
 
     def _forget_full(self, search: _Search, pod: Pod) -> None:
         """Forget the nodes found that are full now."""
+        if search.filled == self._eligible.steps:
+            return
         search.found = [
             name
             for name in search.found
