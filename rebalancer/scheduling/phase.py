@@ -44,7 +44,14 @@ class Phase:
             self._state.place(comes, node)
 
     def ask(
-        self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None, window: Window | None = None
+        self,
+        coming: Pod,
+        node: str,
+        there: Pod | None,
+        meanwhile: Pod | None,
+        window: Window | None = None,
+        *,
+        best: bool = False,
     ) -> Answer:
         """Return where a pod would go.
 
@@ -54,10 +61,11 @@ class Phase:
             there: the replaced pod as the state has it now: running, terminating, or None.
             meanwhile: the replaced pod as it is when the new one comes: terminating, or None.
             window: where the scheduler begins to look; None for anywhere.
+            best: whether to name only the best of all nodes (see `Simulator.ask`).
         """
         self.exchange(node, there, meanwhile)
         try:
-            return self._simulator.ask(coming, window)
+            return self._simulator.ask(coming, window, best=best)
         finally:
             self.exchange(node, meanwhile, there)
 

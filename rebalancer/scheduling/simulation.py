@@ -76,7 +76,7 @@ class Simulation:
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
-        self._in_turn: dict[Pod, list[Answer]] = {}
+        self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
         start = _Start(nodes, snapshot.pods, snapshot.namespaces)
@@ -131,13 +131,17 @@ class Simulation:
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
 
-        Without scores, so that the answers of all pods can be kept.
+        Where the scheduler scores a part of the nodes, an answer that names only the best of all comes first: that is
+        found in half the time, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
         """
-        known = self._in_turn.setdefault(pod, [])
+        known = self._in_turn.setdefault(pod, {})
         for number, phase in enumerate(self.phases):
-            if number == len(known):
-                known.append(self._ask(pod, phase).without_scores())
-            yield known[number]
+            for best in (True, False):
+                if (number, best) not in known:
+                    known[number, best] = self._ask(pod, phase, best=best).without_scores()
+                yield known[number, best]
+                if not known[number, best].sampled:
+                    break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
         """Return where the replacement would go if it came first: no other has come, and the pods that go still end.
@@ -160,11 +164,14 @@ class Simulation:
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def _ask(self, pod: Pod, phase: Phase) -> Answer:
-        return reduce(either, [self.at(pod, phase, moment) for moment in self.replacement(pod).moments])
+    def _ask(self, pod: Pod, phase: Phase, *, best: bool = False) -> Answer:
+        return reduce(either, [self.at(pod, phase, moment, best=best) for moment in self.replacement(pod).moments])
 
-    def at(self, pod: Pod, phase: Phase, moment: Moment) -> Answer:
-        """Return where the replacement would go at one of the points in time, made at one of its moments."""
+    def at(self, pod: Pod, phase: Phase, moment: Moment, *, best: bool = False) -> Answer:
+        """Return where the replacement would go at one of the points in time, made at one of its moments.
+
+        `best` as in `Simulator.ask`.
+        """
         coming = self.replacement(pod)
         if coming.pod is None:
             return Answer(unknown=coming.unknown)
@@ -172,7 +179,7 @@ class Simulation:
         if present is None and phase is not self._later:
             present = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(coming.pod, pod.node, present, meanwhile)
+        return phase.ask(coming.pod, pod.node, present, meanwhile, best=best)
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""

@@ -11,10 +11,9 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    `Window` is one of them; `window_winners` tells the nodes that may win in any.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import groupby, islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 from rebalancer.cluster.node import Node
@@ -24,7 +23,6 @@ _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
-_FEW = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ZONE_LABELS = (
     ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
@@ -89,35 +87,34 @@ def window_winners(totals: Sequence[int], circle: Sequence[int], enough: int) ->
     A node wins in a window that has it and none that is better.  So there have to be enough nodes between the last
     better one before it and the next better one after it.  Scores are those among all feasible nodes.
 
+    For example, 8 nodes score 5 9 3 4 4 8 1 2, and 3 of them are looked at.  Between 9 and 8 there are three, so both 4
+    win, in the window 3 4 4.  Between 8 and 5, round the end of the list, there are two, so neither 1 nor 2 wins.
+
     Args:
         totals: what the feasible nodes score.
         circle: their places in the scheduler's order.
         enough: how many of them are scored.
     """
-    scores, count = [totals[each] for each in circle], len(circle)
-    # As a rule a few of the best leave no gap; only if they do, all are looked at.
-    for bar in (sorted(scores)[-_FEW:][0], min(scores)):
-        found, better = set[int](), list[int]()
-        best = sorted((place for place, score in enumerate(scores) if score >= bar), key=scores.__getitem__)
-        for _, group in groupby(reversed(best), scores.__getitem__):
-            equal = list(group)
-            found.update(circle[each] for each in equal if _gap(better, each, count) >= enough)
-            better = sorted((*better, *equal))
-            if _widest(better, count) < enough:
-                return found
+    scores, count = list(map(totals.__getitem__, circle)), len(circle)
+    # Each window has one of these blocks as a whole, also round the end of the list.  So whoever wins scores at least
+    # as much as the best of some block; as a rule that leaves few nodes to look at.
+    block = (enough + 3) // 4
+    bar = min(max(scores[start : start + block]) for start in range(0, count - block + 1, block))
+    near = [place for place, score in enumerate(scores) if score >= bar]
+    before = _next_better([*(place - count for place in near), *near], scores)
+    after = _next_better([*(place + count for place in reversed(near)), *reversed(near)], [*scores, *scores])
+    best = max(scores)
+    return {circle[place] for place in near if scores[place] == best or after[place] - before[place] - 1 >= enough}
+
+
+def _next_better(places: Iterable[int], scores: Sequence[int]) -> dict[int, int]:
+    """Return for each place the last one before it that scores more; places without one are left out."""
+    found: dict[int, int] = {}
+    better: list[int] = []
+    for place in places:
+        while better and scores[better[-1]] <= scores[place]:
+            better.pop()
+        if better:
+            found[place] = better[-1]
+        better.append(place)
     return found
-
-
-def _widest(taken: Sequence[int], count: int) -> int:
-    """Return how many places in a row are free at most, on a circle."""
-    inner = (after - before for before, after in pairwise(taken))
-    return max(taken[0] + count - taken[-1], *inner) - 1 if len(taken) > 1 else count - 1
-
-
-def _gap(taken: Sequence[int], place: int, count: int) -> int:
-    """Return how many places in a row are free around one, with it, on a circle; 0 if it is taken."""
-    if not taken:
-        return 2 * count
-    after = bisect_left(taken, place % count)
-    here = taken[after % len(taken)] + (count if after == len(taken) else 0)
-    return 0 if here == place % count else here - taken[after - 1] - 1 + (0 if after else count)

@@ -43,18 +43,19 @@ class Simulator:
         self._profiles = profiles
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
-    def ask(self, pod: Pod, window: Window | None = None) -> Answer:
+    def ask(self, pod: Pod, window: Window | None = None, *, best: bool = False) -> Answer:
         """Return where a pod that has no node yet would go.
 
         Args:
             pod: the pod.
             window: where the scheduler begins to look, if it scores only a part of the nodes; None for anywhere.
+            best: whether to name only the nodes that are the best of all; they win in some window, and are found soon.
         """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window)
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window, best=best)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
@@ -72,7 +73,7 @@ class Simulator:
             return "a scheduling gate holds the pod back"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, window: Window | None) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: Window | None, *, best: bool) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
@@ -84,7 +85,8 @@ class Simulator:
             nodes = Nodes(window_of(order, window.start, nodes, enough))
         weighted = self._weighted(pod, profile, nodes)
         sums = totals(weighted.values(), len(nodes))
-        winners = sorted(self._anywhere(nodes, sums, enough)) if sampled and not window else _best(sums)
+        anywhere = sampled and not window and not best
+        winners = sorted(self._anywhere(nodes, sums, enough)) if anywhere else _best(sums)
         return Answer(
             nodes=self._named(nodes, winners),
             feasible=len(nodes),
