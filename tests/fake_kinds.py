@@ -21,6 +21,7 @@ ALWAYS_SERVED = {
     "/apis/apps/v1/replicasets": "ReplicaSet",
     "/apis/apps/v1/statefulsets": "StatefulSet",
     "/apis/batch/v1/jobs": "Job",
+    "/apis/autoscaling/v2/horizontalpodautoscalers": "HorizontalPodAutoscaler",
     "/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
     "/apis/storage.k8s.io/v1/csinodes": "CSINode",
     "/apis/storage.k8s.io/v1/csidrivers": "CSIDriver",

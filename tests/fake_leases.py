@@ -2,8 +2,10 @@
 
 import re
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
+from rebalancer.memory.document import KEY, Memory, encoded
 from rebalancer.run.leadership import GIVEN_BACK
 from tests.fake_http import Reply, Request
 
@@ -16,7 +18,7 @@ MAPS = re.compile(r"/api/v1/namespaces/([^/]+)/configmaps(?:/([^/]+))?")
 class FakeLeases:
     """Leases by namespace and name, with the versions of the real server; ConfigMaps too, beside them.
 
-    The usual ones were given back by their last holders.
+    The usual Leases were given back by their last holders, and the usual memory has been kept for long.
 
     Attributes:
         held: the Leases.
@@ -31,6 +33,7 @@ class FakeLeases:
         self._version = 0
         for name in ("rebalancer", "rebalancer-mark"):  # a missing one is waited for
             self.give_back(name)
+        self.remember({KEY: encoded(Memory(since=datetime(2026, 1, 1, tzinfo=UTC)))})
 
     def give_back(self, name: str = "rebalancer", namespace: str = "kube-system") -> None:
         """Let nobody hold a Lease, as after a clean end, so that the next one need not wait."""

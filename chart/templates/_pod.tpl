@@ -89,6 +89,10 @@
 {{- if or $elects (ne $namespace "kube-system") }}
 - --leader-elect-resource-namespace={{ $namespace }}
 {{- end }}
+{{- $memory := include "rebalancer.memoryName" . }}
+{{- if and (ne $memory "kube-rebalancer-memory") (include "rebalancer.needs" . | fromYaml).trust }}
+- --memory={{ $memory }}
+{{- end }}
 {{- end -}}
 
 {{- define "rebalancer.probe" -}}

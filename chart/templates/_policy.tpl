@@ -96,7 +96,7 @@ with its tokens.
 {{- if hasKey $policy "Error" -}}
 {{- fail (printf "the policy is not valid YAML: %s" $policy.Error) -}}
 {{- end -}}
-{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "scheduler" false "secrets" list -}}
+{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "scheduler" false "trust" false "secrets" list -}}
 {{- $apart := "RemovePodsViolatingInterPodAntiAffinity" -}}
 {{- $sources := list -}}
 {{- range $profile := $policy.profiles -}}
@@ -120,10 +120,16 @@ with its tokens.
       {{- if and (or $usage.selection (eq (toString $args.selection) "compaction")) (ne ($usage.scheduler | default "default") "unknown") -}}
         {{- $_ := set $needs "scheduler" true -}}
       {{- end -}}
+      {{- if or $usage.selection (eq (toString $args.selection) "compaction") -}}{{- $_ := set $needs "trust" true -}}{{- end -}}
       {{- if $usage -}}
         {{- $sources = append $sources ($usage.source | default (ternary "KubernetesMetrics" "" ($usage.metricsServer | default false))) -}}
       {{- end -}}
     {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if hasKey $policy "trust" -}}
+  {{- if not (kindIs "invalid" $policy.trust) -}}
+  {{- $_ := set $needs "trust" (ne (toString (get $policy.trust "enabled")) "false") -}}
   {{- end -}}
 {{- end -}}
 {{- $steer := get $.Values.cmdOptions "steer" -}}
@@ -147,6 +153,12 @@ with its tokens.
   {{- $_ := set $needs "metrics" true -}}
 {{- end -}}
 {{- toYaml $needs -}}
+{{- end -}}
+
+{{- /* The ConfigMap of the memory: one for each release. */ -}}
+{{- define "rebalancer.memoryName" -}}
+{{- $fullname := include "rebalancer.fullname" . -}}
+{{- if eq $fullname "rebalancer" -}}kube-rebalancer-memory{{- else -}}{{ $fullname | trunc 56 | trimSuffix "-" }}-memory{{- end -}}
 {{- end -}}
 
 {{- /* Where the container finds the scheduler's configuration; empty where none is given. */ -}}

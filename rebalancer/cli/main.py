@@ -27,6 +27,7 @@ from rebalancer.cli.options import (
     warn_of_insecurity,
 )
 from rebalancer.cli.service_flags import service_flags
+from rebalancer.cli.trust import breaker, memory, pause, resume, status
 from rebalancer.cli.unmark import unmark
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable
@@ -227,7 +228,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-for _command in (mark, unmark, extras.version, extras.help_, extras.completion):
+for _command in (mark, unmark, memory, pause, resume, status, breaker, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 
 

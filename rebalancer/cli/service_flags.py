@@ -138,6 +138,13 @@ _LEASE = (
     _Flag(
         "resource_namespace", "--leader-elect-resource-namespace", str, "Its namespace; default: kube-system.", "NAME"
     ),
+    _Flag(
+        "memory",
+        "--memory",
+        str,
+        "The ConfigMap, beside the Lease, in which cycles remember; default: kube-rebalancer-memory.",
+        "NAME",
+    ),
     _Flag("no_lease", "--no-lease", bool, "Work without holding a Lease; another run may be at work at the same time."),
     _Flag("lease_wait", "--lease-wait", Seconds(), "How long to wait for another run to end; default 30s.", "DURATION"),
 )

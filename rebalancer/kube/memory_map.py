@@ -20,8 +20,6 @@ from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
-#: The usual name; a release with a Lease of another name has one of its own.
-NAME = "kube-rebalancer-memory"
 _SECONDS = 10.0
 
 
@@ -55,7 +53,7 @@ class MemoryMap:
         name: of the ConfigMap.
     """
 
-    def __init__(self, client: Client, namespace: str, name: str = NAME) -> None:
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
         self.namespace = namespace
         self.name = name
         self._client = client

@@ -121,6 +121,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         stops: of owners, by name.
         readings: of nodes, the oldest first.
         breaker: None as long as it is closed.
+        counted_from: failures before it do not trip the breaker again; None if all count.
         undone: how many moves were undone since the memory began.
     """
 
@@ -130,6 +131,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stops: Annotated[tuple[OwnerStop, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()
     readings: Annotated[tuple[Reading, ...], msgspec.Meta(max_length=_MOST_READINGS)] = ()
     breaker: Tripped | None = None
+    counted_from: _Time | None = None
     undone: _Count = 0
 
 
@@ -232,6 +234,7 @@ def _ends(memory: Memory) -> Sequence[OwnerStop | Tripped]:
 
 
 def _past(memory: Memory) -> Iterator[datetime]:
+    yield memory.counted_from or memory.since
     yield memory.since
     for move in memory.moves:
         yield from (move.at, move.cycle, move.ready or move.at)

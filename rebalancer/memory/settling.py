@@ -92,9 +92,10 @@ def settled(
 
 
 def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
-    if move.failed:
+    """Return whether there is something to learn of a move: cycles may be hours apart, so of a new one always."""
+    if move.failed or now - move.at > _DAY:
         return False
-    return now - move.at <= (max(_WATCHED, ready_within * 2) if move.ready is None else _WATCHED)
+    return move.ready is None or now - move.at <= max(_WATCHED, ready_within)
 
 
 def _by_uid(known: Container[str] | None, taken: Container[str]) -> Callable[[PastMove, Pod], bool]:
@@ -149,11 +150,17 @@ class Breaker:
         tripped: as it is to be remembered; None if it is closed.
         stopped: why nothing may be moved; empty if something may.
         is_trial: whether one move may be made.
+        counted_from: failures before it do not count any more.
     """
 
     tripped: Tripped | None = None
     stopped: str = ""
     is_trial: bool = False
+    counted_from: datetime | None = None
+
+    def of(self, memory: Memory) -> Memory:
+        """Return the memory with this breaker."""
+        return replace(memory, breaker=self.tripped, counted_from=self.counted_from)
 
 
 def judged(memory: Memory, now: datetime) -> Breaker:
@@ -161,22 +168,21 @@ def judged(memory: Memory, now: datetime) -> Breaker:
     before = memory.breaker
     if before is not None:
         if now < before.until:
-            return Breaker(before, before.why)
+            return Breaker(before, before.why, counted_from=memory.counted_from)
         trial = [each for each in memory.moves if each.at >= before.until]
         if any(each.failed for each in trial):
             why = f"the move that was tried failed too ({trial[-1].failed or trial[0].failed}): {before.why}"
-            return _tripped(why[:500], now)
+            return _tripped(why[:500], now, memory.counted_from)
         if not any(each.ready for each in trial):
             waiting = "the replacement of the move that is tried is not Ready yet"
-            return Breaker(before, waiting) if trial else Breaker(before, is_trial=True)
-    counted = [each for each in memory.moves if before is None or each.at >= before.until]
-    counted = [each for each in counted if each.at >= memory.since]
-    why = _why(memory, counted, now)
-    return _tripped(why, now) if why else Breaker()
+            return Breaker(before, waiting if trial else "", not trial, memory.counted_from)
+    since = before.until if before else memory.counted_from
+    why = _why(memory, [each for each in memory.moves if since is None or each.at >= since], now)
+    return _tripped(why, now, since) if why else Breaker(counted_from=since)
 
 
-def _tripped(why: str, now: datetime) -> Breaker:
-    return Breaker(Tripped(since=now, until=now + _BREAK, why=why), why)
+def _tripped(why: str, now: datetime, since: datetime | None) -> Breaker:
+    return Breaker(Tripped(since=now, until=now + _BREAK, why=why), why, counted_from=since)
 
 
 def _why(memory: Memory, counted: Sequence[PastMove], now: datetime) -> str:

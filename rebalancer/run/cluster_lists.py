@@ -15,6 +15,7 @@ from rebalancer.kube.answers import Rejected
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import Tell, read_list, tell_nobody
 from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.kube.wire.list_collector import ListCollector
 from rebalancer.kube.wire.pages import KINDS, PATHS, group_of, path_of_list
 from rebalancer.run.live import LiveCluster
@@ -52,9 +53,11 @@ def read_cluster(
             _read_kind(live, collection, kind, halt, tell)
         except (Forbidden, Rejected) as error:
             unread[kind] = error
-    problem = unread_in_words(unread)
-    warnings = (f"where the scheduler puts pods is unknown in part: {problem}",) if problem else ()
-    return collection.snapshot(now, warnings)
+    others = {kind: error for kind, error in unread.items() if kind in SCHEDULER_KINDS}
+    left = {kind: error for kind, error in unread.items() if kind not in others}
+    parts = (("where the scheduler puts pods", others), ("what others scale", left))
+    warnings = (f"{what} is unknown in part: {problem}" for what, of in parts if (problem := unread_in_words(of)))
+    return collection.snapshot(now, tuple(warnings))
 
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:

@@ -21,7 +21,7 @@ from rebalancer.engine.patience import Recollection
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.eviction.verdict import Granted, Unknown
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.memory_map import NAME, MemoryMap
+from rebalancer.kube.memory_map import MemoryMap
 from rebalancer.memory.document import KEY, Memory, OwnerStop, PastMove, Reading, encoded
 from rebalancer.memory.settling import judged, settled, with_moves
 from rebalancer.run.leadership import REQUEST_SECONDS
@@ -37,10 +37,8 @@ _MOST_READINGS = 12
 
 
 def memory_map(cluster: LiveCluster, lease: LeaseOptions) -> MemoryMap:
-    """Return the ConfigMap of a release, which is named after its Lease."""
-    usual = lease.resource_name == LeaseOptions().resource_name
-    name = NAME if usual else f"{lease.resource_name}-memory"
-    return MemoryMap(cluster.client, lease.resource_namespace, name)
+    """Return the ConfigMap of a release, which is beside its Lease."""
+    return MemoryMap(cluster.client, lease.resource_namespace, lease.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +133,7 @@ class Diary:
         breaker = judged(both, now)
         self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
         if breaker.tripped != recollection.memory.breaker:
-            memory = replace(recollection.memory, breaker=breaker.tripped)
-            self.recollection = dataclasses.replace(recollection, memory=memory)
+            self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))
 
     def has_failed(self, key: tuple[str, str]) -> bool:
         """Return whether a replacement of an owner has failed in this cycle."""
@@ -187,7 +184,9 @@ class Diary:
         settings = recollection.settings
         memory = known or replace(recollection.memory, since=self._cycle, readings=())
         memory = settled(memory, self._pods, self._cycle, settings.ready_within)
-        memory = replace(memory, breaker=recollection.memory.breaker, stops=self._stops or memory.stops)
+        judged_so = recollection.memory
+        memory = replace(memory, breaker=judged_so.breaker, counted_from=judged_so.counted_from)
+        memory = replace(memory, stops=self._stops or memory.stops)
         ours = {each.pod for each in self.moves}
         memory = replace(memory, moves=tuple(each for each in memory.moves if each.pod not in ours))
         memory = with_moves(memory, self.moves)

@@ -43,6 +43,7 @@ class LeaseOptions:
     Attributes:
         leader_elect: whether a loop holds the Lease from cycle to cycle.
         lease_duration: None for the default of this kind of run; the same for the two fields after it.
+        memory: the ConfigMap in which cycles remember, in the namespace of the Lease.
         no_lease: whether to evict without the Lease.
         lease_wait: how long a run waits for another to end.
     """
@@ -53,6 +54,7 @@ class LeaseOptions:
     retry_period: float | None = None
     resource_name: str = "rebalancer"
     resource_namespace: str = "kube-system"
+    memory: str = "kube-rebalancer-memory"
     no_lease: bool = False
     lease_wait: float = 30.0
 

@@ -168,6 +168,12 @@ def compacts(profiles: tuple[ProfilePlan, ...]) -> bool:
     return any(isinstance(args, UtilizationArgs) and args.compacts for args in balance)
 
 
+def relieves(profiles: tuple[ProfilePlan, ...]) -> bool:
+    """Return whether a strategy selects pods by relief or compaction."""
+    balance = (each.args for profile in profiles for each in profile.balance)
+    return any(isinstance(args, UtilizationArgs) and (args.relief or args.compacts) for args in balance)
+
+
 def _asks_scheduler(profile: ProfilePlan) -> bool:
     strategies = (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
     return profile.evictor.asks_scheduler or any(each.asks_scheduler for each in strategies)

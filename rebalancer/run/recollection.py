@@ -98,7 +98,7 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
     memory = replace(memory, breaker=memory.breaker or found.tripped)
     memory = settled(memory, snapshot.pods, now, settings.ready_within)
     breaker = judged(memory, now)
-    memory = replace(memory, breaker=breaker.tripped)
+    memory = breaker.of(memory)
     rests = resting(Code.MEMORY_UNUSABLE, f"nothing is balanced in this cycle: {found.problem}")
     off = missed(memory, now)
     astray = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1]) if off else None

@@ -65,8 +65,11 @@ class Work:
 
     @property
     def trust(self) -> Trust | None:
-        """What is remembered, and whom it leaves alone; None where each cycle decides by itself."""
-        settings = self.policy.trust
+        """What is remembered, and whom it leaves alone; None where each cycle decides by itself.
+
+        A policy that says nothing about it is patient where it selects pods by relief or compaction.
+        """
+        settings = self.policy.trust or (Trust() if policies.relieves(self.plans) else None)
         return settings if settings and settings.enabled else None
 
     @property

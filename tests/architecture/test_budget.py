@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4300,
-    "rebalancer/cli": 1450,
+    "rebalancer/cli": 1600,
     "rebalancer/cluster": 1740,
     "rebalancer/engine": 1950,
     "rebalancer/eviction": 780,
@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 600,
     "rebalancer/policy": 3050,
     "rebalancer/report": 2345,
-    "rebalancer/run": 6600,
+    "rebalancer/run": 6850,
     "rebalancer/scheduling": 6600,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,

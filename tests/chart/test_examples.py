@@ -26,4 +26,6 @@ def test_examples_do_not_speak_of_helm() -> None:
     """kubectl applies them."""
     for path in FOLDER.glob("*.yaml"):
         assert "helm" not in path.read_text().lower().replace("what the helm chart installs", ""), path.name
-        assert all(each["metadata"]["name"].startswith("rebalancer") for each in objects(path.read_text()))
+        assert all(
+            each["metadata"]["name"].startswith(("rebalancer", "kube-rebalancer")) for each in objects(path.read_text())
+        )

@@ -54,7 +54,7 @@ def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
     assert mark["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert not run["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
-    names = [rule["resourceNames"] for rule in one(found, "Role")["rules"] if "resourceNames" in rule]
+    names = [rule["resourceNames"] for rule in one(found, "Role", "-lease")["rules"] if "resourceNames" in rule]
     assert names == [["rebalancer", "rebalancer-mark"]]
 
 

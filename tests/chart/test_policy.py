@@ -7,7 +7,7 @@ import yaml
 
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, Object, needed, one, policy_text, refusal, template
+from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, policy_text, refusal, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -20,6 +20,10 @@ SCHEDULER = {
         *("deployments", "replicasets", "statefulsets", "jobs"),
         *("csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"),
     )
+}
+TRUST = {
+    *("list namespaces", "list replicationcontrollers", "list deployments", "list replicasets", "list statefulsets"),
+    *("list jobs", "list horizontalpodautoscalers"),
 }
 MARKS = {"get nodes", "patch nodes"}
 LEASE = {"create leases", "get leases", "update leases"}
@@ -186,17 +190,21 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
         pytest.param(profile() + "\ncmdOptions: {steer: false}", set(), id="steering that is switched off"),
         pytest.param(profile("{nodeFit: scheduler}"), SCHEDULER, id="nodeFit asks the scheduler"),
         pytest.param(profile("{nodeFit: true}"), set(), id="nodeFit by the descheduler's rule"),
-        pytest.param(relief(), SCHEDULER, id="relief asks the scheduler"),
-        pytest.param(relief("scheduler: default"), SCHEDULER, id="relief that says so"),
+        pytest.param(relief(), SCHEDULER | TRUST, id="relief asks the scheduler"),
+        pytest.param(relief("scheduler: default"), SCHEDULER | TRUST, id="relief that says so"),
         pytest.param(
             profile(strategy="HighNodeUtilization", args="{selection: compaction}"),
-            SCHEDULER,
+            SCHEDULER | TRUST,
             id="compaction asks, too",
         ),
-        pytest.param(relief("scheduler: unknown"), set(), id="relief with an unknown scheduler"),
+        pytest.param(relief("scheduler: unknown"), TRUST, id="relief with an unknown scheduler"),
         pytest.param(
-            relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"), SCHEDULER, id="relief and namespaces"
+            relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"),
+            SCHEDULER | TRUST,
+            id="relief and namespaces",
         ),
+        pytest.param(profile(top="trust: {}"), TRUST, id="trust that is asked for"),
+        pytest.param(profile(top="trust: {enabled: false}"), set(), id="trust that is switched off"),
     ],
 )
 def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:
@@ -204,7 +212,9 @@ def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]
     found = template(values)
 
     assert granted(found) == ALWAYS | LIVE | more
-    assert granted(found, "Role") == LEASE
+    assert granted(found, "Role", "-lease") == LEASE
+    remembers = [each for each in found if each["metadata"]["name"].endswith("-memory")]
+    assert bool(remembers) == ("list horizontalpodautoscalers" in more)
 
 
 @needed
@@ -232,11 +242,27 @@ def test_a_dry_run_may_not_evict(values: str) -> None:
     """It may read, and no more."""
     found = template(values + "\npolicy: {preset: usage-prometheus}")
 
-    assert granted(found) == ALWAYS | SCHEDULER
-    assert "Role" not in {each["kind"] for each in found}
+    assert granted(found) == ALWAYS | SCHEDULER | TRUST
+    assert granted(found, "Role") == {"get configmaps"}
 
 
 @needed
 def test_a_dry_run_that_is_switched_off_is_live() -> None:
     """As the option says."""
     assert granted(template("cmdOptions: {dry-run: false}")) >= LIVE
+
+
+@needed
+@pytest.mark.parametrize(("release", "name"), [("rebalancer", "kube-rebalancer-memory"), ("b", "b-memory")])
+def test_each_release_has_a_memory_of_its_own(release: str, name: str) -> None:
+    """A ConfigMap without data, so that an upgrade keeps what is in it; the account may write this one alone."""
+    found = template("", "--set", f"fullnameOverride={release}")
+    made = one(found, "ConfigMap", "-memory")
+    rules = one(found, "Role", "-memory")["rules"]
+
+    assert made["metadata"]["name"] == name
+    assert "data" not in made
+    assert rules == [
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["get", "update"]}
+    ]
+    assert (f"--memory={name}" in container(found)["args"]) == (release != "rebalancer")

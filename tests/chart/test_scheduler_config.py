@@ -20,7 +20,7 @@ def test_without_one_nothing_is_said() -> None:
     found = template()
 
     assert options(found) == []
-    assert set(one(found, "ConfigMap")["data"]) == {"policy.yaml"}
+    assert set(one(found, "ConfigMap", "rebalancer")["data"]) == {"policy.yaml"}
     assert [each["name"] for each in pod_spec(found)["volumes"]] == ["policy-volume"]
 
 
@@ -29,7 +29,7 @@ def test_a_text_stands_beside_the_policy() -> None:
     found = template({"schedulerConfig": {"text": HEAD + "percentageOfNodesToScore: 30\n"}})
 
     assert options(found) == ["--scheduler-config=/policy-dir/scheduler.yaml"]
-    text = one(found, "ConfigMap")["data"]["scheduler.yaml"]
+    text = one(found, "ConfigMap", "rebalancer")["data"]["scheduler.yaml"]
     assert load_scheduler_configuration(text, source="chart").document["percentageOfNodesToScore"] == 30
     assert policy_text(found)
 

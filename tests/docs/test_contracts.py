@@ -38,7 +38,7 @@ def policies_in_manifests() -> list[str]:
             if document.get("kind") == "DeschedulerPolicy":
                 found.append(path.read_text())
             if document.get("kind") == "ConfigMap":
-                found += document["data"].values()
+                found += document.get("data", {}).values()
     return found
 
 

@@ -60,6 +60,13 @@ POLICIES = {
     "demanding": demanding(),
     "old": old(),
 }
+
+
+def every(rendered: list[Object], kind: str) -> list[Object]:
+    """All rendered objects of a kind."""
+    return [each for each in rendered if each["kind"] == kind]
+
+
 RENDERED = {
     name: template({"policy": {"text": json.dumps(each)}}) if found("helm") else [] for name, each in POLICIES.items()
 }
@@ -69,7 +76,7 @@ RENDERED = {
 NEEDED = {
     name: [
         *permissions(one(rendered, "ClusterRole")["rules"]),
-        *permissions(one(rendered, "Role")["rules"]),
+        *(each for role in every(rendered, "Role") for each in permissions(role["rules"])),
     ]
     for name, rendered in RENDERED.items()
     if rendered
@@ -92,11 +99,13 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
 
     def grant(name: str, without: Permission | None = None) -> Path:
         rendered = RENDERED[name]
-        for kind in ("Role", "RoleBinding"):
-            created = api.create(narrowed(one(rendered, kind), without), HOME)
-            made.append((kind, created["metadata"]["name"]))
+        found = [each for kind in ("Role", "RoleBinding") for each in every(rendered, kind)]
+        found += [each for each in every(rendered, "ConfigMap") if each["metadata"]["name"].endswith("-memory")]
+        for each in found:
+            created = api.create(narrowed(each, without), HOME)
+            made.append((each["kind"], created["metadata"]["name"]))
         namespace.create(narrowed(one(rendered, "ClusterRole"), without), one(rendered, "ClusterRoleBinding"))
-        roles = [one(rendered, "ClusterRole"), one(rendered, "Role")]
+        roles = [one(rendered, "ClusterRole"), *every(rendered, "Role")]
         wait_for(lambda: all(in_force(api, role, without) for role in roles), f"the roles without {without} in force")
         return controlplane.kubeconfig_for(NAME, api.token(NAME, HOME))
 
@@ -126,8 +135,9 @@ def narrowed(role: Object, without: Permission | None) -> Object:
 def in_force(api: Api, role: Object, without: Permission | None) -> bool:
     """Whether the account has all permissions of a role but one, where that role is about."""
     namespace = role["metadata"].get("namespace", "")
-    where = (namespace, NAME) if namespace else ("", "")
-    return all(allowed(api, f"{HOME}:{NAME}", each, *where) is (each != without) for each in permissions(role["rules"]))
+    named = {each: rule.get("resourceNames", [""])[0] for rule in role["rules"] for each in permissions([rule])}
+    account = f"{HOME}:{NAME}"
+    return all(allowed(api, account, each, namespace, name) is (each != without) for each, name in named.items())
 
 
 @pytest.fixture
@@ -175,7 +185,11 @@ def test_missing_permission_is_named(crashing: Namespace, granted: Granted, name
     assert "Traceback" not in outcome.stderr
     if missing.resource == "pods/eviction":
         assert (outcome.exit_code, outcome.evicted()) == (1, [])
-    elif missing.resource in {"events", "leases"} or missing.group == "metrics.k8s.io" or foresees(name, missing):
+    elif (
+        missing.resource in {"events", "leases", "configmaps"}
+        or missing.group == "metrics.k8s.io"
+        or foresees(name, missing)
+    ):
         assert (outcome.exit_code, len(outcome.evicted())) == (0, 2)
     else:
         assert (outcome.exit_code, outcome.report) == (3, {})

@@ -26,7 +26,9 @@ def shipped() -> Iterator[tuple[str, Object]]:
             if document.get("kind") == "DeschedulerPolicy":
                 yield file.name, document
             elif document.get("kind") == "ConfigMap":
-                yield from ((f"{file.name}:{key}", yaml.safe_load(text)) for key, text in document["data"].items())
+                yield from (
+                    (f"{file.name}:{key}", yaml.safe_load(text)) for key, text in document.get("data", {}).items()
+                )
 
 
 SHIPPED = dict(shipped())

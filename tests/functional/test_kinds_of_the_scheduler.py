@@ -84,7 +84,7 @@ def test_node_fit_by_the_scheduler_reads_it_as_well(busy, rebalancer):
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param(by_usage(scheduler="unknown"), id="the scheduler is unknown"),
+        pytest.param(by_usage(scheduler="unknown") | {"trust": {"enabled": False}}, id="the scheduler is unknown"),
         pytest.param(by_usage(selection=None), id="the descheduler's rules"),
         pytest.param(policy(OLD), id="nothing is balanced"),
     ],

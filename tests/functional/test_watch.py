@@ -56,7 +56,11 @@ def run(rebalancer, server, **top):
 
 
 def annotate(server, kind, name, **notes):
-    found = {"name": name, "annotations": {f"kube-rebalancer/{key}": text for key, text in notes.items()}}
+    found = {
+        "name": name,
+        "resourceVersion": "7",
+        "annotations": {f"kube-rebalancer/{key}": text for key, text in notes.items()},
+    }
     where = ("v1", {}) if kind == "Namespace" else ("apps/v1", {"namespace": "default"})
     server.add({"kind": kind, "apiVersion": where[0], "metadata": {**where[1], **found}})
 

@@ -61,7 +61,6 @@ class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     selector: dict[str, Any] | None = None
     replicas: int | None = None
-    paused: bool = False
     template: msgspec.Raw = msgspec.Raw()
 
 
@@ -81,11 +80,15 @@ class WorkloadWire(msgspec.Struct, gc=False):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
+class _DeploymentSpec(msgspec.Struct, gc=False):
+    paused: bool = False
+
+
 class DeploymentWire(msgspec.Struct, gc=False):
     """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
 
     metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: _DeploymentSpec = msgspec.field(default_factory=_DeploymentSpec)
     status: _Status = msgspec.field(default_factory=_Status)
 
 

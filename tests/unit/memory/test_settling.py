@@ -72,6 +72,15 @@ def test_a_move_learns_where_and_when_its_replacement_was_ready():
     assert (known.landed, known.ready, known.replacement) == ("n2", ago(seconds=30), "uid-default-new")
 
 
+def test_a_move_is_settled_however_late_the_next_cycle_comes():
+    """A CronJob may run once an hour; the pods that others brought since stand for no move."""
+    pods = [replacement(59), replacement(2, name="later")]
+
+    (known,) = settled(memory(move(at=ago(hours=1), source="n1")), pods, make.NOW, WITHIN).moves
+
+    assert (known.replacement, known.landed, known.ready) == ("uid-default-new", "n2", ago(minutes=59))
+
+
 def test_one_replacement_stands_for_one_move():
     """Two pods went, one came."""
     moves = (move(at=ago(minutes=2), pod="a"), move(at=ago(minutes=2), pod="b"))
@@ -140,6 +149,20 @@ def test_after_an_hour_one_move_is_tried(breaker, trial, stopped, is_trial, is_c
     judgement = judged(known, make.NOW)
 
     assert (bool(judgement.stopped), judgement.is_trial, judgement.tripped is None) == (stopped, is_trial, is_closed)
+
+
+def test_a_breaker_that_closed_stays_closed():
+    """The failures before it do not open it again in the next cycle."""
+    known = memory(
+        *(replace(each, at=ago(hours=2)) for each in failures(4, 4)),
+        move(at=ago(minutes=2), ready=ago(minutes=1)),
+        breaker=OPEN,
+    )
+
+    after = judged(known, make.NOW).of(known)
+
+    assert judged(after, make.NOW) == judged(known, make.NOW)
+    assert not judged(after, make.NOW).stopped
 
 
 @given(st.lists(st.booleans(), max_size=70))

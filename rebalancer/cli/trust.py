@@ -1,0 +1,151 @@
+"""The commands about what stands over from run to run: `memory`, `pause`, `resume`, `status` and `breaker`."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.logs import set_up
+from rebalancer.cli.options import (
+    client_options,
+    context_option,
+    kubeconfig_option,
+    verbosity_option,
+    warn_of_insecurity,
+)
+from rebalancer.cli.service_flags import Seconds
+from rebalancer.untrusted.printable import printable
+
+if TYPE_CHECKING:
+    from rebalancer.run.standing import Standing
+
+Command = Callable[..., None]
+
+
+def _standing(command: Callable[..., None]) -> Command:
+    """Let a command take the options that lead to a cluster, packed as `standing`."""
+
+    @wraps(command)
+    def wrapper(kubeconfig: str | None, context: str | None, verbosity: int, **given: Any) -> None:
+        set_up(verbosity, as_json=False)
+        client, where = (
+            given.pop("client"),
+            {key: given.pop(key) for key in ("resource_name", "resource_namespace", "memory")},
+        )
+        warn_of_insecurity(client)
+        from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
+        from rebalancer.run.options import LeaseOptions  # noqa: PLC0415
+        from rebalancer.run.standing import Standing  # noqa: PLC0415
+
+        with Interruption("before anything was changed"):
+            command(Standing(kubeconfig, context, client, LeaseOptions(**where)), **given)
+
+    flagged: Command = exit_on_error(wrapper)
+    for option in (verbosity_option, *_WHERE, client_options, context_option, kubeconfig_option):
+        flagged = option(flagged)
+    return flagged
+
+
+_WHERE = (
+    click.option(
+        "--leader-elect-resource-name",
+        "resource_name",
+        default="rebalancer",
+        show_default=True,
+        metavar="NAME",
+        help="The Lease of the runs.",
+    ),
+    click.option(
+        "--memory",
+        default="kube-rebalancer-memory",
+        show_default=True,
+        metavar="NAME",
+        help="The ConfigMap in which the runs remember.",
+    ),
+    click.option(
+        "--leader-elect-resource-namespace",
+        "resource_namespace",
+        default="kube-system",
+        show_default=True,
+        metavar="NAMESPACE",
+        help="The namespace of both.",
+    ),
+)
+_TARGET = (
+    click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="Only pods of this namespace."),
+    click.option("--owner", default="", metavar="KIND/NAME", help="Only pods of this owner, like Deployment/web."),
+)
+
+
+def _target(command: Command) -> Command:
+    for option in reversed(_TARGET):
+        command = option(command)
+    return command
+
+
+@click.group(short_help="Show or clear what cycles remember.")
+def memory() -> None:
+    """Show or clear what earlier cycles have left to remember."""
+
+
+@memory.command()
+@_standing
+def show(standing: "Standing") -> None:
+    """Print the memory as JSON: moves, stopped owners, what was measured of nodes, the breaker."""
+    click.echo(json.dumps(standing.document(), indent=2))
+
+
+@memory.command()
+@click.argument("owner", required=False, default="")
+@_standing
+def clear(standing: "Standing", owner: str) -> None:
+    """Forget everything, or one OWNER, named like shop/Deployment/web."""
+    click.echo(printable(standing.clear(owner)))
+
+
+@click.group(short_help="Close the breaker by hand.")
+def breaker() -> None:
+    """Close the breaker by hand."""
+
+
+@breaker.command()
+@_standing
+def reset(standing: "Standing") -> None:
+    """Close the breaker, and let owners lose pods again whose replacements have failed."""
+    click.echo(standing.reset())
+
+
+@click.command(short_help="Let runs evict nothing for a while.")
+@_target
+@click.option("--for", "lasting", type=Seconds(), metavar="DURATION", help="For so long, like 2h; else until resumed.")
+@click.option("--reason", default="", metavar="TEXT", help="Why: reports and `rebalancer status` show it.")
+@_standing
+def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
+    """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
+    from datetime import timedelta  # noqa: PLC0415
+
+    from rebalancer.run.standing import Target  # noqa: PLC0415
+
+    duration = None if lasting is None else timedelta(seconds=lasting)
+    click.echo(printable(standing.pause(Target(namespace, owner), duration, reason)))
+
+
+@click.command(short_help="End a pause.")
+@_target
+@_standing
+def resume(standing: "Standing", namespace: str, owner: str) -> None:
+    """End a pause: of all runs, of a namespace, or of an owner."""
+    from rebalancer.run.standing import Target  # noqa: PLC0415
+
+    click.echo(printable(standing.resume(Target(namespace, owner))))
+
+
+@click.command(short_help="Say what stands in the way of runs.")
+@_standing
+def status(standing: "Standing") -> None:
+    """Say what stands in the way of runs: pauses, the breaker, stopped owners."""
+    for line in standing.status():
+        click.echo(printable(line))

@@ -1,0 +1,216 @@
+"""What stands over from run to run, shown and changed by hand: the memory, pauses, and the breaker."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rebalancer.errors import ClusterError, Forbidden, UsageError
+from rebalancer.kube.answers import error_of
+from rebalancer.kube.client import path_of
+from rebalancer.kube.wire.pages import PATHS
+from rebalancer.memory.document import KEY, Memory, encoded
+from rebalancer.policy.windows import Pause, pause_in, paused_in_words
+from rebalancer.report.document import timestamp
+from rebalancer.run.live import open_cluster
+from rebalancer.run.memory import leases_of, memory_map, notes_of, read_memory
+from rebalancer.run.options import ClientOptions, LeaseOptions
+from rebalancer.run.recollection import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, Recalled, paused
+
+_TRIES = 5
+_OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is paused: everything, a namespace, or one owner in it as `Kind/name`."""
+
+    namespace: str = ""
+    owner: str = ""
+
+    def __post_init__(self) -> None:
+        kind, _, name = self.owner.partition("/")
+        if self.owner and (kind not in _OWNERS or not name or not self.namespace):
+            raise UsageError(
+                f"--owner {self.owner!r} is not KIND/NAME of a {', '.join(_OWNERS[:-1])} or {_OWNERS[-1]}, with "
+                "--namespace"
+            )
+
+    def __str__(self) -> str:
+        within = f" in namespace {self.namespace}"
+        return f"{self.owner}{within}" if self.owner else f"namespace {self.namespace}" if self.namespace else "all"
+
+    @property
+    def path(self) -> str:
+        """Where the object is."""
+        if not self.owner:
+            return PATHS["Namespace"] + path_of(self.namespace)
+        kind, _, name = self.owner.partition("/")
+        root, _, plural = PATHS[kind].rpartition("/")
+        return root + path_of("namespaces", self.namespace, plural, name)
+
+
+class Standing:
+    """Reads and writes it.
+
+    Args:
+        kubeconfig: the explicit file, if any.
+        context: the explicit context, if any.
+        client: how the API server is asked.
+        lease: names the Lease, and with it the ConfigMap.
+    """
+
+    def __init__(self, kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions) -> None:
+        cluster = open_cluster(kubeconfig, context, asking=client)
+        self._client = cluster.client
+        self._source = memory_map(cluster, lease)
+        self._leases = leases_of(cluster, lease)
+        self._now = datetime.now(UTC)
+
+    def document(self) -> dict[str, Any]:
+        """Return the memory as JSON has it, with a pause of all runs.
+
+        Raises:
+            ClusterError: it cannot be read, or is corrupt.
+        """
+        found = self._recalled()
+        memory = found.memory or Memory(since=self._now)
+        document: dict[str, Any] = msgspec.to_builtins(replace(memory, breaker=memory.breaker or found.tripped))
+        return document | {"known": found.memory is not None, "paused": found.paused}
+
+    def clear(self, owner: str = "") -> str:
+        """Forget everything, or one owner (`namespace/Kind/name`); return what was done, in words."""
+        if not owner:
+            self._change(lambda _: Memory(since=self._now))
+            return "the memory is empty; for half an hour balance strategies move one pod of each owner in a cycle"
+        namespace, _, name = owner.partition("/")
+
+        def forgetting(memory: Memory) -> Memory:
+            moves = tuple(each for each in memory.moves if each.key != (namespace, name))
+            return replace(memory, moves=moves, stops=tuple(x for x in memory.stops if x.key != (namespace, name)))
+
+        before = self._recalled().memory
+        if before is None or forgetting(before) == before:
+            raise UsageError(f"nothing is remembered of {owner!r}; owners are named like shop/Deployment/web")
+        self._change(forgetting)
+        return f"nothing is remembered of {owner} any more"
+
+    def reset(self) -> str:
+        """Close the breaker, and let no owner be stopped; return what was done, in words."""
+        self._change(lambda memory: replace(memory, breaker=None, stops=(), counted_from=self._now))
+        self._note(BREAKER_NOTE, "")
+        return "the breaker is closed, and no owner is stopped"
+
+    def pause(self, target: Target, lasting: timedelta | None, reason: str) -> str:
+        """Pause; return what was done, in words.
+
+        Args:
+            target: what.
+            lasting: how long; None until it is ended.
+            reason: why.
+        """
+        pause = Pause(self._now + lasting if lasting else None, reason)
+        self._set_pause(target, pause.text())
+        return paused_in_words(pause, str(target))
+
+    def resume(self, target: Target) -> str:
+        """End a pause; return what was done, in words."""
+        self._set_pause(target, "")
+        return f"{target} is not paused any more"
+
+    def status(self) -> Iterator[str]:
+        """Yield what stands in the way of runs, and what is remembered, in words."""
+        found = self._recalled()
+        memory = found.memory or Memory(since=self._now)
+        yield found.paused or "no pause of all runs"
+        yield from self._pauses()
+        breaker = memory.breaker or found.tripped
+        if breaker is None:
+            yield "the breaker is closed"
+        elif breaker.until > self._now:
+            yield f"the breaker is open until {timestamp(breaker.until)}: {breaker.why}"
+        else:
+            yield f"the breaker lets one move be tried: {breaker.why}"
+        for each in memory.stops:
+            if each.until > self._now:
+                yield f"{each.namespace}/{each.owner} is stopped until {timestamp(each.until)}: {each.why}"
+        if found.memory is None:
+            yield "nothing is remembered"
+        else:
+            since = timestamp(memory.since)
+            yield f"{len(memory.moves)} moves are remembered since {since}; {memory.undone} were undone"
+
+    def _pauses(self) -> Iterator[str]:
+        for kind in ("Namespace", "Deployment", "StatefulSet"):
+            try:
+                document = msgspec.json.decode(self._client.get(PATHS[kind]))
+            except Forbidden as error:
+                yield f"what is paused is not known in full: {error}"
+                continue
+            for item in document.get("items") or ():
+                metadata = item["metadata"]
+                pause = pause_in((metadata.get("annotations") or {}).get(PAUSE_NOTE, ""), self._now)
+                namespace = metadata.get("namespace", "")
+                target = Target(namespace, f"{kind}/{metadata['name']}") if namespace else Target(metadata["name"])
+                if pause:
+                    yield paused_in_words(pause, str(target))
+
+    def _recalled(self) -> Recalled:
+        found = read_memory(self._source, self._leases, self._now)
+        if found.problem:
+            raise ClusterError(found.problem)
+        return found
+
+    def _change(self, change: Callable[[Memory], Memory]) -> None:
+        for _ in range(_TRIES):
+            before = self._source.read()
+            found = read_memory(self._source, self._leases, self._now)
+            if not found.is_ours:
+                raise ClusterError(found.problem)
+            memory = change(found.memory or Memory(since=self._now))
+            if self._source.write(before, {KEY: encoded(memory)}):
+                return
+        raise ClusterError(f"others write to {self._source.namespace}/{self._source.name} all the time")
+
+    def _set_pause(self, target: Target, text: str) -> None:
+        if target.namespace:
+            self._annotate(target, text)
+            return
+        for _ in range(_TRIES):
+            if self._source.write(self._source.read(), {PAUSE_KEY: text or None}):
+                break
+        self._note(PAUSE_NOTE, text)
+        data, notes = self._source.read().data, notes_of(self._leases)
+        if bool(paused(data, notes, self._now)) != bool(text):
+            raise ClusterError("the pause was not written: others write to it all the time")
+
+    def _note(self, key: str, text: str) -> None:
+        added = {key: text} if text else {}
+        self._leases.annotate(lambda notes: {**{name: each for name, each in notes.items() if name != key}, **added})
+
+    def _annotate(self, target: Target, text: str) -> None:
+        """Set or take off the annotation of a namespace or an owner, on the version that was read."""
+        for _ in range(_TRIES):
+            metadata = msgspec.json.decode(self._client.get(target.path))["metadata"]
+            place = f"/metadata/annotations/{PAUSE_NOTE.replace('/', '~1')}"
+            annotations = metadata.get("annotations")
+            patch: list[dict[str, Any]] = [
+                {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+            ]
+            if text:
+                patch += [] if annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
+                patch.append({"op": "add", "path": place, "value": text})
+            elif PAUSE_NOTE in (annotations or {}):
+                patch.append({"op": "remove", "path": place})
+            else:
+                return
+            answer = self._client.patch(target.path, msgspec.json.encode(patch))
+            if answer.is_success:
+                return
+            if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
+                raise error_of(answer, "PATCH", target.path)
+        raise ClusterError(f"others write to {target} all the time")

@@ -1,0 +1,115 @@
+"""What a person says and asks between runs: `memory`, `pause`, `resume`, `status`, `breaker`."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.memory.document import KEY, Memory, OwnerStop, PastMove, Tripped, encoded
+from tests.functional.objects import node, pod, policy
+from tests.functional.test_memory import remembered
+from tests.functional.test_watch import FAILED_PODS, TRUST, annotate
+
+NOW = datetime.now(UTC)
+SOON = NOW + timedelta(hours=1)
+
+
+def past(owner):
+    return PastMove(at=NOW, cycle=NOW, namespace="shop", owner=owner, failed="NotReady")
+
+
+@pytest.fixture
+def known(server):
+    """A cluster with a memory: two owners were moved, one is stopped, and the breaker is open."""
+    stop = OwnerStop(namespace="shop", owner="Deployment/web", since=NOW, until=SOON, why="CrashLoopBackOff")
+    moves = tuple(past(owner) for owner in ("Deployment/web", "Deployment/db"))
+    tripped = Tripped(since=NOW, until=SOON, why="three owners")
+    memory = Memory(since=NOW - timedelta(days=3), moves=moves, stops=(stop,), breaker=tripped)
+    server.leases.remember({KEY: encoded(memory)})
+    for each in (node("n1"), node("n2"), pod("a", restarts=5)):
+        server.add(each)
+    server.add({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "default", "resourceVersion": "7"}})
+    annotate(server, "ReplicaSet", "web", other="stays")
+    return server
+
+
+@pytest.fixture
+def say(known, rebalancer, tmp_path):
+    """Runs a command on that cluster, and returns what it prints."""
+
+    def run(*words):
+        outcome = rebalancer(*words, "--kubeconfig", known.kubeconfig(tmp_path))
+        assert outcome.exit_code == 0, outcome.stderr
+        return outcome.stdout
+
+    return run
+
+
+def test_the_memory_can_be_read(say):
+    """As JSON."""
+    shown = json.loads(say("memory", "show"))
+
+    assert [each["owner"] for each in shown["moves"]] == ["Deployment/web", "Deployment/db"]
+    assert (shown["stops"][0]["why"], shown["breaker"]["why"]) == ("CrashLoopBackOff", "three owners")
+
+
+def test_one_owner_can_be_forgotten(say, known):
+    """And nothing else is."""
+    say("memory", "clear", "shop/Deployment/web")
+
+    assert [each.owner for each in remembered(known).moves] == ["Deployment/db"]
+    assert (remembered(known).stops, bool(remembered(known).breaker)) == ((), True)
+
+
+def test_an_owner_that_is_not_known_is_an_error(say, known, rebalancer, tmp_path):
+    """A name that was mistyped has cleared nothing."""
+    outcome = rebalancer("memory", "clear", "shop/web", "--kubeconfig", known.kubeconfig(tmp_path))
+
+    assert outcome.exit_code == 2
+    assert "shop/Deployment/web" in outcome.stderr
+
+
+def test_all_can_be_forgotten(say, known):
+    """The next cycles are careful: the memory has just begun."""
+    say("memory", "clear")
+
+    assert remembered(known).moves == ()
+    assert remembered(known).since > NOW - timedelta(minutes=1)
+
+
+def test_the_breaker_can_be_closed(say, known, rebalancer):
+    """The failures before do not open it again."""
+    assert "open" in say("status")
+
+    say("breaker", "reset")
+
+    assert "the breaker is closed" in say("status")
+    outcome = rebalancer.run(known, policy(FAILED_PODS, trust=TRUST), "--dry-run")
+    assert outcome.evicted() == ["default/a"]
+
+
+@pytest.mark.parametrize("where", [(), ("-n", "default"), ("-n", "default", "--owner", "ReplicaSet/web")])
+def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
+    """Of all, of a namespace, of an owner; `status` tells of it."""
+    say("breaker", "reset")
+    plan = policy(FAILED_PODS, trust=TRUST)
+
+    said = say("pause", *where, "--for", "2h", "--reason", "load test")
+    assert "load test" in said
+    assert where == ("-n", "default", "--owner", "ReplicaSet/web") or said.strip() in say("status")
+    assert rebalancer.run(known, plan).evicted() == rebalancer.run(known, plan, "--dry-run").evicted() == []
+
+    say("resume", *where)
+    assert "load test" not in say("status")
+    assert rebalancer.run(known, plan, "--dry-run").evicted() == ["default/a"]
+
+
+def test_a_pause_of_all_outlives_the_memory(say, known, rebalancer):
+    """It stands in the Lease too."""
+    say("breaker", "reset")
+    say("pause")
+    known.leases.maps.clear()
+
+    outcome = rebalancer.run(known, policy(FAILED_PODS, trust=TRUST))
+
+    assert outcome.report["skipped"] == "all is paused"

@@ -1,0 +1,192 @@
+"""Does it earn trust over two weeks?  Hours over target, evictions, and moves that were undone, beside others.
+
+    make soak                                  # three policies and five seeds: half an hour or so
+    make soak OPTIONS='--seeds 7 --policy band'
+
+Three play the same days (`tests.soak.days`): the program with its memory, the descheduler's rules on the same figures,
+and nobody.  All have the same limits, PDBs and scheduler.  A move is undone if the pod comes back to its node, or if
+its replacement is moved within a day.  Exit code 1 means that a requirement fails (`REQUIREMENTS`).
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.engine.ledger import Ledger
+from rebalancer.engine.limits import Limits
+from rebalancer.engine.patience import Recollection
+from rebalancer.memory.document import KEY, Memory, decoded, encoded
+from rebalancer.memory.settling import with_moves
+from rebalancer.policy.trust import Trust
+from rebalancer.run.recollection import Recalled, past_move, recollect
+from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
+from tests import make
+from tests.outcome.policies import Bounds
+from tests.outcome.simulation import PlayedSteer, Running
+from tests.outcome.state import over
+from tests.soak.days import CYCLE, DAYS, PODS, Days
+
+LIMITS = Limits(per_node=5, total=20)
+RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
+TARGETS = {"thresholds": {"cpu": 45, "memory": 60}, "targetThresholds": {"cpu": 60, "memory": 75}}
+BAND = {**TARGETS, "thresholds": {"cpu": 10, "memory": 10}, "targetThresholds": {"cpu": 10, "memory": 10}}
+POLICIES: dict[str, dict[str, Any]] = {
+    "targets": TARGETS,
+    "band": BAND | {"useDeviationThresholds": True},
+    "steered": BAND | {"useDeviationThresholds": True, "steers": True},
+}
+WHO = ("rebalancer", "descheduler", "nobody")
+#: At most so many times the descheduler's hours and evictions, and at most this share of moves undone.
+REQUIREMENTS = {"hours": 0.5, "evictions": 0.25, "undone": 0.01}
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What two weeks came to.
+
+    Attributes:
+        hours: nodes x hours over target.
+        evictions: by the program.
+        undone: evictions that were for nothing.
+    """
+
+    hours: float
+    evictions: int = 0
+    undone: int = 0
+
+    @property
+    def share_undone(self) -> float:
+        """The share of the evictions that were undone."""
+        return self.undone / self.evictions if self.evictions else 0.0
+
+    @property
+    def a_day(self) -> float:
+        """Evictions a pod and day."""
+        return self.evictions / PODS / DAYS
+
+
+class Tally:
+    """Counts evictions, and those that were for nothing."""
+
+    def __init__(self) -> None:
+        self.evictions = self.undone = 0
+        self._came: dict[str, datetime] = {}
+
+    def count(self, now: datetime, gone: Running, came: Running) -> None:
+        """Take note of an eviction and of the pod that came for it."""
+        before = self._came.pop(gone.name, None)
+        self.evictions += 1
+        self.undone += came.node == gone.node or (before is not None and now - before < timedelta(days=1))
+        self._came[came.name] = now
+
+
+def soak(policy: str, who: str, seed: int) -> Soaked:
+    """Play the days."""
+    args = dict(POLICIES[policy])
+    steers = args.pop("steers", False) and who == "rebalancer"
+    bounds = Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
+    usage = RELIEF if who == "rebalancer" else {"source": RELIEF["source"]}
+    strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args | {"metricsUtilization": usage}))
+    days, memory, hours, tally = Days(seed), Memory(since=make.NOW - timedelta(days=30)), 0.0, Tally()
+    for now in days.cycles():
+        hours += len(over(days.simulation.shares(), bounds)) * (CYCLE / timedelta(hours=1))
+        if who == "nobody":
+            continue
+        cluster, known = days.cluster(), None
+        if who == "rebalancer":
+            known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), Trust(), cluster.snapshot)
+        ledger = _cycle(days, strategy, cluster, tally, known, steers)
+        if known:
+            memory = with_moves(known.memory, [past_move(entry, now, now) for entry in ledger.evictions])
+    return Soaked(hours, tally.evictions, tally.undone)
+
+
+def _cycle(
+    days: Days,
+    strategy: LowNodeUtilization,
+    cluster: Cluster,
+    tally: Tally,
+    known: Recollection | None,
+    steers: bool,
+) -> Ledger:
+    """Run one cycle, and let the replacements come."""
+    simulation, now = days.simulation, days.now
+    before = dict(simulation.pods)
+    steer = PlayedSteer(simulation, min_gain=1.5) if steers else None
+    parts = {"steer": steer, "recollection": known}
+    ledger = make.decide(cluster, strategy, evictor={"nodeFit": True}, limits=LIMITS, **parts)
+    assert not ledger.stopped
+    assert not any(run.error for run in ledger.runs), ledger.runs
+    if steer:
+        for landing in steer.landings:
+            tally.count(now, before[landing.move.pod.name], simulation.pods[landing.replacement])
+        return ledger
+    for entry in ledger.evictions:
+        simulation.ending.add(entry.pod.name)
+        came = simulation.create(before[entry.pod.name].workload, days.open_nodes())
+        tally.count(now, before[entry.pod.name], came)
+    simulation.end()
+    return ledger
+
+
+def main() -> int:
+    """Print the figures, and whether they are as required."""
+    asked = _asked()
+    tasks = [(policy, who, seed) for policy in asked.policy for seed in asked.seeds for who in WHO]
+    with ProcessPoolExecutor(asked.processes) as pool:
+        found = dict(zip(tasks, pool.map(soak, *zip(*tasks, strict=True)), strict=True))
+    _print(f"{DAYS} days, {PODS} pods, seeds {', '.join(map(str, asked.seeds))}; medians\n")
+    _print("| policy | who | node hours over target | evictions a pod and day | undone |")
+    _print("|---|---|---|---|---|")
+    failed = []
+    for policy in asked.policy:
+        by = {who: [found[policy, who, seed] for seed in asked.seeds] for who in WHO}
+        for who, runs in by.items():
+            _print(f"| {policy} | {who} | {' | '.join(_shown(runs))} |")
+        failed += [f"{policy}: {problem}" for problem in problems(by["rebalancer"], by["descheduler"])]
+    _print("\n" + ("\n".join(failed) or "All requirements are met."))
+    return 1 if failed else 0
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _shown(runs: Sequence[Soaked]) -> tuple[str, str, str]:
+    return (
+        f"{statistics.median(each.hours for each in runs):.0f}",
+        f"{statistics.median(each.a_day for each in runs):.3f}",
+        f"{statistics.median(each.share_undone for each in runs):.1%}",
+    )
+
+
+def problems(ours: Sequence[Soaked], theirs: Sequence[Soaked]) -> Iterator[str]:
+    """Yield which requirements are not met, over the medians of the seeds."""
+
+    def median(runs: Sequence[Soaked], name: str) -> float:
+        return statistics.median(getattr(each, name) for each in runs)
+
+    for name in ("hours", "evictions"):
+        found, most = median(ours, name), REQUIREMENTS[name] * median(theirs, name)
+        if found > most:
+            yield f"{name} are {found:.0f}, more than {most:.0f}"
+    if (undone := median(ours, "share_undone")) > REQUIREMENTS["undone"]:
+        yield f"{undone:.1%} of the moves were undone"
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
+    parser.add_argument("--policy", nargs="+", choices=list(POLICIES), default=list(POLICIES))
+    parser.add_argument("--processes", type=int, default=None)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
