@@ -112,8 +112,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
         found = [(pod, because) for pod in pods if (because := self._why(pod, cluster.now)) is not None]
         self._count(evict, len(pods), len(found))
         listed = [(pod, because) for pod, because in found if evict.evictable(pod, because)]
-        for pod, because in sorted(listed, key=lambda each: each[0].age_order):
-            evict(pod, because)
+        evict.each(sorted(listed, key=lambda each: each[0].age_order))
 
     def _count(self, evict: Evict, pods: int, found: int) -> None:
         args = self.args

@@ -49,8 +49,7 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
             failed = [pod for pod in cluster.pods_on(node) if pod.phase == "Failed" and self.args.selects(pod)]
             found = [(pod, self._because(pod, cluster)) for pod in failed if self._matches(pod, cluster)]
             evict.count({"failed": len(failed), "matching": len(found)})
-            for pod, because in [each for each in found if evict.evictable(*each)]:
-                evict(pod, because)
+            evict.each([each for each in found if evict.evictable(*each)])
 
     def _matches(self, pod: Pod, cluster: Cluster) -> bool:
         args, statuses = self.args, self._statuses(pod)

@@ -57,12 +57,11 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
             ]
             evict.count({"pods": len(pods), "restarted": len(found)}, restarts=threshold)
             listed = [
-                (restarts, pod, because)
+                (pod, because)
                 for restarts, pod in sorted(found, key=lambda each: (-each[0], each[1].age_order))
                 if evict.evictable(pod, because := _too_many(restarts, threshold))
             ]
-            for _, pod, because in listed:
-                evict(pod, because)
+            evict.each(listed)
 
     def _restarts(self, pod: Pod) -> int:
         statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())

@@ -57,8 +57,7 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
                 if (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
             ]
             evict.count({"pods": len(pods), "intolerant": len(found)})
-            for pod, because in [each for each in found if evict.evictable(*each)]:
-                evict(pod, because)
+            evict.each([each for each in found if evict.evictable(*each)])
 
     def _counts(self, taint: Taint) -> bool:
         args = self.args

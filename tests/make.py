@@ -138,6 +138,7 @@ def decide(
     steer: Steer | None = None,
     holder: Holder | None = None,
     recollection: Recollection | None = None,
+    most_in_flight: int = 1,
 ) -> Ledger:
     """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it."""
     plan = ProfilePlan(
@@ -146,7 +147,7 @@ def decide(
         tuple(each for each in strategies if each.point == "deschedule"),
         tuple(each for each in strategies if each.point == "balance"),
     )
-    parts = {"steer": steer, "holder": holder, "recollection": recollection}
+    parts = {"steer": steer, "holder": holder, "recollection": recollection, "most_in_flight": most_in_flight}
     return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, **parts)
 
 

@@ -88,6 +88,14 @@ def main() -> None:
     metavar="N",
     help="No more in one cycle, whatever the policy allows.",
 )
+@click.option(
+    "--max-parallel",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
+)
 @scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
 @click.option(

@@ -111,6 +111,7 @@ def run_cycle(
     steer: Steer | None = None,
     holder: Holder | None = None,
     recollection: Recollection | None = None,
+    most_in_flight: int = 1,
 ) -> Ledger:
     """Run deschedule strategies of all profiles, then balance strategies of all profiles, and return the ledger.
 
@@ -128,6 +129,7 @@ def run_cycle(
         steer: what carries out waves; None steers nothing.
         holder: what keeps emptied nodes empty; None keeps none.
         recollection: what is known of earlier cycles; None decides by this one alone.
+        most_in_flight: how many evictions may be under way at once, where their order does not matter.
 
     Raises:
         UsageError: an evictor's arguments do not fit the cluster.
@@ -145,7 +147,7 @@ def run_cycle(
     for notice in (notice for _, evictor in plans for notice in evictor.notices):
         ledger.warn(as_cause(notice))
     patience = Patience(recollection, cluster) if recollection else None
-    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience)
+    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience, most_in_flight)
     steps = [(profile, evictor, strategy, False) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy, True) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy, balance in steps:
@@ -158,6 +160,7 @@ def run_cycle(
             asking = StrategyGate(gate, evictor, profile.name, strategy.name, balance=balance)
             error = ledger.stopped or _run(strategy, cluster, asking)
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
+    gate.flight.close()
     widen_destinations(ledger, cluster)
     tell_unknown(ledger)
     return ledger
@@ -181,7 +184,10 @@ def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str |
     try:
         # What a strategy expects is forgotten when it ends; what was evicted stays gone.
         with cluster.scope():
-            strategy.run(cluster, gate)
+            try:
+                strategy.run(cluster, gate)
+            finally:
+                gate.land()
     except CycleOver:
         return None
     except CycleStopped as stop:

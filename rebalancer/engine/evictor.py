@@ -33,6 +33,11 @@ class Evictor:
         self._others = self._eligible.among(self._destinations)
 
     @property
+    def asks_scheduler(self) -> bool:
+        """Whether a pod may only go if the scheduler surely finds room for its replacement."""
+        return self._args.asks_scheduler
+
+    @property
     def notices(self) -> Sequence[str]:
         """What the scheduler's answers assume, in words; nothing where it is not asked."""
         if not self._args.asks_scheduler:

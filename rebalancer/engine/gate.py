@@ -11,7 +11,7 @@ An example: a node may lose 2 pods and n1 has lost 1; a PDB allows 1 disruption.
 granted: n1 has lost 2, the PDB allows 0.  Then pod b of n1 is refused by the limit, and pod c of n2 by the same PDB.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -21,6 +21,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.cooldown import Cooldown
 from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.in_flight import InFlight
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.engine.owner_shares import OwnerShares
@@ -34,6 +35,7 @@ from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
+from rebalancer.memory.document import owner_key
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
 Recheck = Callable[[Pod], Refused | None]
@@ -78,6 +80,7 @@ class Gate:
         steer: Steer | None = None,
         holder: Holder | None = None,
         patience: Patience | None = None,
+        most_in_flight: int = 1,
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
@@ -85,6 +88,8 @@ class Gate:
         self._holder = holder
         self._patience = patience
         self._sink = sink
+        self._most_in_flight = most_in_flight
+        self.flight = InFlight(most_in_flight)
         self._limits = LimitCounter(limits)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
         self._shares = OwnerShares(cluster.snapshot.pods)
@@ -119,14 +124,69 @@ class Gate:
         """
         refusal = self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance)
         verdict = refusal or self._sink.evict(pod, profile, strategy, because, partial(self._kept, evictor))
-        if verdict.leaving and not isinstance(verdict, Refused):
-            self._spend(pod)
-        if verdict.gone:
-            self._take_out(pod)
-        self.ledger.record(Entry(profile, strategy, pod, because, verdict, destination))
-        if isinstance(verdict, Refused) and verdict.cause.code is Code.TOTAL_LIMIT:
-            raise CycleOver
+        self._conclude(Entry(profile, strategy, pod, because, verdict, destination))
         return verdict
+
+    def ask_ahead(
+        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: Cause, *, owner_limit: bool
+    ) -> None:
+        """Decide on one pod of a list that no verdict changes, and do not wait for its own (see `in_flight`).
+
+        Raises:
+            CycleOver: as `ask`.
+            CycleStopped: as `Sink.evict`.
+        """
+
+        def conclude(verdict: Verdict) -> None:
+            self._conclude(Entry(profile, strategy, pod, because, verdict))
+
+        def settle(verdict: Verdict | None) -> None:
+            self._limits.spend(pod, -1)
+            if verdict is not None:
+                conclude(verdict)
+
+        if refusal := self.surely(pod, partial(self._refusal, evictor, pod, owner_limit=owner_limit, balance=False)):
+            conclude(refusal)
+            return
+        self._limits.spend(pod)
+        recheck = partial(self._kept, evictor)
+        ask = partial(self._sink.evict, pod, profile, strategy, because, recheck)
+        self.flight.send(self._keys(pod), ask, settle)
+
+    def surely(self, pod: Pod, ask: Callable[[], Refused | None]) -> Refused | None:
+        """Return an answer about a pod that nothing in flight can change."""
+        if not self.flight:
+            return ask()
+        self.flight.make_way(self._keys(pod))
+        refusal = ask()
+        if refusal and self.flight:
+            self.flight.land()
+            refusal = ask()
+        return refusal
+
+    def flies(self, evictor: Evictor) -> bool:
+        """Return whether requests may be in flight: not where a pod's room depends on which others go."""
+        return self._most_in_flight > 1 and not evictor.asks_scheduler
+
+    def record(self, entry: Entry) -> None:
+        """Record a verdict after those of all that was asked for before."""
+        if self.flight:
+            self.flight.afterwards(partial(self.ledger.record, entry))
+        else:
+            self.ledger.record(entry)
+
+    def _keys(self, pod: Pod) -> list[object]:
+        """Return the pod's owners and PDBs: two pods that share one are never in flight at once."""
+        return [owner_key(pod), *(owner.uid for owner in pod.owners), *self._budgets.keys(pod)]
+
+    def _conclude(self, entry: Entry) -> None:
+        if entry.verdict.leaving and not isinstance(entry.verdict, Refused):
+            self._spend(entry.pod)
+        if entry.verdict.gone:
+            self._take_out(entry.pod)
+        self.ledger.record(entry)
+        if isinstance(entry.verdict, Refused) and entry.verdict.cause.code is Code.TOTAL_LIMIT:
+            raise CycleOver
 
     def impatience(self, pod: Pod, *, balance: bool) -> Refused | None:
         """Return why a pod is left alone for now, whatever protects it; None if it is not."""
@@ -238,23 +298,40 @@ class StrategyGate:
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""
-        return self._recorded(pod, because, self._own_refusal(pod))
+        return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own(pod)))
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return why the pod has nowhere to go; record it if `because` is given."""
-        return self._recorded(pod, because, self._evictor.without_destination(pod))
+        refusal = self._gate.surely(pod, lambda: self._evictor.without_destination(pod))
+        return self._recorded(pod, because, refusal)
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Return whether the pod passes both filters; record a refusal if `because` is given."""
-        refusal = self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
+
+        def ask() -> Refused | None:
+            return self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
+
+        refusal = self._evictor.protection(pod) or self._gate.surely(pod, ask)
         return self._recorded(pod, because, refusal) is None
+
+    def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
+        """Ask for the eviction of each of these pods, in this order."""
+        ask: Callable[[Pod, Cause], object] = self
+        if not self._balance and self._gate.flies(self._evictor):
+            ask = partial(
+                self._gate.ask_ahead, self._evictor, self._profile, self._strategy, owner_limit=self._owner_limit
+            )
+        for pod, because in listed:
+            ask(pod, as_cause(because))
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why."""
+        self._gate.flight.land()
         return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit, balance=self._balance)
 
     def try_out(self, pod: Pod) -> Refused | None:
         """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
+        self._gate.flight.land()
         return self._gate.try_out(self._evictor, pod, owner_limit=self._owner_limit, balance=self._balance)
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
@@ -268,7 +345,7 @@ class StrategyGate:
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy."""
-        self._gate.ledger.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
+        self._gate.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
 
     def emptied(self, node: Node) -> None:
         """Tell that a node was emptied."""
@@ -288,19 +365,27 @@ class StrategyGate:
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod."""
+        self._gate.flight.land()
         who = (self._evictor, self._profile, self._strategy)
         return self._gate.ask(
             *who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
         )
+
+    def land(self) -> None:
+        """Wait for the requests that are under way.
+
+        Raises:
+            CycleStopped: nothing more may be asked for.
+        """
+        self._gate.flight.land()
 
     def stop(self, reason: str, *, rests: bool = False) -> None:
         """End the cycle: no further strategy runs."""
         self._gate.ledger.stopped = reason
         self._gate.ledger.rested = rests
 
-    def _own_refusal(self, pod: Pod) -> Refused | None:
-        protected = self._evictor.protection(pod) or self._evictor.too_few_replicas(pod)
-        return protected or self._gate.impatience(pod, balance=self._balance)
+    def _own(self, pod: Pod) -> Callable[[], Refused | None]:
+        return lambda: self._evictor.too_few_replicas(pod) or self._gate.impatience(pod, balance=self._balance)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:

@@ -1,6 +1,6 @@
 """The questions and requests that a strategy puts to the engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -43,6 +43,16 @@ class Evict(Protocol):
             pod: the pod in question.
             because: why the strategy wants it gone.  If given, the answer no is recorded as a refusal; without it
                 nothing is recorded.
+        """
+        ...
+
+    def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
+        """Ask for the eviction of each of these pods, in this order, with why.
+
+        For a list that no verdict changes: with `--max-parallel` several requests are under way at once.
+
+        Raises:
+            CycleOver: as `__call__`.
         """
         ...
 

@@ -46,6 +46,7 @@ or leaves, never says that it went without us: that is why it is unknown above, 
 """
 
 import json
+import math
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -89,6 +90,7 @@ class Evictions:
         grace_period_seconds: for all pods; None leaves each pod its own.
         retry_policy: how one pod's request is tried again; for 30 s when None.
         halt: checked before every request, retries included; a request that is already sent is finished.
+        is_shared: whether several threads ask at once; then a 429 to one of them slows all.
     """
 
     def __init__(
@@ -98,11 +100,14 @@ class Evictions:
         grace_period_seconds: int | None = None,
         retry_policy: RetryPolicy | None = None,
         halt: Halt | None = None,
+        is_shared: bool = False,
     ) -> None:
         self._client = client
         self._grace_period_seconds = grace_period_seconds
         self._retry_policy = retry_policy or RetryPolicy(seconds=RETRY_FOR_SECONDS)
         self._halt = halt or Halt()
+        self._is_shared = is_shared
+        self._busy_until = -math.inf
 
     def evict(
         self,
@@ -183,7 +188,22 @@ class Evictions:
         return json.dumps(eviction).encode()
 
     def _ask(self, path: str, body: bytes) -> Verdict:
-        return verdict_of(self._client.post(path, body, gate=self._halt.check), path)
+        wait = self._busy_until - self._retry_policy.clock()
+        if wait > 0:
+            self._retry_policy.wait(wait)
+        answer = self._client.post(path, body, gate=self._halt.check)
+        try:
+            return verdict_of(answer, path)
+        except Transient as error:
+            if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                self._hold_back(error.retry_after)
+            raise
+
+    def _hold_back(self, seconds: float | None) -> None:
+        """Let all threads wait as long as the server asks one of them to, but no longer than one pod is tried."""
+        if self._is_shared:
+            asked = min(seconds or self._retry_policy.shortest_wait, self._retry_policy.seconds)
+            self._busy_until = max(self._busy_until, self._retry_policy.clock() + asked)
 
 
 class _Said(msgspec.Struct):

@@ -58,7 +58,7 @@ class RetryPolicy:
             retry=tenacity.retry_if_exception_type(Transient),
             wait=tries.wait,
             stop=tries.is_over,
-            sleep=self._sleep,
+            sleep=self.wait,
             before_sleep=_log_next_try,
             reraise=True,
         )
@@ -71,7 +71,12 @@ class RetryPolicy:
         ceiling = max(self.shortest_wait, min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 99)))
         return max(self.shortest_wait, ceiling / 2), ceiling
 
-    def _sleep(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """Wait before another try.
+
+        Raises:
+            Unreachable: `stop` was set meanwhile.
+        """
         (self.sleep or self.stop.wait)(seconds)
         if self.stop.is_set():
             raise Unreachable("told to stop while waiting for another try")

@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Lock
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.cluster.pod import Pod
@@ -94,21 +95,25 @@ def open_cluster(
 
 
 class LiveSink:
-    """Evicts through the API server until told to stop or the deadline has passed.
+    """Evicts through the API server until told to stop or the deadline has passed; may be used by several threads.
 
     Args:
         live: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         halt: once it has come, nothing more is evicted.
+        is_shared: whether several threads evict at once.
 
     Attributes:
         is_denied: whether a pod that the cycle's own rules allow to go was not evicted.
         closures: the namespaces where no further pod is evicted.
     """
 
-    def __init__(self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt) -> None:
+    def __init__(
+        self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt, *, is_shared: bool = False
+    ) -> None:
         self.is_denied = False
         self.closures = Closures()
+        self._learning = Lock()
         self._halt = halt
         self._evictions = Evictions(
             live.client,
@@ -122,6 +127,7 @@ class LiveSink:
                 sleep=live.retry_policy.sleep or self.sleep,
             ),
             halt=halt,
+            is_shared=is_shared,
         )
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
@@ -132,7 +138,9 @@ class LiveSink:
         """
         if reason := self._halt.reason or self.closures.ended:
             raise CycleStopped(reason)
-        if refusal := self.closures.refusal(pod.namespace) or self.closures.change_refusal(pod):
+        with self._learning:
+            refusal = self.closures.refusal(pod.namespace) or self.closures.change_refusal(pod)
+        if refusal:
             self.is_denied = True
             return refusal
 
@@ -145,8 +153,9 @@ class LiveSink:
 
         who = (pod.namespace, pod.name, pod.uid, pod.resource_version)
         verdict = self._evictions.evict(*who, read_again, profile=profile, strategy=strategy, reason=text(because))
-        self.closures.heard(pod, verdict)
-        self.is_denied = self.is_denied or not verdict.granted
+        with self._learning:
+            self.closures.heard(pod, verdict)
+            self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
     def sleep(self, seconds: float) -> None:

@@ -177,7 +177,8 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
-    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt)
+    is_shared = run.options.max_parallel > 1
+    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
@@ -220,7 +221,7 @@ def _evict(
     holder = holding.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, limits, traced, *parts)
+        ledger = run_cycle(left, work.plans, limits, traced, *parts, run.options.max_parallel)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)

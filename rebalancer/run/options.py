@@ -111,6 +111,7 @@ class Options:
     Attributes:
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
+        max_parallel: how many eviction requests may be under way at once, where their order does not matter.
         steer: whether to steer replacements even if the policy does not say so.
         hold: how long emptied nodes are kept empty, whatever the policy says; None leaves that to the policy.
         scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
@@ -128,6 +129,7 @@ class Options:
     interval: float = 0.0
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
+    max_parallel: int = 1
     steer: bool = False
     hold: timedelta | None = None
     scheduler_config: str | None = None

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
+from threading import Lock
 
 import msgspec
 
@@ -201,6 +202,7 @@ class WatchedSink:
         self._watch = watch
         self._halt = halt
         self._sleep = sleep
+        self._looking = Lock()
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod, unless something has changed that keeps it.
@@ -209,7 +211,8 @@ class WatchedSink:
             CycleRests: a pause, the end of the window, or the breaker ends the run.
             CycleStopped: as the sink.
         """
-        refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
-        if reason := self._watch.reason():
-            raise CycleRests(reason)
+        with self._looking:
+            refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
+            if reason := self._watch.reason():
+                raise CycleRests(reason)
         return refusal or self._sink.evict(pod, profile, strategy, because, recheck)

@@ -143,3 +143,16 @@ def test_a_dry_run_without_limits_is_no_reason_to_warn(three, rebalancer):
     outcome = rebalancer.run(three, policy(OLD), "--dry-run")
 
     assert (outcome.report["warnings"], outcome.stderr) == ([], "")
+
+
+def test_several_requests_at_a_time_evict_what_one_after_the_other_would(rebalancer, server):
+    """The report too is the same, but for the seconds."""
+    for each in two_nodes_with(*(pod(f"p{number}", owner=f"owner-{number}") for number in range(20))):
+        server.add(each)
+    planned = rebalancer.run(server, policy(OLD), "--dry-run")
+
+    outcome = rebalancer.run(server, policy(OLD), "--max-parallel", "8")
+
+    assert outcome.exit_code == 0
+    assert sorted(server.evicted) == sorted(planned.evicted())
+    assert outcome.report["evictions"] == planned.report["evictions"]

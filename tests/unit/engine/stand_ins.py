@@ -40,6 +40,20 @@ class Polite(Deschedule[Args]):
             evict(pod, because="manners")
 
 
+class Listed(Deschedule[Args]):
+    """Lists node by node which pods it may have, and waits for no answer."""
+
+    name = "Listed"
+    Args = Args
+
+    def __init__(self) -> None:
+        super().__init__(Args())
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        for place in cluster.nodes:
+            evict.each([(pod, "manners") for pod in cluster.pods_on(place) if evict.evictable(pod, "manners")])
+
+
 class Scripted(Deschedule[Args]):
     """Does what it is told."""
 

@@ -377,3 +377,21 @@ def test_only_a_precondition_that_is_not_met_says_that_the_pod_is_another(evict,
     server.fail("POST", EVICTION, status=status, message=message)
 
     assert isinstance(evict(), Failed)
+
+
+def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile(client, server, pod, time):
+    """Of threads that share one `Evictions`; here they take turns, on a given clock."""
+    shared = Evictions(client, retry_policy=time.retry_policy(seconds=2.0), is_shared=True)
+    alone = Evictions(client, retry_policy=time.retry_policy(seconds=2.0))
+    waited = {}
+    for name, evictions in (("shared", shared), ("alone", alone)):
+        server.add(pod(f"{name}-1"))
+        server.add(pod(f"{name}-2"))
+        server.fail("POST", EVICTION, status=429, headers={"Retry-After": "2"}, times=1)
+        first = evictions.evict("default", f"{name}-1", f"uid-of-{name}-1", **WHO)
+        assert isinstance(first, Failed)
+        start = time.now
+        assert evictions.evict("default", f"{name}-2", f"uid-of-{name}-2", **WHO).granted
+        waited[name] = time.now - start
+
+    assert waited == {"shared": 2.0, "alone": 0.0}
