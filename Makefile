@@ -62,6 +62,7 @@ fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minu
 
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
+	@$(VENV)/bin/python -m rebalancer.report.plan > policies/schema/plan-v1.json
 
 chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
 	@$(VENV)/bin/python -m tests.chart.described

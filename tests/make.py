@@ -1,6 +1,6 @@
 """Builders: a test says only what it is about, the rest has a default."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -139,13 +139,18 @@ def decide(
     holder: Holder | None = None,
     recollection: Recollection | None = None,
     most_in_flight: int = 1,
+    only: Collection[str] | None = None,
 ) -> Ledger:
-    """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it."""
+    """Run strategies (instances) in one profile `test` and return the ledger; `evictor` as a policy spells it.
+
+    `only` are UIDs of the pods that may go, as a plan names them.
+    """
     plan = ProfilePlan(
         "test",
         DefaultEvictorArgs.model_validate(evictor or {}),
         tuple(each for each in strategies if each.point == "deschedule"),
         tuple(each for each in strategies if each.point == "balance"),
+        only=only,
     )
     parts = {"steer": steer, "holder": holder, "recollection": recollection, "most_in_flight": most_in_flight}
     return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, **parts)

@@ -26,6 +26,7 @@ from rebalancer.cli.options import (
     verbosity_option,
     warn_of_insecurity,
 )
+from rebalancer.cli.plan import apply, diff, plan
 from rebalancer.cli.service_flags import service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
 from rebalancer.cli.unmark import unmark
@@ -147,7 +148,7 @@ def run(
         progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
 
         def delivered(outcome: Outcome) -> int:
-            return _deliver(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
+            return deliver_report(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
         if asked.interval:
             run_on(asked, person, delivered, interruption, progress)
@@ -236,7 +237,8 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-for _command in (mark, unmark, memory, pause, resume, status, breaker, extras.version, extras.help_, extras.completion):
+_COMMANDS = (plan, apply, diff, mark, unmark, memory, pause, resume, status, breaker)
+for _command in (*_COMMANDS, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 
 
@@ -258,7 +260,7 @@ def _hold(text: str | None) -> timedelta | None:
         raise UsageError(f"--hold: {error}") from None
 
 
-def _deliver(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
+def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
     """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
     from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
 

@@ -26,6 +26,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         now: the clock of the cycle; before that is known, the time at which the objects were read.
         namespaces: labels by namespace.
+        cluster_uid: the UID of the namespace kube-system, which tells clusters apart; empty if it was not read.
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
         companions: what the scheduler reads besides nodes and pods.
@@ -44,6 +45,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     companions: Companions = NOTHING_READ
     scheduler_configuration: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
+    cluster_uid: str = ""
 
     def at(self, now: datetime) -> "Snapshot":
         """Return this snapshot with another clock."""

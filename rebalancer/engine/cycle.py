@@ -1,7 +1,7 @@
 """One pass over the cluster: the strategies of all profiles in the descheduler's order."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -82,13 +82,18 @@ _FEWEST_NODES = 2
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """A profile made ready to run: its strategies with their arguments, in order."""
+    """A profile made ready to run: its strategies with their arguments, in order.
+
+    Attributes:
+        only: UIDs of the pods that may go, as a plan names them; None for any.
+    """
 
     name: str
     evictor: DefaultEvictorArgs
     deschedule: tuple[Strategy[Any], ...] = ()
     balance: tuple[Strategy[Any], ...] = ()
     schedule: Schedule = ALWAYS
+    only: Collection[str] | None = None
 
 
 #: Entered for as long as a strategy runs, with the names of its profile and of itself.
@@ -137,7 +142,7 @@ def run_cycle(
     if recollection and recollection.is_trial:
         limits = replace(limits, total=1 if limits.total is None else min(1, limits.total))
     ledger = Ledger(observe=observe, limits=limits)
-    plans = [(profile, Evictor(cluster, profile.evictor)) for profile in profiles]
+    plans = [(profile, Evictor(cluster, profile.evictor, profile.only)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger

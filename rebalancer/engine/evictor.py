@@ -1,6 +1,6 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
@@ -18,12 +18,19 @@ from rebalancer.scheduling.fit import obstacles
 
 
 class Evictor:
-    """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause."""
+    """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause.
 
-    def __init__(self, cluster: Cluster, args: DefaultEvictorArgs) -> None:
+    Args:
+        cluster: the cluster.
+        args: the arguments of DefaultEvictor.
+        only: UIDs of the pods that may go, as a plan names them; None for any.
+    """
+
+    def __init__(self, cluster: Cluster, args: DefaultEvictorArgs, only: Collection[str] | None = None) -> None:
         self._cluster = cluster
         self._args = args
         self._protected: dict[Pod, Refused | None] = {}
+        self._only = only
         self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
         protections = configured(args, threshold(args, cluster.snapshot), cluster)
         self._all = (*self._absolute, *protections)
@@ -46,6 +53,11 @@ class Evictor:
 
         return self._cluster.index(Simulation).notices
 
+    @property
+    def protections(self) -> tuple[str, ...]:
+        """The names of the protections that are in force."""
+        return tuple(str(each.code) for each in self._all)
+
     def protection(self, pod: Pod) -> Refused | None:
         """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones.
 
@@ -56,6 +68,13 @@ class Evictor:
         except KeyError:
             found = self._protected[pod] = next(self._protecting(pod), None)
             return found
+
+    def not_planned(self, pod: Pod) -> Refused | None:
+        """Return a refusal if a plan is applied that does not name the pod.
+
+        Not a protection: strategies count which pods are evictable, and are to decide as they did for the plan.
+        """
+        return refused(Code.NOT_PLANNED) if self._only is not None and pod.uid not in self._only else None
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas.

@@ -220,7 +220,8 @@ class Gate:
         if not self.cluster.contains(pod):
             return refused(Code.GONE)
         return (
-            evictor.protection(pod)
+            evictor.not_planned(pod)
+            or evictor.protection(pod)
             or _in_progress(pod)
             or evictor.too_few_replicas(pod)
             or self.impatience(pod, balance=balance)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.causes import Cause
+from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Held
 from rebalancer.eviction.observation import Observation
@@ -119,6 +119,8 @@ class Ledger:
 
     def record(self, entry: Entry) -> None:
         """Record a verdict.  A pod refused twice to one strategy counts once, with the first cause."""
+        if isinstance(entry.verdict, Refused) and entry.verdict.cause.code is Code.NOT_PLANNED:
+            return  # all pods but those of the plan that is applied
         self.observe(entry)
         key = (len(self.runs), entry.pod.key)
         match entry.verdict:

@@ -74,6 +74,10 @@ class DisruptionBudgets:
         """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
         return any(not budget.problem and budget.namespace == pod.namespace for budget in self._matching(pod))
 
+    def selecting(self, pod: Pod) -> tuple[DisruptionBudget, ...]:
+        """Return the PDBs that select the pod, or may select it, in their order."""
+        return tuple(self._matching(pod))
+
     def names(self, pod: Pod) -> frozenset[str]:
         """Return the names of the PDBs that select the pod, or may select it."""
         return frozenset(budget.name for budget in self._matching(pod))

@@ -51,6 +51,7 @@ class Code(StrEnum):
     WITHOUT_PDB = "PodsWithoutPDB"
 
     # Filters, limits, budgets and rest.
+    NOT_PLANNED = "NotPlanned"
     AUTOSCALED = "Autoscaled"
     BACK_OFF = "BackOff"
     CLOSED = "Closed"

@@ -53,9 +53,12 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
+        helpful |= {"Namespace"} if options.identify else frozenset()
         source, leases = memory_map(cluster, options.lease), leases_of(cluster, options.lease)
         found = read_memory(source, leases, datetime.now(UTC)) if work.trust else None
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))
+    if options.chosen:
+        options.chosen.demand(snapshot)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     memory = None
     if work.trust and found:

@@ -4,9 +4,13 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
+
+if TYPE_CHECKING:
+    from rebalancer.cluster.cluster import Cluster
+    from rebalancer.run.planned import Chosen  # which needs pydantic
 
 
 def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
@@ -114,6 +118,8 @@ class Options:
         max_parallel: how many eviction requests may be under way at once, where their order does not matter.
         steer: whether to steer replacements even if the policy does not say so.
         hold: how long emptied nodes are kept empty, whatever the policy says; None leaves that to the policy.
+        chosen: what of a plan is to be applied; None for whatever the policy picks.
+        identify: whether to read which cluster it is.
         scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
@@ -133,6 +139,8 @@ class Options:
     steer: bool = False
     hold: timedelta | None = None
     scheduler_config: str | None = None
+    chosen: "Chosen | None" = None
+    identify: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
@@ -141,10 +149,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run: its report and its exit code."""
+    """The outcome of a run: its report, its exit code, and the cluster it worked on."""
 
     report: dict[str, Any]
     exit_code: int
+    cluster: "Cluster | None" = None
 
 
 #: Shows the outcome of a cycle, and returns the exit code of a run that consists of it.

@@ -116,6 +116,8 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
         snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock(options.now, file.recorded, snapshot)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
+    if options.chosen:
+        options.chosen.demand(snapshot.at(now))
     cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
     recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
     with progress.stage("plan"):

@@ -23,6 +23,7 @@ from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
 from rebalancer.run.options import Options, Outcome
+from rebalancer.run.planned import applied, skipped_in_words
 from rebalancer.run.scheduler import DEFAULT, Scheduler, beside, read_scheduler
 
 _LOG = logging.getLogger(__name__)
@@ -116,7 +117,9 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         steering = loaded.policy.steering or (Steering() if options.steer else None)
         hold = options.hold or loaded.policy.hold
         policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering, hold=hold)
-        work = Work(policy, policies.plans(policy), tuple(map(str, loaded.warnings)), scheduler)
+        plans = policies.plans(policy)
+        plans = options.chosen.profiles(plans) if options.chosen else plans
+        work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
         return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))
 
     return work_of
@@ -163,7 +166,11 @@ def publish(finished: Finished, options: Options) -> Outcome:
     has_spent = bool(ledger.evictions or ledger.unknown)
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
     exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
-    return Outcome(document(ledger, finished.cluster, finished.circumstances), exit_code)
+    report = document(ledger, finished.cluster, finished.circumstances)
+    if options.chosen:
+        report["plan"] = applied(options.chosen, ledger, finished.cluster)
+        report["warnings"] = [*report["warnings"], *skipped_in_words(report["plan"]["skipped"])]
+    return Outcome(report, exit_code, finished.cluster)
 
 
 def has_failed(ledger: Ledger) -> bool:

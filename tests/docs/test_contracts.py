@@ -1,5 +1,6 @@
 """The layers are kept, and examples and presets are policies that load."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from rebalancer import api
 from rebalancer.cli.main import main
+from rebalancer.report.plan import plan_schema
 from rebalancer.run.policies import presets, read_policy
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +70,7 @@ def test_the_published_schema_is_the_programs_own() -> None:
     published = (ROOT / "policies/schema/v1alpha2.json").read_text()
 
     assert published == CliRunner().invoke(main, ["schema"]).stdout
+    assert json.loads((ROOT / "policies/schema/plan-v1.json").read_text()) == plan_schema()
 
 
 def test_no_room_is_above_a_quarter_of_the_code() -> None:

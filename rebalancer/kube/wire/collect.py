@@ -136,6 +136,7 @@ class Collection:
             nodes=nodes,
             pods=pods,
             namespaces=self._namespaces(),
+            cluster_uid=self._cluster_uid(),
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
@@ -147,7 +148,10 @@ class Collection:
 
     def _namespaces(self) -> dict[str, Labels] | None:
         found = self._tuple("Namespace")
-        return None if found is None else {name: labels for name, labels, _ in found}
+        return None if found is None else {name: labels for name, labels, _, _ in found}
+
+    def _cluster_uid(self) -> str:
+        return next((uid for name, _, _, uid in self._tuple("Namespace") or () if name == "kube-system"), "")
 
     def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
         claims = self._tuple("PersistentVolumeClaim")

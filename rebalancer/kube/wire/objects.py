@@ -166,6 +166,7 @@ def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
 
 
 class _NamespaceMetadata(Metadata):
+    uid: str = ""
     annotations: OwnerAnnotations | None = None
 
 
@@ -175,7 +176,8 @@ class NamespaceWire(msgspec.Struct):
     metadata: _NamespaceMetadata = msgspec.field(default_factory=_NamespaceMetadata)
 
 
-def namespace(wire: NamespaceWire) -> tuple[str, Labels, Notes | None]:
-    """Return name, labels, and what our annotations say."""
+def namespace(wire: NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
+    """Return name, labels, what our annotations say, and the UID."""
     metadata = wire.metadata
-    return metadata.name, metadata.labels or {}, metadata.annotations.notes() if metadata.annotations else None
+    notes = metadata.annotations.notes() if metadata.annotations else None
+    return metadata.name, metadata.labels or {}, notes, metadata.uid

@@ -180,6 +180,7 @@ _STAYS = words(
         Code.YOUNG_NODE: lambda figures: f"node {figures['node']} is only {age_text(figures['age_seconds'])} old",
         Code.CLOSED: "{failures} evictions in a row failed for one cause: {error}",
         Code.NO_PERMISSION: "no permission to create pods/eviction in namespace {namespace}",
+        Code.NOT_PLANNED: "not in the plan",
         Code.GONE: "already evicted in this cycle, or gone",
         Code.IN_PROGRESS: "another controller is already moving it",
         Code.MIN_REPLICAS: "owner has {pods} pods, fewer than {minimum}",

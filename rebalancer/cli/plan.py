@@ -1,0 +1,292 @@
+"""The commands `plan`, `apply` and `diff`."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.logs import set_up
+from rebalancer.cli.options import (
+    client_options,
+    context_option,
+    kubeconfig_option,
+    policy_option,
+    scheduler_config_option,
+    verbosity_option,
+    warn_of_insecurity,
+)
+from rebalancer.cli.service_flags import Seconds, service_flags
+from rebalancer.errors import UsageError
+from rebalancer.untrusted.printable import printable
+
+if TYPE_CHECKING:
+    from rebalancer.report.plan import Plan, PlannedMove
+    from rebalancer.run.options import Options, Outcome
+
+Command = Callable[..., None]
+#: With --detailed-exitcode: there is something to do.
+CHANGES = 10
+
+_snapshot_option = click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster.")
+_now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
+_detailed_option = click.option(
+    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
+)
+
+
+@click.command(short_help="Write what a run would do to a file, to be read, compared and applied.")
+@policy_option
+@kubeconfig_option
+@context_option
+@client_options
+@_snapshot_option
+@_now_option
+@click.option("--out", default="-", metavar="FILE|-", help="Where to; YAML if it ends in .yaml.")
+@click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
+@click.option("--max-evictions", type=click.IntRange(min=0), metavar="N", help="As for `run`.")
+@scheduler_config_option
+@click.option("--steer", is_flag=True, help="As for `run`.")
+@_detailed_option
+@verbosity_option
+@exit_on_error
+def plan(out: str, summary: str | None, verbosity: int, *, detailed_exitcode: bool, **options: Any) -> None:
+    """Write what a run would do to a file: its moves in order, with their premises.
+
+    Exit codes: 0 the plan was made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
+    10 if the plan has moves.
+    """
+    made, code = _planned(verbosity, **options)
+    if summary:
+        from rebalancer.report.plan_text import markdown  # noqa: PLC0415  `--help` answers at once
+
+        for line in markdown(made):
+            click.echo(line)
+    if not summary or out != "-":
+        _write(made, out)
+    sys.exit(code or (CHANGES if detailed_exitcode and made.moves else 0))
+
+
+@click.command(short_help="Carry out a plan: what still holds of it, and nothing else.")
+@click.argument("path", metavar="PLAN")
+@policy_option
+@kubeconfig_option
+@context_option
+@client_options
+@_snapshot_option
+@_now_option
+@click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Moves of these pods alone: `team-a/*`; repeatable.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="No moves of these pods; repeatable.")
+@click.option(
+    "--max-age", type=Seconds(), default="30m", show_default=True, metavar="DURATION", help="Refuse an older plan."
+)
+@click.option(
+    "--force-premises", is_flag=True, help="Evict also what no strategy picks any more; protections hold as ever."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "wide", "json", "yaml"]), default="table", help="The report."
+)
+@click.option("--deadline", type=Seconds(), default="5m", show_default=True, metavar="DURATION", help="As for `run`.")
+@click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@scheduler_config_option
+@service_flags
+@verbosity_option
+@exit_on_error
+def apply(
+    path: str,
+    policy: str,
+    only: Iterable[str],
+    exclude: Iterable[str],
+    max_age: float,
+    output: str,
+    verbosity: int,
+    *,
+    force_premises: bool,
+    yes: bool,
+    **options: Any,
+) -> None:
+    """Carry out a plan on the cluster that it was made for: every premise is checked again on the cluster as it is.
+
+    What no longer holds is skipped with its reason; nothing that is not in the plan is evicted.
+
+    Exit codes are those of `run`.
+    """
+    set_up(verbosity, as_json=False)
+    warn_of_insecurity(options["client"])
+    from rebalancer.cli.main import deliver_report  # noqa: PLC0415  it has these commands
+    from rebalancer.cli.progress import progress_for  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.cli.question import Question  # noqa: PLC0415
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
+    from rebalancer.run.start import run  # noqa: PLC0415
+
+    read = _of_policy(_read(path), path, policy)
+    moves = read.picked(only, exclude)
+    if read.moves and not moves:
+        raise UsageError("--only and --exclude leave no move of the plan")
+
+    def delivered(outcome: "Outcome") -> int:
+        return deliver_report(outcome.report, output, outcome.exit_code, everything=verbosity > 0, color="auto")
+
+    with Interruption() as interruption:
+        progress = progress_for(output, verbosity, log_as_json=False)
+        asked = _options(read, moves, timedelta(seconds=max_age), policy, force=force_premises, **options)
+        sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
+
+
+def _of_policy(read: "Plan", path: str, policy: str) -> "Plan":
+    """Return the plan if it was made with this policy: a weaker one must not slip in."""
+    from rebalancer.report.plan import policy_hash  # noqa: PLC0415  as above
+    from rebalancer.run.policies import policy_text  # noqa: PLC0415
+
+    if policy == path == "-":
+        raise UsageError("the plan and --policy cannot both be standard input")
+    if policy_hash(policy_text(policy)) != read.policy.hash:
+        raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
+    return read
+
+
+def _options(
+    read: "Plan",
+    moves: tuple["PlannedMove", ...],
+    max_age: timedelta,
+    policy: str,
+    *,
+    force: bool,
+    dry_run: bool,
+    snapshot: str | None,
+    **given: Any,
+) -> "Options":
+    """Return what a run is asked to do that applies a plan, with what the command line said when it was made."""
+    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
+    from rebalancer.run.options import Options  # noqa: PLC0415
+    from rebalancer.run.planned import Chosen  # noqa: PLC0415
+
+    return Options(
+        policy=policy,
+        chosen=Chosen(read, moves, max_age, force),
+        identify=True,
+        steer=read.options.steer,
+        hold=parse_hold(read.options.hold) if read.options.hold else None,
+        max_evictions=read.options.max_evictions,
+        dry_run=dry_run or snapshot is not None,
+        snapshot=snapshot,
+        **given,
+    )
+
+
+@click.command(short_help="Compare two plans, two policies on one cluster, or two snapshots under one policy.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--policy", metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")
+@kubeconfig_option
+@context_option
+@client_options
+@click.option("--snapshot", metavar="FILE", help="A and B are policies, both on this cluster file.")
+@scheduler_config_option
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@_detailed_option
+@verbosity_option
+@exit_on_error
+def diff(
+    first: str,
+    second: str,
+    policy: str | None,
+    snapshot: str | None,
+    output: str,
+    verbosity: int,
+    *,
+    detailed_exitcode: bool,
+    **options: Any,
+) -> None:
+    """Compare what would move: two plans, two policies (on --snapshot, else on the cluster), or two snapshots.
+
+    `-` is a move of A alone, `+` one of B alone, `~` one with another destination.
+
+    Exit codes: 0 both could be made; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode 10 if they differ.
+    """
+    from rebalancer.report.plan_text import difference  # noqa: PLC0415  as above
+
+    if policy and snapshot:
+        raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
+    if policy:
+        pair = [_planned(verbosity, policy=policy, snapshot=each, **options)[0] for each in (first, second)]
+    elif snapshot or not (_is_plan(first) and _is_plan(second)):
+        pair = [_planned(verbosity, policy=each, snapshot=snapshot, **options)[0] for each in (first, second)]
+    else:
+        pair = [_read(first), _read(second)]
+    found = difference(*pair)
+    if output == "json":
+        click.echo(json.dumps(found.document(), indent=2))
+    else:
+        for line in found.lines():
+            click.echo(printable(line))
+    sys.exit(CHANGES if detailed_exitcode and not found.is_empty else 0)
+
+
+def _planned(verbosity: int, **given: Any) -> tuple["Plan", int]:
+    """Make a plan; return it with the exit code of the dry run that it is."""
+    set_up(verbosity, as_json=False)
+    warn_of_insecurity(given["client"])
+    from rebalancer.cli.progress import progress_for  # noqa: PLC0415  as above
+    from rebalancer.cli.question import Question  # noqa: PLC0415
+    from rebalancer.report.plan import PlanOptions  # noqa: PLC0415
+    from rebalancer.run import policies  # noqa: PLC0415
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
+    from rebalancer.run.options import Options  # noqa: PLC0415
+    from rebalancer.run.planned import make_plan  # noqa: PLC0415
+    from rebalancer.run.start import run  # noqa: PLC0415
+
+    asked: Options = Options(dry_run=True, identify=True, **given)
+    with Interruption() as interruption:
+        progress = progress_for("json", verbosity, log_as_json=False)
+        outcome = run(asked, Question(yes=True), interruption, progress=progress)
+    assert outcome.cluster is not None
+    text = policies.policy_text(asked.policy)
+    plans = policies.plans(policies.read_policy(asked.policy, strict=False).policy)
+    told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
+    made = make_plan(outcome.report, outcome.cluster, plans, (asked.policy, text), told)
+    for warning in outcome.report["warnings"]:
+        complain(f"Warning: {warning}")
+    return made, outcome.exit_code
+
+
+def _write(made: "Plan", out: str) -> None:
+    document = made.document()
+    if out.endswith((".yaml", ".yml")):
+        import yaml  # noqa: PLC0415  as above
+
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    else:
+        text = json.dumps(document, indent=2) + "\n"
+    if out == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(out).write_text(text)
+    except OSError as error:
+        raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
+    count = len(made.moves)
+    click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
+
+
+def _read(path: str) -> "Plan":
+    from rebalancer.report.plan import read_plan  # noqa: PLC0415  as above
+    from rebalancer.run.policies import settings_text  # noqa: PLC0415
+
+    try:
+        return read_plan(settings_text(path, "plan"), path)
+    except FileNotFoundError:
+        raise UsageError(f"there is no plan {path}") from None
+
+
+def _is_plan(path: str) -> bool:
+    """Return whether a file looks like a plan: a policy has another kind."""
+    try:
+        return '"Plan"' in (text := Path(path).read_text()[:4096]) or "kind: Plan" in text
+    except (OSError, UnicodeDecodeError):
+        return False

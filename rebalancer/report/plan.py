@@ -1,0 +1,228 @@
+"""A plan as a document (`apiVersion: rebalancer/v1, kind: Plan`): the moves of a dry run, in order, and their premises.
+
+A plan is handed from one person to another, so it is read with doubt: sizes and types are checked, and all errors are
+told at once.  Its keys are an interface (policies/schema/plan-v1.json).
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
+
+from rebalancer.errors import UsageError
+from rebalancer.untrusted.address import without_userinfo
+from rebalancer.untrusted.documents import Unreadable, check_yaml
+
+#: More moves than any cluster needs in one cycle.
+MOST_MOVES = 200_000
+_LONGEST = 4_096
+_ERRORS = 20
+_REDACTED = "(left out)"
+#: Keys of a policy that may hold a secret in so many words; references to Secrets and files hold none.
+_SECRETS = frozenset({"token", "password", "bearertoken"})
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+Text = Annotated[str, StringConstraints(max_length=_LONGEST)]
+
+
+class PlanError(UsageError):
+    """The file is not a plan that can be used."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, defer_build=True
+    )
+
+
+class PlannedOwner(_Part):
+    """The controller of a pod."""
+
+    kind: Name
+    name: Name
+
+
+class PlannedDestination(_Part):
+    """Where a replacement is expected, as in a report."""
+
+    nodes: tuple[Name, ...] = Field(max_length=64)
+    more: int = Field(0, ge=0)
+    share: tuple[float, ...] = Field((), max_length=64)
+
+
+class PlannedBudget(_Part):
+    """A PodDisruptionBudget of a pod, and how many evictions it allowed."""
+
+    name: Name
+    allowed: int
+
+
+class PlannedMove(_Part):
+    """A pod that is to go, and the premises on which that was decided.
+
+    Attributes:
+        wave: in which wave of its strategy, counted from 1; None where the policy does not steer.
+        reason: why, in words.
+        cause: why, as a code with figures: for a node over target what it used, and the target.
+        budgets: the PDBs that select the pod.
+    """
+
+    namespace: Name
+    name: Name
+    uid: Name
+    resource_version: Text = ""
+    node: Text
+    owner: PlannedOwner | None = None
+    profile: Text
+    strategy: Name
+    wave: int | None = None
+    reason: Text
+    cause: dict[str, Any] = Field(default_factory=dict, max_length=64)
+    destination: PlannedDestination | None = None
+    budgets: tuple[PlannedBudget, ...] = Field((), max_length=64)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PlannedNode(_Part):
+    """A node before the plan and after it, in percent by resource."""
+
+    strategy: Name
+    name: Name
+    before: dict[str, float | None]
+    after: dict[str, float | None]
+
+
+class PlanPolicy(_Part):
+    """The policy without credentials, and the hash of the whole of it."""
+
+    name: Text
+    hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+    document: Any = None
+
+
+class PlanOptions(_Part):
+    """What the command line said besides the policy."""
+
+    steer: bool = False
+    hold: Text | None = None
+    max_evictions: int | None = Field(None, ge=0)
+
+
+class Plan(_Part):
+    """A plan.
+
+    Attributes:
+        created: the time of the snapshot, by which the age of the plan counts.
+        program: the version that made it.
+        cluster: `uid` is that of the namespace kube-system; empty where it could not be read.
+        protections: by profile, the protections that were asked, by name.
+        nodes: those that a strategy compared.
+    """
+
+    api_version: Literal["rebalancer/v1"] = "rebalancer/v1"
+    kind: Literal["Plan"] = "Plan"
+    created: AwareDatetime
+    program: Text
+    cluster: dict[Name, Text | None] = Field(max_length=16)
+    policy: PlanPolicy
+    options: PlanOptions = PlanOptions()
+    protections: dict[Text, tuple[Name, ...]] = Field(default_factory=dict, max_length=1_000)
+    moves: tuple[PlannedMove, ...] = Field(max_length=MOST_MOVES)
+    nodes: tuple[PlannedNode, ...] = Field((), max_length=MOST_MOVES)
+    warnings: tuple[Text, ...] = Field((), max_length=10_000)
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as plain values, in the order of its keys."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def picked(self, only: Iterable[str], exclude: Iterable[str]) -> tuple[PlannedMove, ...]:
+        """Return the moves whose `namespace/name` matches a pattern of `only`, if any is given, and none of `exclude`.
+
+        A pattern is as for a shell: `team-a/*`.
+        """
+        wanted, unwanted = tuple(only), tuple(exclude)
+        return tuple(
+            move
+            for move in self.moves
+            if (not wanted or any(fnmatchcase(str(move), each) for each in wanted))
+            and not any(fnmatchcase(str(move), each) for each in unwanted)
+        )
+
+
+def read_plan(text: str, name: str) -> Plan:
+    """Read a plan from JSON or YAML.
+
+    Args:
+        text: the document.
+        name: what messages call it.
+
+    Raises:
+        PlanError: it is no plan; all problems are told, each with its place.
+    """
+    try:
+        document = _parsed(text)
+    except (ValueError, RecursionError, yaml.YAMLError, Unreadable) as error:
+        raise PlanError(f"plan {name} cannot be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(document, Mapping) or document.get("kind") != "Plan":
+        kind = f" but of the kind {str(document.get('kind'))[:40]!r}" if isinstance(document, Mapping) else ""
+        raise PlanError(f"{name} is not a plan{kind}: write one with `rebalancer plan --out FILE`")
+    try:
+        plan = Plan.model_validate(document)
+    except ValidationError as error:
+        raise PlanError(_told(name, error)) from None
+    if len({move.uid for move in plan.moves}) != len(plan.moves):
+        raise PlanError(f"plan {name} cannot be used: it names a pod twice")
+    return plan
+
+
+def _parsed(text: str) -> Any:
+    if text.lstrip().startswith("{"):
+        return json.loads(text)
+    check_yaml(yaml.parse(text, _LOADER))
+    return yaml.load(text, _LOADER)  # noqa: S506  a safe loader
+
+
+def _told(name: str, error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_input=False)
+    lines = [f"  {'.'.join(map(str, each['loc']))}: {each['msg'].lower()}" for each in problems[:_ERRORS]]
+    more = [f"  and {len(problems) - _ERRORS} more"] if len(problems) > _ERRORS else []
+    return "\n".join([f"plan {name} cannot be used:", *lines, *more])
+
+
+def policy_hash(text: str) -> str:
+    """Return the hash of a policy's content: comments and the order of keys do not count."""
+    content = json.dumps(_parsed(text), sort_keys=True, default=str)
+    return f"sha256:{sha256(content.encode()).hexdigest()}"
+
+
+def plan_policy(name: str, text: str) -> PlanPolicy:
+    """Return what a plan holds of a policy: its content without credentials."""
+    return PlanPolicy(name=name, hash=policy_hash(text), document=_redacted(_parsed(text)))
+
+
+def _redacted(value: Any, key: str = "") -> Any:
+    """Return a part of a policy without user and password of URLs, and without what is called a token."""
+    if isinstance(value, Mapping):
+        return {str(name): _redacted(each, str(name)) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_redacted(each, key) for each in value]
+    if isinstance(value, str):
+        return _REDACTED if key.lower() in _SECRETS else without_userinfo(value)
+    return value if isinstance(value, int | float | None) else str(value)
+
+
+def plan_schema() -> dict[str, Any]:
+    """Return the JSON schema of a plan."""
+    return Plan.model_json_schema(by_alias=True)
+
+
+if __name__ == "__main__":  # for `make schema`
+    print(json.dumps(plan_schema(), indent=2))  # noqa: T201

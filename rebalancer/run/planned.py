@@ -1,0 +1,214 @@
+"""Plans made and applied: a plan is a dry run as a file, and to apply it is a run that may evict its pods alone.
+
+There is one path: the strategies of the policy decide anew on the cluster as it is, and the gate lets no pod go that
+the plan does not name (`NotPlanned`).  So whatever has changed, a subset of the plan goes, in the order of a run, under
+the same protections, limits and PDBs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import rebalancer
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.cycle import ProfilePlan
+from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.engine.strategy import Balance
+from rebalancer.errors import UsageError
+from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.verdict import Failed, Refused, Unknown
+from rebalancer.policy.arguments import Args
+from rebalancer.report.plan import (
+    Plan,
+    PlanError,
+    PlannedBudget,
+    PlannedMove,
+    PlannedNode,
+    PlannedOwner,
+    PlanOptions,
+    plan_policy,
+)
+from rebalancer.report.words import text
+
+#: A clock may be so much behind the one by which the plan was made.
+_SKEW = timedelta(minutes=1)
+_NAMED = 20
+_GONE = "it is gone: evicted already, or deleted"
+_NOT_PICKED = "no strategy picks it any more; --force-premises evicts it all the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of a plan is to be applied.
+
+    Attributes:
+        plan: the whole of it.
+        moves: those that were picked.
+        max_age: an older plan is refused.
+        force: whether pods go that no strategy picks any more; protections, limits and PDBs hold.
+    """
+
+    plan: Plan
+    moves: tuple[PlannedMove, ...]
+    max_age: timedelta
+    force: bool = False
+
+    def profiles(self, plans: Iterable[ProfilePlan]) -> tuple[ProfilePlan, ...]:
+        """Return profiles that let none but the planned pods go."""
+        only = frozenset(move.uid for move in self.moves)
+        return tuple(replace(each, only=only, balance=(*each.balance, *self._as_planned(each.name))) for each in plans)
+
+    def _as_planned(self, profile: str) -> Iterator["AsPlanned"]:
+        moves = tuple(move for move in self.moves if move.profile == profile)
+        if self.force and moves:
+            yield AsPlanned(AsPlannedArgs(moves=moves))
+
+    def demand(self, snapshot: Snapshot) -> None:
+        """Refuse a plan of another cluster, or one that is too old.
+
+        Raises:
+            PlanError: it is.
+        """
+        wanted, found = self.plan.cluster.get("uid"), snapshot.cluster_uid
+        if not wanted or not found:
+            where = "the plan does" if not wanted else "this cluster's objects do"
+            raise PlanError(f"{where} not tell which cluster it is: the namespace kube-system could not be read")
+        if wanted != found:
+            raise PlanError(f"the plan is for another cluster: kube-system has the UID {wanted} there, {found} here")
+        age = snapshot.now - self.plan.created
+        if age > self.max_age:
+            raise PlanError(
+                f"the plan is {_minutes(age)} old, and --max-age is {_minutes(self.max_age)}: make a new one"
+            )
+        if age < -_SKEW:
+            raise PlanError(f"the plan was made {_minutes(-age)} in the future: look at the clocks")
+
+
+class AsPlannedArgs(Args):
+    """The moves of one profile."""
+
+    moves: tuple[PlannedMove, ...] = ()
+
+
+class AsPlanned(Balance[AsPlannedArgs]):
+    """Asks for the planned pods that no strategy has picked, in the order of the plan."""
+
+    name = "AsPlanned"
+    Args = AsPlannedArgs
+
+    def run(self, cluster: Cluster, evict: Evict) -> None:
+        """Ask for each pod that is still there."""
+        pods = {pod.uid: pod for pod in cluster.snapshot.pods}
+        for move in self.args.moves:
+            pod = pods.get(move.uid)
+            if pod is not None and cluster.contains(pod) and evict.evictable(pod, move.reason):
+                found = move.destination
+                evict(pod, move.reason, Destination(found.nodes, found.more) if found and found.nodes else None)
+
+
+def applied(chosen: Chosen, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
+    """Return what became of the moves of a plan: which went, and why others were skipped."""
+    gone = {entry.pod.uid for entry in ledger.evictions}
+    reasons = _reasons(ledger)
+    pods = {pod.uid: pod for pod in cluster.snapshot.pods}
+    skipped = [
+        {"namespace": move.namespace, "name": move.name, "uid": move.uid, "reason": _why(pods.get(move.uid), reasons)}
+        for move in chosen.moves
+        if move.uid not in gone
+    ]
+    left_out = len(chosen.plan.moves) - len(chosen.moves)
+    return {"moves": len(chosen.moves), "leftOut": left_out, "evicted": len(gone), "skipped": skipped}
+
+
+def skipped_in_words(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield a warning for each of the first moves that were skipped, and one for all others."""
+    for each in skipped[:_NAMED]:
+        yield f"of the plan, {each['namespace']}/{each['name']} is skipped: {each['reason']}"
+    if len(skipped) > _NAMED:
+        yield f"of the plan, {len(skipped) - _NAMED} more are skipped; `--output json` names them under plan.skipped"
+
+
+def _reasons(ledger: Ledger) -> dict[str, str]:
+    entries: list[Entry] = [*ledger.refusals, *ledger.failures, *ledger.unknown]
+    return {entry.pod.uid: _told(entry) for entry in reversed(entries)}
+
+
+def _told(entry: Entry) -> str:
+    match entry.verdict:
+        case Refused(cause=cause):
+            return text(cause)
+        case Failed(error=error) | Unknown(error=error):
+            return error
+    return ""
+
+
+def _why(pod: Pod | None, reasons: Mapping[str, str]) -> str:
+    return _GONE if pod is None else reasons.get(pod.uid) or _NOT_PICKED
+
+
+def make_plan(
+    report: Mapping[str, Any],
+    cluster: Cluster,
+    plans: Iterable[ProfilePlan],
+    policy: tuple[str, str],
+    given: PlanOptions,
+) -> Plan:
+    """Return the plan of a dry run.
+
+    Args:
+        report: of the run.
+        cluster: what it worked on.
+        plans: the profiles.
+        policy: its name and text.
+        given: what the command line said.
+    """
+    snapshot = cluster.snapshot
+    pods, budgets = {pod.uid: pod for pod in snapshot.pods}, DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
+    waves = {
+        move["uid"]: number
+        for run in report["strategies"]
+        for number, wave in enumerate(run["waves"], 1)
+        for move in wave["moves"]
+    }
+    if any(not each["uid"] for each in report["evictions"]):
+        raise UsageError("a pod of the plan has no UID, so it could not be told from others: take the snapshot anew")
+    return Plan(
+        created=datetime.fromisoformat(report["now"]),
+        program=f"rebalancer {rebalancer.__version__}",
+        cluster={"uid": snapshot.cluster_uid, **report["cluster"]},
+        policy=plan_policy(*policy),
+        options=given,
+        protections={each.name: Evictor(cluster, each.evictor).protections for each in plans},
+        moves=tuple(_move(each, pods[each["uid"]], budgets, waves.get(each["uid"])) for each in report["evictions"]),
+        nodes=tuple(
+            PlannedNode(strategy=run["strategy"], name=node["name"], before=node["before"], after=node["after"])
+            for run in report["strategies"]
+            for node in run["nodes"]
+        ),
+        warnings=tuple(report["warnings"]),
+    )
+
+
+def _move(entry: Mapping[str, Any], pod: Pod, budgets: DisruptionBudgets, wave: int | None) -> PlannedMove:
+    keys = ("namespace", "name", "uid", "node", "profile", "strategy", "reason", "cause", "destination")
+    return PlannedMove.model_validate(
+        {
+            **{key: entry[key] for key in keys},
+            "resourceVersion": pod.resource_version,
+            "owner": entry["owner"] and PlannedOwner(**entry["owner"]),
+            "wave": wave,
+            "budgets": tuple(
+                PlannedBudget(name=each.name, allowed=each.disruptions_allowed) for each in budgets.selecting(pod)
+            ),
+        }
+    )
+
+
+def _minutes(age: timedelta) -> str:
+    return f"{age.total_seconds() / 60:.0f} min"

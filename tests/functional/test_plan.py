@@ -1,0 +1,169 @@
+"""`plan`, `apply` and `diff` on a real HTTP server and on files."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.functional.objects import OLD, old_pods, pod, policy, two_nodes_with
+
+WHO = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "this-cluster"}}
+
+
+@pytest.fixture
+def three(server):
+    """A cluster with three old pods, which tells who it is."""
+    for each in [*two_nodes_with(*old_pods("a", "b", "c")), WHO]:
+        server.add(each)
+    return server
+
+
+@pytest.fixture
+def planned(three, rebalancer):
+    """A plan of that cluster."""
+    path = rebalancer.folder / "plan.json"
+    done = command(rebalancer, three, "plan", "--out", path)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (0, f"{path}: 3 moves")
+    return path
+
+
+def command(rebalancer, server, *arguments, of=None):
+    where = ("--kubeconfig", server.kubeconfig(rebalancer.folder), "--policy", rebalancer.policy(of or policy(OLD)))
+    lease = ("--no-lease",) if arguments[0] == "apply" else ()
+    return rebalancer(*arguments, *where, *lease)
+
+
+def changed(path, **fields):
+    """The same plan with other fields."""
+    document = json.loads(path.read_text()) | fields
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_plan_holds_the_moves_and_their_premises_and_no_credentials(three, rebalancer, planned):
+    """In order; the policy is there without what its URL has before the @."""
+    document = json.loads(planned.read_text())
+
+    assert [each["name"] for each in document["moves"]] == ["a", "b", "c"]
+    assert all(each["uid"] and each["reason"] and each["node"] for each in document["moves"])
+    assert document["cluster"]["uid"] == "this-cluster"
+    assert "SystemCriticalPods" in next(iter(document["protections"].values()))
+    secret = {"source": "Prometheus", "prometheus": {"url": "https://me:hush@prometheus.example"}}
+    told = command(rebalancer, three, "plan", of=policy(OLD, metricsProviders=[secret]))
+    assert "prometheus.example" in told.stdout
+    assert "hush" not in told.stdout
+
+
+def test_the_same_cluster_gives_the_same_plan(rebalancer):
+    """Byte for byte, and in YAML too."""
+    file, path = rebalancer.folder / "cluster.json", rebalancer.folder / "plan.yaml"
+    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b", "young"))}))
+    asked = ("plan", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file)
+
+    first, second = (rebalancer(*asked).stdout for _ in range(2))
+    rebalancer(*asked, "--out", path)
+
+    assert first == second
+    assert yaml.safe_load(path.read_text()) == json.loads(first)
+
+
+def test_apply_evicts_what_is_planned_and_still_there(three, rebalancer, planned):
+    """One pod has gone and come again under its name, and a new one is old enough too: neither goes."""
+    for name in ("a", "z"):
+        three.add(pod(name, age=7 * 86_400, uid=f"{name}-later"))
+
+    done = command(rebalancer, three, "apply", planned, "--yes", "--output", "json")
+
+    assert (done.exit_code, list(three.evicted)) == (0, ["default/b", "default/c"])
+    applied = json.loads(done.stdout)["plan"]
+    assert (applied["moves"], applied["evicted"]) == (3, 2)
+    assert [(each["name"], each["reason"]) for each in applied["skipped"]] == [
+        ("a", "it is gone: evicted already, or deleted")
+    ]
+
+
+def test_applied_again_it_does_nothing_more(three, rebalancer, planned):
+    """What is done is skipped."""
+    command(rebalancer, three, "apply", planned, "--yes")
+    again = command(rebalancer, three, "apply", planned, "--yes")
+
+    assert (again.exit_code, len(three.evicted)) == (0, 3)
+    assert "of the plan, default/a is skipped: it is gone" in again.stdout
+
+
+def test_a_part_of_it(three, rebalancer, planned):
+    """Patterns pick by namespace and name."""
+    done = command(rebalancer, three, "apply", planned, "--yes", "--only", "default/[ab]", "--exclude", "*/a")
+
+    assert (done.exit_code, list(three.evicted)) == (0, ["default/b"])
+
+
+def test_a_dry_run_of_it_evicts_nothing(three, rebalancer, planned):
+    """It says what would go."""
+    done = command(rebalancer, three, "apply", planned, "--dry-run", "--output", "json")
+
+    assert (len(json.loads(done.stdout)["evictions"]), list(three.evicted)) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        pytest.param({"cluster": {"uid": "another"}}, "the plan is for another cluster", id="cluster"),
+        pytest.param({"cluster": {}}, "the plan does not tell which cluster it is", id="no-cluster"),
+        pytest.param({"created": "2020-01-01T00:00:00Z"}, "and --max-age is 30 min: make a new one", id="old"),
+        pytest.param({"created": "2100-01-01T00:00:00Z"}, "in the future: look at the clocks", id="future"),
+        pytest.param({"moves": [{"name": 1}]}, "moves.0.namespace: field required", id="types"),
+        pytest.param({"more": 1}, "more: extra inputs are not permitted", id="unknown"),
+        pytest.param({"kind": "Report"}, "is not a plan but of the kind 'Report'", id="kind"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused(three, rebalancer, planned, fields, message):
+    """Before anything is evicted, with the cure."""
+    done = command(rebalancer, three, "apply", changed(planned, **fields), "--yes")
+
+    assert (done.exit_code, list(three.evicted)) == (2, [])
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plan_of_another_policy_is_refused(three, rebalancer, planned):
+    """A weaker policy must not slip in."""
+    done = command(rebalancer, three, "apply", planned, "--yes", of=policy(OLD, maxNoOfPodsToEvictTotal=1))
+
+    assert (done.exit_code, list(three.evicted)) == (2, [])
+    assert "was made with another policy" in done.stderr
+
+
+def test_a_summary_escapes_what_others_wrote(three, rebalancer):
+    """Markdown that a reason or a name holds does nothing."""
+    done = command(rebalancer, three, "plan", "--summary", "markdown")
+
+    assert done.stdout.startswith("### Plan: 3 pods to evict\n")
+    assert "| default/a | n1 |" in done.stdout
+    assert "\\>" in done.stdout
+
+
+@pytest.mark.parametrize(("most", "code"), [(5, 10), (0, 0)])
+def test_the_exit_code_tells_whether_there_is_something_to_do(three, rebalancer, most, code):
+    """With --detailed-exitcode only."""
+    done = command(rebalancer, three, "plan", "--max-evictions", most, "--detailed-exitcode")
+
+    assert done.exit_code == code
+
+
+def test_two_policies_on_one_file_are_compared(rebalancer):
+    """One takes two pods and the other one; both name them."""
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b", "young"))}))
+    paths = []
+    for total in (1, 2):
+        paths.append(rebalancer.folder / f"most-{total}.json")
+        paths[-1].write_text(json.dumps(policy(OLD, maxNoOfPodsToEvictTotal=total)))
+
+    differ = rebalancer("diff", *paths, "--snapshot", file, "--detailed-exitcode")
+    same = rebalancer("diff", paths[0], paths[0], "--snapshot", file, "--detailed-exitcode")
+    document = json.loads(rebalancer("diff", *paths, "--snapshot", file, "--output", "json").stdout)
+
+    assert (differ.exit_code, differ.stdout.split("  ")[0]) == (10, "+ default/b")
+    assert (same.exit_code, same.stdout) == (0, "The two plans make the same moves.\n")
+    assert [each["name"] for each in document["onlySecond"]] == ["b"]

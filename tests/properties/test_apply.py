@@ -1,0 +1,132 @@
+"""A plan that is applied: what a run does on an unchanged cluster, and on a changed one never more than the plan."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.engine.evictor import Evictor
+from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.plan import PlannedMove
+from rebalancer.run.planned import AsPlanned, AsPlannedArgs
+from strategies.low_node_utilization import LowNodeUtilization
+from strategies.pod_life_time import PodLifeTime
+from strategies.remove_duplicates import RemoveDuplicates
+from tests import make
+from tests.properties.measured_clusters import scenes
+
+EVICTOR = {"minReplicas": 2, "nodeFit": True}
+LIMITS = (None, 1, 5)
+
+
+def strategies(scene, seconds):
+    kinds = (
+        (PodLifeTime, {"maxPodLifeTimeSeconds": seconds}),
+        (RemoveDuplicates, {}),
+        (LowNodeUtilization, scene.args),
+    )
+    return [kind(kind.Args.model_validate(args)) for kind, args in kinds]
+
+
+def went(ledger):
+    return [(each.pod.uid, each.strategy, each.because, each.destination) for each in ledger.evictions]
+
+
+@given(scenes(), st.sampled_from((100, 1500, 100_000)))
+def test_on_an_unchanged_cluster_a_plan_does_what_a_run_does(scene, seconds):
+    """The same pods for the same reasons to the same nodes, in the same order."""
+    plan = make.decide(scene.cluster(), *strategies(scene, seconds), evictor=EVICTOR)
+
+    only = {each.pod.uid for each in plan.evictions}
+    assert went(make.decide(scene.cluster(), *strategies(scene, seconds), evictor=EVICTOR, only=only)) == went(plan)
+
+
+@st.composite
+def changed(draw, scene):
+    """The same cluster some minutes later: pods gone, replaced, ending or protected, nodes cordoned, figures fallen."""
+    pods = []
+    for pod in scene.pods:
+        change = draw(st.sampled_from([*["none"] * 8, "gone", "replaced", "ending", "protected", "labels"]))
+        if change == "replaced":
+            pods.append(msgspec.structs.replace(pod, uid=f"{pod.uid}-new"))
+        elif change == "ending":
+            pods.append(msgspec.structs.replace(pod, terminating=True))
+        elif change == "protected":
+            pods.append(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=2_000_000_000)))
+        elif change == "labels":
+            pods.append(msgspec.structs.replace(pod, labels={"app": "z"}))
+        elif change == "none":
+            pods.append(pod)
+    nodes = [
+        msgspec.structs.replace(node, unschedulable=draw(st.sampled_from([*[node.unschedulable] * 7, True])))
+        for node in scene.nodes
+    ]
+    share = draw(st.sampled_from((1.0, 1.0, 0.5)))
+    measured = scene.measured
+    figures = {
+        name: {each: int(share * amount) for each, amount in amounts.items()}
+        for name, amounts in measured.nodes.items()
+    }
+    return replace(scene, nodes=nodes, pods=pods, measured=replace(measured, nodes=figures))
+
+
+@pytest.mark.parametrize("force", [False, True])
+@given(st.data(), scenes(), st.sampled_from((100, 1500, 100_000)))
+def test_on_a_changed_cluster_a_subset_of_the_plan_goes_and_nothing_protected(force, data, scene, seconds):
+    """Also where the premises are forced: then only what strategies say of a pod is ignored."""
+    plan = make.decide(scene.cluster(), *strategies(scene, seconds), evictor=EVICTOR)
+    only = {each.pod.uid for each in plan.evictions}
+    later = data.draw(changed(scene))
+    run = strategies(later, seconds)
+    if force:
+        moves = tuple(planned(each) for each in plan.evictions)
+        run.append(AsPlanned(AsPlannedArgs(moves=moves)))
+
+    ledger = make.decide(later.cluster(), *run, evictor=EVICTOR, only=only)
+
+    gone = [each.pod for each in ledger.evictions]
+    assert {pod.uid for pod in gone} <= only
+    evictor = Evictor(later.cluster(), DefaultEvictorArgs.model_validate(EVICTOR))
+    assert not [pod for pod in gone if evictor.protection(pod)]
+    if force:
+        assert len(gone) == len({pod.uid for pod in gone})
+
+
+def planned(entry):
+    pod = entry.pod
+    names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
+    return PlannedMove(**names, profile=entry.profile, strategy=entry.strategy, reason="as planned")
+
+
+def test_forced_premises_move_what_no_strategy_picks_any_more():
+    """The pod is younger than its policy asks now; its PDB still holds the other one."""
+    labels = {"app": "held"}
+    pods = [make.pod("free", node="n1", age=500), make.pod("held", node="n1", age=500, labels=labels)]
+    nodes = [make.node("n1"), make.node("n2")]
+    moves = tuple(
+        PlannedMove(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            node="n1",
+            profile="test",
+            strategy="PodLifeTime",
+            reason="old",
+        )
+        for pod in pods
+    )
+    strategy = PodLifeTime(
+        PodLifeTime.Args.model_validate({"maxPodLifeTimeSeconds": int(timedelta(days=1).total_seconds())})
+    )
+
+    on = make.cluster(nodes, pods, budgets=(make.pdb("held", 0),))
+    without = make.decide(on, strategy, only={pod.uid for pod in pods})
+    on = make.cluster(nodes, pods, budgets=(make.pdb("held", 0),))
+    ledger = make.decide(on, strategy, AsPlanned(AsPlannedArgs(moves=moves)), only={pod.uid for pod in pods})
+
+    assert make.evicted(without) == []
+    assert make.evicted(ledger) == ["free"]
+    assert make.refused(ledger) == {"held": "PDB"}
