@@ -1,20 +1,23 @@
 """What has labels found by selectors, and selectors found by labels, without a look at each.
 
-Both are sorted by one label.  Example: 30,000 pods have 2,000 sets of labels.  The selector `app=web, tier=gold` is
-matched against the few sets with `app=web`, not against those with `tier=gold`, of which there are more.  The other way
-round, the labels `app=web, tier=gold` are matched against the selectors that ask for one of these two, and against
-those that ask for no value at all.
+Both are sorted by one label, or by a key that has to exist.  Example: 30,000 pods have 2,000 sets of labels.  The
+selector `app=web, tier=gold` is matched against the few sets with `app=web`, not against those with `tier=gold`, of
+which there are more.  The other way round, the labels `app=web, tier=gold` are matched against the selectors that ask
+for one of these two, and against those that ask for neither a value nor a key.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 
 T = TypeVar("T")
+
+#: A label with its value, or its key alone.
+_Label: TypeAlias = tuple[str, str] | str
 
 
 class _Group(NamedTuple):
@@ -33,7 +36,7 @@ class LabelIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._groups: dict[int, _Group] = {}
-        self._by_label: defaultdict[tuple[str, str], list[_Group]] = defaultdict(list)
+        self._by_label: defaultdict[_Label, list[_Group]] = defaultdict(list)
 
     def add(self, labels: Labels, member: T) -> None:
         """Add what has these labels."""
@@ -43,6 +46,7 @@ class LabelIndex(Generic[T]):
             group = self._groups[id(labels)] = _Group(labels, {})
             for label in labels.items():
                 self._by_label[label].append(group)
+                self._by_label[label[0]].append(group)
         group.members[member] = None
 
     def remove(self, labels: Labels, member: T) -> None:
@@ -55,11 +59,15 @@ class LabelIndex(Generic[T]):
         return [member for group in found for member in group.members]  # type: ignore[misc]  # a group holds what T is
 
     def _worth_a_look(self, selector: LabelSelector) -> Sequence[_Group]:
-        narrowed = [self._with_label(each) for each in selector.requirements if each.operator == "In"]
-        return min(narrowed, key=len) if narrowed else list(self._groups.values())
-
-    def _with_label(self, requirement: Requirement) -> Sequence[_Group]:
-        return list(chain.from_iterable(self._by_label.get(label, ()) for label in _labels_of(requirement)))
+        narrowed = [
+            [self._by_label.get(label, ()) for label in _labels_of(each)]
+            for each in selector.requirements
+            if _narrows(each)
+        ]
+        if not narrowed:
+            return list(self._groups.values())
+        fewest = min(narrowed, key=lambda lists: sum(map(len, lists)))
+        return fewest[0] if len(fewest) == 1 else list(chain.from_iterable(fewest))
 
 
 def of_pods(pods: Iterable[Pod]) -> LabelIndex[Pod]:
@@ -74,12 +82,12 @@ class SelectorIndex(Generic[T]):
     """Finds the owners of the selectors that match labels; an absent selector matches nothing."""
 
     def __init__(self) -> None:
-        self._by_label: defaultdict[tuple[str, str], list[tuple[LabelSelector, T]]] = defaultdict(list)
+        self._by_label: defaultdict[_Label, list[tuple[LabelSelector, T]]] = defaultdict(list)
         self._others: list[tuple[LabelSelector, T]] = []
 
     def add(self, selector: LabelSelector, owner: T) -> None:
         """Add a selector, by the label that fewest others are found by."""
-        asked = [list(_labels_of(each)) for each in selector.requirements if each.operator == "In"]
+        asked = [_labels_of(each) for each in selector.requirements if _narrows(each)]
         if not asked:
             self._others.append((selector, owner))
             return
@@ -88,12 +96,24 @@ class SelectorIndex(Generic[T]):
 
     def matching(self, labels: Labels) -> Iterator[T]:
         """Yield the owner of each selector that matches, in no particular order."""
-        found = (self._by_label[label] for label in labels.items() if label in self._by_label)
+        asked: Iterator[_Label] = chain(labels.items(), labels)
+        found = (self._by_label[label] for label in asked if label in self._by_label)
         for selector, owner in chain(self._others, chain.from_iterable(found)):
             if selector.matches(labels):
                 yield owner
 
 
-def _labels_of(requirement: Requirement) -> Iterable[tuple[str, str]]:
-    """Return the labels of which one has to be there; each once, so that nothing is found twice."""
-    return dict.fromkeys((requirement.key, value) for value in requirement.values)
+def is_narrow(selector: LabelSelector) -> bool:
+    """Return whether a selector asks for a label, so that few of all label sets have to be looked at."""
+    return any(map(_narrows, selector.requirements))
+
+
+def _narrows(requirement: Requirement) -> bool:
+    return requirement.operator in ("In", "Exists")
+
+
+def _labels_of(requirement: Requirement) -> list[_Label]:
+    """Return the labels (or the key) of which one has to be there; each once, so that nothing is found twice."""
+    if requirement.operator == "Exists":
+        return [requirement.key]
+    return [(requirement.key, value) for value in dict.fromkeys(requirement.values)]

@@ -16,6 +16,10 @@ PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
+#: Pairs of a toleration and a taint from which on it pays to look tolerations up.
+_MANY = 100
+
+
 class Taint(msgspec.Struct, frozen=True, gc=False):
     """A mark on a node that keeps away pods that do not tolerate it."""
 
@@ -60,8 +64,20 @@ def untolerated(
     tolerations: Iterable[Toleration], taints: Iterable[Taint], counts: Callable[[Taint], bool] = hard
 ) -> Taint | None:
     """Return the first counting taint that no toleration matches, or None."""
-    held = tuple(tolerations)
-    for taint in taints:
+    held, found = tuple(tolerations), tuple(taints)
+    by_label = _by_label(held) if len(held) * len(found) > _MANY else None
+    for taint in found:
+        if by_label is not None:
+            held = (*by_label.get((taint.key, taint.value), ()), *by_label.get(None, ()))
         if counts(taint) and not any(each.tolerates(taint) for each in held):
             return taint
     return None
+
+
+def _by_label(tolerations: Iterable[Toleration]) -> dict[object, list[Toleration]]:
+    """Return tolerations by the key and value that they ask for; under None those that ask otherwise, each once."""
+    found: dict[object, list[Toleration]] = {}
+    for each in dict.fromkeys(tolerations):
+        is_equal = each.operator in ("", "Equal") and each.key != ""
+        found.setdefault((each.key, each.value) if is_equal else None, []).append(each)
+    return found

@@ -16,13 +16,15 @@ only three others are ready, none may go, although disruptionsAllowed still says
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import chain
 
 from rebalancer.cluster.label_index import SelectorIndex
 from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
+
+#: The most PDBs of a pod that are named: each pod would name all of them.
+_MOST_NAMED = 16
 
 
 class DisruptionBudgets:
@@ -42,10 +44,15 @@ class DisruptionBudgets:
 
     def __init__(self, budgets: Iterable[DisruptionBudget], pods: Iterable[Pod] = ()) -> None:
         self._budgets = tuple(budgets)
+        self._everything: defaultdict[str, list[int]] = defaultdict(list)
         self._selectors: defaultdict[str, SelectorIndex[int]] = defaultdict(SelectorIndex)
         for number, budget in enumerate(self._budgets):
-            if budget.selector is not None:
+            if budget.selector is not None and not budget.selector:
+                self._everything[budget.namespace].append(number)
+            elif budget.selector is not None:
                 self._selectors[budget.namespace].add(budget.selector, number)
+        self._everywhere = {place: [self._budgets[each] for each in found] for place, found in self._everything.items()}
+        self._several: dict[int, Refused] = {}
         #: By PDB that has disrupted pods, how many of its pods stand: ready, not terminating, not disrupted.
         self._standing: Counter[tuple[str, str]] = Counter()
         self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
@@ -58,11 +65,13 @@ class DisruptionBudgets:
         covering = self._covering(pod)
         if len(covering) == 1 and not covering[0].problem:
             return self._exhausted(covering[0], pod)
-        if unread := next((budget for budget in covering if budget.problem), None):
-            return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
-        if len(covering) > 1:
-            return refused(Code.PDB, pdbs=sorted(budget.name for budget in covering))
-        return None
+        if not covering:
+            return None
+        # Where PDBs select everything, all pods have the same list of them; the index keeps it alive.
+        known = self._several.get(id(covering))
+        if known is None:
+            known = self._several[id(covering)] = _several(covering)
+        return known
 
     def spend(self, pod: Pod, count: int) -> None:
         """Count a granted pod against its PDB, with 1; with -1 take that back."""
@@ -95,12 +104,16 @@ class DisruptionBudgets:
         key = (pod.namespace, id(pod.labels))
         known = self._selecting.get(key)
         if known is None:
-            places = (pod.namespace, EVERY_NAMESPACE)
-            found = chain.from_iterable(
-                sorted(self._selectors[place].matching(pod.labels)) for place in places if place in self._selectors
-            )
-            known = self._selecting[key] = [self._budgets[number] for number in found]
+            found = [self._matching_in(place, pod) for place in (pod.namespace, EVERY_NAMESPACE)]
+            some = [each for each in found if each]
+            known = self._selecting[key] = some[0] if len(some) == 1 else [*found[0], *found[1]]
         return known
+
+    def _matching_in(self, place: str, pod: Pod) -> list[DisruptionBudget]:
+        narrower = list(self._selectors[place].matching(pod.labels)) if place in self._selectors else []
+        if not narrower:
+            return self._everywhere.get(place, [])
+        return [self._budgets[number] for number in sorted([*self._everything.get(place, ()), *narrower])]
 
     def _exhausted(self, budget: DisruptionBudget, pod: Pod) -> Refused | None:
         if pod.name in budget.disrupted:
@@ -138,3 +151,12 @@ class DisruptionBudgets:
                 for budget in self._matching(pod)
                 if budget.namespace == pod.namespace and budget.disrupted and pod.name not in budget.disrupted
             )
+
+
+def _several(covering: list[DisruptionBudget]) -> Refused:
+    """Return the refusal of a pod that several PDBs select, or one that could not be read."""
+    if unread := next((budget for budget in covering if budget.problem), None):
+        return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
+    names = sorted(budget.name for budget in covering)
+    more = {"more": len(names) - _MOST_NAMED} if len(names) > _MOST_NAMED else {}
+    return refused(Code.PDB, pdbs=names[:_MOST_NAMED], **more)

@@ -157,13 +157,17 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 _LONGEST_SECONDS = 2**63 // 10**9
 
 
+#: Characters of a duration: reading more digits would take long, and no duration has them.
+_LONGEST_TEXT = 500
+
+
 def parse_duration(text: object) -> timedelta:
     """Read a duration such as `90s`, `1h30m` or `0`.
 
     Raises:
         ValueError: it is not a duration: another unit, no unit, not text, or negative.
     """
-    parts = _DURATION.findall(text) if isinstance(text, str) else []
+    parts = _DURATION.findall(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else []
     if text != "0" and (not parts or "".join(parts) != text):
         raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
     seconds = sum(_seconds(part) for part in parts)

@@ -6,14 +6,22 @@ conflict, and two pods on one node conflict even if the node lacks the topology 
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.label_index import of_pods
+from rebalancer.cluster.label_index import is_narrow, of_pods
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.scheduling.conflict_graph import Chosen, Clash, fewest
 from rebalancer.scheduling.separation import Domain, Rule, domain_of, rules_of
 from rebalancer.scheduling.welcome import Welcome
+
+
+class _Peers(NamedTuple):
+    """Some pods of a domain in their order, and which of them count."""
+
+    pods: list[Pod]
+    selects: Callable[[Pod], bool]
 
 
 class AntiAffinityIndex:
@@ -35,6 +43,7 @@ class AntiAffinityIndex:
             by_namespace[pod.namespace].append(pod)
         self._labelled = {namespace: of_pods(each) for namespace, each in by_namespace.items()}
         self._domains: dict[Rule, dict[Domain, list[Pod]]] = {}
+        self._everywhere: dict[str, dict[Domain, list[Pod]]] = {}
 
     def conflict(self, pod: Pod) -> Cause | None:
         """Return with which other pod this one breaks its own required anti-affinity; None if with none.
@@ -71,16 +80,32 @@ class AntiAffinityIndex:
     def _conflict(self, pod: Pod, counts: Callable[[Pod], bool]) -> Cause | None:
         for rule in rules_of(pod):
             domain = self._domain(pod, rule.topology_key)
-            if other := self._last_other(pod, self._by_domain(rule).get(domain, []), counts):
+            if other := self._last_other(pod, self._peers(rule, domain), counts):
                 topology = {"key": rule.topology_key, "value": domain.value} if domain.labelled else None
                 return cause(Code.ANTI_AFFINITY_VIOLATED, pod=str(other), node=other.node, topology=topology)
         return None
 
-    def _last_other(self, pod: Pod, peers: list[Pod], counts: Callable[[Pod], bool]) -> Pod | None:
+    def _last_other(self, pod: Pod, among: _Peers, counts: Callable[[Pod], bool]) -> Pod | None:
+        peers, selects = among
         while peers and not self._cluster.contains(peers[-1]):
             peers.pop()
-        others = (each for each in reversed(peers) if each.name != pod.name)
+        others = (each for each in reversed(peers) if each.name != pod.name and selects(each))
         return next((each for each in others if counts(each)), None)
+
+    def _peers(self, rule: Rule, domain: Domain) -> _Peers:
+        """Return the pods of a domain that a rule selects.
+
+        A rule that asks for no label selects most pods as a rule: those are looked at one by one, from the last on, and
+        not sorted into domains for each pod with a rule of its own.
+        """
+        if is_narrow(rule.selector) or rule in self._domains:
+            return _Peers(self._by_domain(rule).get(domain, []), lambda _: True)
+        known = self._cluster.snapshot.namespaces
+
+        def selects(pod: Pod) -> bool:
+            return rule.covers(pod.namespace, known) and rule.selector.matches(pod.labels)
+
+        return _Peers(self._all_by_domain(rule.topology_key).get(domain, []), selects)
 
     def _stays(self, pod: Pod) -> bool:
         return self._cluster.contains(pod) and not pod.terminating and not pod.evacuating
@@ -104,9 +129,17 @@ class AntiAffinityIndex:
         found = [
             pod for namespace in self._namespaces(rule) for pod in self._labelled[namespace].matching(rule.selector)
         ]
+        return self._in_domains(sorted(found, key=self._rank.__getitem__), rule.topology_key)
+
+    def _all_by_domain(self, topology_key: str) -> dict[Domain, list[Pod]]:
+        if topology_key not in self._everywhere:
+            self._everywhere[topology_key] = self._in_domains(self._rank, topology_key)
+        return self._everywhere[topology_key]
+
+    def _in_domains(self, pods: Iterable[Pod], topology_key: str) -> dict[Domain, list[Pod]]:
         domains: dict[Domain, list[Pod]] = {}
-        for pod in sorted(found, key=self._rank.__getitem__):
-            domains.setdefault(self._domain(pod, rule.topology_key), []).append(pod)
+        for pod in pods:
+            domains.setdefault(self._domain(pod, topology_key), []).append(pod)
         return domains
 
     def _domain(self, pod: Pod, topology_key: str) -> Domain:

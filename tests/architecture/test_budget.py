@@ -9,7 +9,7 @@ BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4300,
     "rebalancer/cli": 1890,
-    "rebalancer/cluster": 1760,
+    "rebalancer/cluster": 1790,
     "rebalancer/engine": 2120,
     "rebalancer/eviction": 780,
     "rebalancer/kube": 7010,

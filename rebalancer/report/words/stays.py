@@ -61,7 +61,8 @@ def _no_certain_room(figures: Figures) -> str:
 
 def _pdb(figures: Figures) -> str:
     if "pdbs" in figures:
-        return f"more than one PDB selects it ({', '.join(figures['pdbs'])}), which the API server refuses"
+        more = f" and {figures['more']} more" if "more" in figures else ""
+        return f"more than one PDB selects it ({', '.join(figures['pdbs'])}{more}), which the API server refuses"
     name = f"PDB {figures['pdb']}"
     if "problem" in figures:
         return f"{name} could not be read, so it allows nothing: {figures['problem']}"

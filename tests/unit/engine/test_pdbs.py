@@ -94,6 +94,14 @@ def test_a_pod_under_two_pdbs_is_refused() -> None:
     assert "(all, web)" in text(refusal.cause)
 
 
+def test_of_many_pdbs_over_a_pod_sixteen_are_named() -> None:
+    """Named in full, as many PDBs as pods would make a report that grows with their square."""
+    refusal = DisruptionBudgets([pdb(f"b{each:02}", 9, selector=selector()) for each in range(20)]).refusal(web("a"))
+
+    assert refusal is not None
+    assert "b14, b15 and 4 more)" in text(refusal.cause)
+
+
 def test_a_budget_is_counted_down() -> None:
     """Over strategies, for pods that cost something; pods of other PDBs do not matter."""
     pods = [web("a"), web("b", ready=False), web("c"), web("d"), pod("e", labels={"app": "db"})]

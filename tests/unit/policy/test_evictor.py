@@ -75,6 +75,7 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
         ),
         pytest.param({"minReplicas": -1}, "greater than or equal to 0", id="a negative number"),
         pytest.param({"minPodAge": 5}, "is not a duration", id="a duration without a unit"),
+        pytest.param({"minPodAge": "9" * 100_000}, "is not a duration", id="digits that take long to read"),
         pytest.param({"nodeSelector": "a b"}, "is not a label selector", id="a bad node selector"),
         pytest.param({"labelSelector": {"matchLabels": {"a b": "c"}}}, "not a label key", id="a bad label selector"),
         pytest.param({"nodefit": True}, "Extra inputs", id="a key in the wrong case"),

@@ -1,0 +1,187 @@
+"""Who may create pods cannot stop the program: twice the objects, of whatever shape, make about twice the work.
+
+Work is counted in lines of the program that are run, loops and comprehensions turn by turn, so that no clock is asked.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+import pytest
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
+from rebalancer.cluster.selectors import LabelSelector, Requirement
+from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
+from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
+from strategies.remove_pods_violating_topology_spread_constraint import RemovePodsViolatingTopologySpreadConstraint
+from tests import make
+from tests.unit.engine.stand_ins import Polite
+
+ROOT = str(Path(__file__).parents[2])
+OURS = (f"{ROOT}/rebalancer/", f"{ROOT}/strategies/")
+HOST, ZONE = "kubernetes.io/hostname", "zone"
+#: Work may grow with the objects and a little more: sorting, and trees of indices.
+MOST_GROWTH = 2.4
+FEW = 60
+
+Shape = tuple[Cluster, Any, dict[str, Any]]
+
+
+def default(strategy: Any) -> Any:
+    return strategy(strategy.Args())
+
+
+def nodes_of(number: int, **fields: Any) -> list[Any]:
+    return [make.node(f"n{each:05}", labels={ZONE: f"z{each % 3}"}, **fields) for each in range(number)]
+
+
+def mismatching_label_keys(size: int) -> Shape:
+    """Each pod keeps apart from those of other tenants, and is a tenant of its own, in a zone of its own."""
+    nodes = [make.node(f"n{each:05}", labels={ZONE: f"z{each}"}) for each in range(size)]
+    term = (PodAffinityTerm(ZONE, LabelSelector(()), mismatch_label_keys=("tenant",)),)
+    spec = make.pod("template", anti_affinity=term).spec
+    pods = [
+        msgspec.structs.replace(make.pod(f"p{each}", f"n{each:05}", owners=f"o{each}"), spec=spec, labels=labels)
+        for each in range(size)
+        for labels in ({"app": "x", "tenant": f"t{each}"},)
+    ]
+    return make.cluster(nodes, pods, namespaces={"default": {}}), default(RemovePodsViolatingInterPodAntiAffinity), {}
+
+
+def selectors_of_their_own(size: int) -> Shape:
+    """Pods with one label in common, each keeping apart from one other."""
+    pods = [
+        make.pod(
+            f"p{each}",
+            f"n{each % 3:05}",
+            owners=f"o{each}",
+            labels={"app": "x", "number": str(each)},
+            anti_affinity=(PodAffinityTerm(HOST, make.selector(app="x", number=str(each + 1))),),
+        )
+        for each in range(size)
+    ]
+    return (
+        make.cluster(nodes_of(3), pods, namespaces={"default": {}}),
+        default(RemovePodsViolatingInterPodAntiAffinity),
+        {},
+    )
+
+
+def spreads_of_their_own(size: int) -> Shape:
+    """The same with spread constraints."""
+    pods = [
+        make.pod(
+            f"p{each}",
+            f"n{each % 3:05}",
+            owners=f"o{each}",
+            labels={"app": "x", "number": str(each)},
+            spread=(SpreadConstraint(1, HOST, "DoNotSchedule", make.selector(app="x", number=str(each))),),
+        )
+        for each in range(size)
+    ]
+    return make.cluster(nodes_of(3), pods), default(RemovePodsViolatingTopologySpreadConstraint), {}
+
+
+def spreads_by_expression(size: int) -> Shape:
+    """Each pod asks for a label key of its own to exist."""
+    pods = [
+        make.pod(
+            f"p{each}",
+            f"n{each % 3:05}",
+            owners=f"o{each}",
+            labels={f"key-{each}": ""},
+            spread=(
+                SpreadConstraint(1, HOST, "DoNotSchedule", LabelSelector((Requirement(f"key-{each}", "Exists"),))),
+            ),
+        )
+        for each in range(size)
+    ]
+    return make.cluster(nodes_of(3), pods), default(RemovePodsViolatingTopologySpreadConstraint), {}
+
+
+def budgets_and_label_sets(size: int) -> Shape:
+    """As many PDBs as sets of labels, in one namespace, with one label in common."""
+    pods = [
+        make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={"app": "x", "number": str(each)})
+        for each in range(size)
+    ]
+    budgets = tuple(make.pdb(f"b{each}", 1, selector=make.selector(app="x", number=str(each))) for each in range(size))
+    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {}
+
+
+def budgets_by_expression(size: int) -> Shape:
+    """The same, where each PDB asks for a key of its own to exist."""
+    pods = [
+        make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={f"key-{each}": ""}) for each in range(size)
+    ]
+    budgets = tuple(
+        make.pdb(f"b{each}", 1, selector=LabelSelector((Requirement(f"key-{each}", "Exists"),))) for each in range(size)
+    )
+    protections = {"extraEnabled": ["PodsWithoutPDB"]}
+    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}
+
+
+def budgets_over_everything(size: int) -> Shape:
+    """Each PDB selects every pod, and each pod has labels of its own."""
+    pods = [make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={"n": str(each)}) for each in range(size)]
+    budgets = tuple(make.pdb(f"b{each}", 1, selector=LabelSelector(())) for each in range(size))
+    protections = {"extraEnabled": ["PodsWithoutPDB"]}
+    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}
+
+
+def taints_and_tolerations(size: int) -> Shape:
+    """A node with many taints, and a pod there that tolerates all of them but the last."""
+    nodes = [*nodes_of(2), make.node("tainted", taints=[f"k{each}=v" for each in range(size)])]
+    held = [f"k{each}=v" for each in range(size - 1)]
+    pods = [make.pod("p", "tainted", tolerations=held)]
+    return make.cluster(nodes, pods), default(RemovePodsViolatingNodeTaints), {"nodeFit": True}
+
+
+SHAPES = (
+    mismatching_label_keys,
+    selectors_of_their_own,
+    spreads_of_their_own,
+    spreads_by_expression,
+    budgets_and_label_sets,
+    budgets_by_expression,
+    budgets_over_everything,
+    taints_and_tolerations,
+)
+
+
+def work(act: Callable[[], object]) -> int:
+    """Return how many lines of the program are run."""
+    lines = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> object:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    def enter(frame: FrameType, _event: str, _argument: object) -> object:
+        return count if frame.f_code.co_filename.startswith(OURS) else None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def work_of(shape: Callable[[int], Shape], size: int) -> int:
+    on, strategy, evictor = shape(size)
+    return work(lambda: make.decide(on, strategy, evictor=evictor))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_twice_the_objects_are_about_twice_the_work(shape: Callable[[int], Shape]) -> None:
+    """Of the differences, so that what is done once for any cluster does not hide growth."""
+    few, some, many = (work_of(shape, FEW * size) for size in (1, 2, 4))
+
+    assert many - some <= MOST_GROWTH * (some - few)
