@@ -14,6 +14,7 @@ from rebalancer import __version__
 from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.explain import explain
 from rebalancer.cli.group import Spelled
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.mark import mark
@@ -237,7 +238,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-_COMMANDS = (plan, apply, diff, mark, unmark, memory, pause, resume, status, breaker)
+_COMMANDS = (plan, apply, diff, explain, mark, unmark, memory, pause, resume, status, breaker)
 for _command in (*_COMMANDS, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 

@@ -7,6 +7,7 @@ from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.halt import Halt
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.run import live, policies
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live_usage import live_usage
@@ -54,6 +55,7 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
     with telemetry.stage("read"):
         needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
         helpful |= {"Namespace"} if options.identify else frozenset()
+        helpful |= SCHEDULER_KINDS if options.explains else frozenset()
         source, leases = memory_map(cluster, options.lease), leases_of(cluster, options.lease)
         found = read_memory(source, leases, datetime.now(UTC)) if work.trust else None
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))

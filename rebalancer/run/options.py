@@ -120,6 +120,7 @@ class Options:
         hold: how long emptied nodes are kept empty, whatever the policy says; None leaves that to the policy.
         chosen: what of a plan is to be applied; None for whatever the policy picks.
         identify: whether to read which cluster it is.
+        explains: whether to read all that the scheduler goes by, whatever the policy asks.
         scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
@@ -141,6 +142,7 @@ class Options:
     scheduler_config: str | None = None
     chosen: "Chosen | None" = None
     identify: bool = False
+    explains: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.sampling import Window
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -66,6 +66,14 @@ class Phase:
         self.exchange(node, there, meanwhile)
         try:
             return self._simulator.ask(coming, window, best=best)
+        finally:
+            self.exchange(node, meanwhile, there)
+
+    def weigh(self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None) -> Weighing:
+        """Return what the scheduler thinks of each node; the arguments are those of `ask`."""
+        self.exchange(node, there, meanwhile)
+        try:
+            return self._simulator.weigh(coming)
         finally:
             self.exchange(node, meanwhile, there)
 

@@ -29,7 +29,7 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
-from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement
@@ -180,6 +180,15 @@ class Simulation:
             present = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
         return phase.ask(coming.pod, pod.node, present, meanwhile, best=best)
+
+    def weigh(self, pod: Pod) -> Weighing:
+        """Return what the scheduler would think of each node for the replacement of a pod that goes now."""
+        coming = self.replacement(pod)
+        if coming.pod is None:
+            return Weighing(unknown=coming.unknown)
+        meanwhile = self.ending(pod) if coming.moments[0] is Moment.AT_ONCE and pod.active else None
+        there = pod if self._cluster.contains(pod) and pod.active else self._ending.get(pod)
+        return self._soon.weigh(coming.pod, pod.node, there, meanwhile)
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4300,
-    "rebalancer/cli": 1890,
+    "rebalancer/cli": 1970,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2120,
     "rebalancer/eviction": 780,
@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 600,
     "rebalancer/policy": 3050,
     "rebalancer/report": 2650,
-    "rebalancer/run": 6920,
+    "rebalancer/run": 7130,
     "rebalancer/scheduling": 6600,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,

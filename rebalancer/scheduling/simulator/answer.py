@@ -12,6 +12,21 @@ def _no_scores(_node: str) -> Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Weighing:
+    """What the scheduler thinks of each node, for a person who asks why.
+
+    Attributes:
+        refused: by node, why it does not take the pod, in the scheduler's words.
+        scores: by node that takes the pod, what it scores, plugin by plugin.
+        unknown: why nothing is known; empty if it is.
+    """
+
+    refused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scores: Mapping[str, Scores] = field(default_factory=dict)
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the scheduler would do with a pod.
 

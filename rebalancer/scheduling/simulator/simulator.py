@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.answer import Answer, Scores
+from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
@@ -60,6 +60,21 @@ class Simulator:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
             return Answer(reason=f"0/{len(self._state.nodes)} nodes are available: {error}.")
+
+    def weigh(self, pod: Pod) -> Weighing:
+        """Return what the scheduler thinks of each node for a pod that has no node yet."""
+        if unknown := self._why_unknown(pod):
+            return Weighing(unknown=unknown)
+        profile, names = self._profiles[pod.spec.placement.scheduler], self._state.names
+        try:
+            nodes, refused = self._feasible(pod, profile)
+            weighted = self._weighted(pod, profile, nodes)
+        except (UnknownPlacementError, PodUnschedulableError) as error:
+            return Weighing(unknown=str(error))
+        return Weighing(
+            {names[index]: reasons for index, reasons in sorted(_by_node(refused).items())},
+            {names[index]: self._scores(weighted, nodes, names[index]) for index in nodes},
+        )
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
@@ -198,9 +213,13 @@ class Simulator:
         total = len(self._state.nodes)
         if not total:
             return "no nodes available to schedule pods"
-        by_node = {index: reasons for each in reversed(refused) for index, reasons in each.items()}
-        told = _tallied(reason for each in by_node.values() for reason in each)
+        told = _tallied(reason for each in _by_node(refused).values() for reason in each)
         return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
+
+
+def _by_node(refused: _Refused) -> dict[int, tuple[str, ...]]:
+    """Return what was refused by node; the first refusal of a node counts."""
+    return {index: reasons for each in reversed(refused) for index, reasons in each.items()}
 
 
 def _tallied(reasons: Iterable[str]) -> str:

@@ -1,0 +1,198 @@
+"""Why a pod goes or stays: what each strategy and each protection says of it, and what the scheduler would do with it.
+
+The verdict is that of the dry run, so `explain` and `run` cannot disagree; what is added is all other causes, and the
+scheduler's view of every node.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.engine.cycle import ProfilePlan
+from rebalancer.engine.evictor import Evictor
+from rebalancer.errors import UsageError
+from rebalancer.report.words import text
+from rebalancer.scheduling.simulation import Simulation
+
+Report = Mapping[str, Any]
+
+_KINDS = {
+    "po": "Pod",
+    "pod": "Pod",
+    "pods": "Pod",
+    "deploy": "Deployment",
+    "deployment": "Deployment",
+    "deployments": "Deployment",
+    "rs": "ReplicaSet",
+    "replicaset": "ReplicaSet",
+    "sts": "StatefulSet",
+    "statefulset": "StatefulSet",
+    "job": "Job",
+    "ds": "DaemonSet",
+    "daemonset": "DaemonSet",
+    "node": "Node",
+    "no": "Node",
+    "nodes": "Node",
+}
+
+
+def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
+    """Return the node that a target names, or an empty name, and the pods that it stands for.
+
+    Args:
+        target: `NAME`, `pod/NAME`, `deploy/NAME`, `sts/NAME`, `rs/NAME`, `job/NAME`, `ds/NAME` or `node/NAME`.
+        namespace: of the pod or of its owner.
+        cluster: the cluster.
+
+    Raises:
+        UsageError: there is none, or no such kind.
+    """
+    short, slash, name = target.rpartition("/")
+    kind = _KINDS.get(short.lower()) if slash else "Pod"
+    if kind is None:
+        raise UsageError(f"{target}: explain a pod, deploy/NAME, sts/NAME, rs/NAME, job/NAME, ds/NAME or node/NAME")
+    if kind == "Node":
+        node = cluster.node(name)
+        if node is None:
+            raise UsageError(f"there is no node {name}")
+        return name, tuple(each for each in cluster.snapshot.pods if each.node == name)
+    pods = tuple(each for each in cluster.snapshot.pods if each.namespace == namespace and _is_meant(each, kind, name))
+    if not pods:
+        raise UsageError(f"there is no pod of {target} in namespace {namespace}; -n names another one")
+    return "", pods
+
+
+def _is_meant(pod: Pod, kind: str, name: str) -> bool:
+    if kind == "Pod":
+        return pod.name == name
+    owner = pod.controller
+    if owner is None:
+        return False
+    if kind == "Deployment":  # its ReplicaSets have its name, a dash and a hash
+        return owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name
+    return owner.kind == kind and owner.name == name
+
+
+def explained(pod: Pod, cluster: Cluster, plans: Iterable[ProfilePlan], report: Report) -> dict[str, Any]:
+    """Return why a pod goes or stays.
+
+    Args:
+        pod: the pod.
+        cluster: as the cycle began.
+        plans: the profiles of the policy.
+        report: of the dry run.
+    """
+    names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
+    went = next((each for each in report["evictions"] if _is_about(each, pod)), None)
+    return {
+        **names,
+        "goes": went is not None,
+        "because": went and {key: went[key] for key in ("profile", "strategy", "reason", "cause", "destination")},
+        "profiles": [_by_profile(pod, each, cluster, report) for each in plans],
+        "onNode": node_states(pod.node, report),
+        "scheduler": scheduler_view(pod, cluster),
+    }
+
+
+def _by_profile(pod: Pod, plan: ProfilePlan, cluster: Cluster, report: Report) -> dict[str, Any]:
+    causes = [text(each) for each in Evictor(cluster, plan.evictor).causes(pod)]
+    strategies = [strategy.name for strategy in (*plan.deschedule, *plan.balance)]
+    return {
+        "profile": plan.name,
+        "heldBy": causes,
+        "strategies": [{"strategy": name, "says": _says(pod, plan.name, name, report)} for name in strategies],
+    }
+
+
+def _says(pod: Pod, profile: str, strategy: str, report: Report) -> str:
+    for key, words in (("evictions", "goes: {reason}"), ("refusals", "asked for, and stays: {reason}")):
+        for each in report[key]:
+            if _is_about(each, pod) and (each["profile"], each["strategy"]) == (profile, strategy):
+                return words.format(reason=each["reason"])
+    errors = {(each["profile"], each["strategy"]): each["error"] for each in report["strategies"]}
+    error = errors.get((profile, strategy))
+    return f"failed: {error}" if error else "does not ask for it"
+
+
+def _is_about(entry: Report, pod: Pod) -> bool:
+    return (entry["namespace"], entry["name"]) == pod.key and entry["node"] == pod.node
+
+
+def node_states(name: str, report: Report) -> list[dict[str, Any]]:
+    """Return how strategies see a node: over, under or between, with its figures and the targets."""
+    return [
+        {
+            "strategy": run["strategy"],
+            "state": node["state"],
+            "percent": node["before"],
+            "thresholds": run["thresholds"],
+            "targetThresholds": run["targetThresholds"],
+        }
+        for run in report["strategies"]
+        for node in run["nodes"]
+        if node["name"] == name
+    ]
+
+
+def scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
+    """Return what the simulated scheduler thinks of each node for the pod's replacement, and where it would land."""
+    simulation = cluster.index(Simulation)
+    weighing, answer = simulation.weigh(pod), simulation.ask(pod)
+    totals = {name: sum(scores.values()) for name, scores in weighing.scores.items()}
+    return {
+        "unknown": weighing.unknown or answer.unknown,
+        "evaluated": len(weighing.refused) + len(weighing.scores),
+        "feasible": len(weighing.scores),
+        "refused": [{"node": name, "reasons": list(reasons)} for name, reasons in weighing.refused.items()],
+        "scores": [
+            {"node": name, "total": totals[name], "plugins": dict(weighing.scores[name])}
+            for name in sorted(totals, key=lambda name: (-totals[name], name))
+        ],
+        "lands": list(answer.nodes),
+    }
+
+
+def explanation_lines(document: Mapping[str, Any], *, scores: bool) -> Iterator[str]:
+    """Yield an explanation for people."""
+    pod = f"{document['namespace']}/{document['name']}"
+    because = document["because"]
+    on = f"on {document['node']}" if document["node"] else "without a node"
+    yield f"{pod}, {on}: {'goes' if document['goes'] else 'stays'}"
+    if because:
+        yield f"  {because['strategy']}: {because['reason']}"
+    for state in document["onNode"]:
+        yield f"  {document['node']} is {state['state']} for {state['strategy']}: {_percents(state)}"
+    for profile in document["profiles"]:
+        yield f"  profile {profile['profile']}"
+        for each in profile["strategies"]:
+            yield f"    {each['strategy']} {each['says']}"
+        if profile["heldBy"]:
+            yield f"    would have to change: {'; '.join(profile['heldBy'])}"
+        else:
+            yield "    no protection and no filter holds it"
+    yield from _scheduler_lines(document["scheduler"], scores=scores)
+
+
+def _percents(state: Mapping[str, Any]) -> str:
+    shares = (f"{name} {share:.0f} %" for name, share in state["percent"].items() if share is not None)
+    targets = (f"{name} {share:g} %" for name, share in state["targetThresholds"].items())
+    return f"{', '.join(shares)} (target {', '.join(targets) or 'none'})"
+
+
+def _scheduler_lines(view: Mapping[str, Any], *, scores: bool) -> Iterator[str]:
+    if view["unknown"]:
+        yield f"  the scheduler's choice is not known: {view['unknown']}"
+    if not view["evaluated"]:
+        return
+    yield f"  its replacement: {view['evaluated']} nodes evaluated, {view['feasible']} feasible"
+    counts: dict[str, list[str]] = {}
+    for each in view["refused"]:
+        counts.setdefault("; ".join(each["reasons"]) or "not named by its affinity", []).append(each["node"])
+    for reasons, nodes in sorted(counts.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        yield f"    {len(nodes)} node{'' if len(nodes) == 1 else 's'}: {reasons}"
+    if view["lands"]:
+        yield f"    would land on {', '.join(view['lands'][:5])}"
+    for each in view["scores"] if scores else ():
+        plugins = ", ".join(f"{name} {score}" for name, score in each["plugins"].items())
+        yield f"    {each['node']}: {each['total']} ({plugins})"

@@ -1,0 +1,55 @@
+"""`explain` on the cluster of the demonstration."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
+
+
+@pytest.fixture
+def explain(rebalancer):
+    def call(*arguments):
+        return rebalancer("explain", *arguments, "--policy", "demo", "--snapshot", CLUSTER)
+
+    return call
+
+
+def test_a_pod_that_goes(explain):
+    """The strategy, the node's figures, and what each node scores."""
+    told = explain("search-7c9d06", "-n", "shop", "--scores").stdout
+
+    assert told.startswith("shop/search-7c9d06, on node-04: goes\n  LowNodeUtilization: node-04 at cpu 94.2 % > 65 %")
+    assert "12 nodes evaluated, 11 feasible\n    1 node: node(s) had untolerated taint(s)\n" in told
+    assert "    node-10: 668 (TaintToleration 300, NodeResourcesFit 93," in told
+
+
+def test_all_that_holds_a_pod_is_named(explain):
+    """Not the first cause only; and what strategies say beside it."""
+    told = explain("agent-01", "-n", "kube-system").stdout
+
+    assert "agent-01, on node-01: stays" in told
+    assert "would have to change: critical: priority 2000001000 >= 2000000000; " in told
+    assert "belongs to a DaemonSet" in told
+
+
+def test_owners_and_nodes_stand_for_their_pods(explain):
+    """As kubectl names them."""
+    owner = json.loads(explain("deploy/search", "-n", "shop", "-o", "json").stdout)
+    node = json.loads(explain("node/node-04", "-o", "json").stdout)
+
+    assert {each["name"].rpartition("-")[0] for each in owner["pods"]} == {"search"}
+    assert node["node"] == "node-04"
+    assert {each["node"] for each in node["pods"]} == {"node-04"}
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("ghost", "there is no pod of ghost in namespace default; -n names another one"), ("node/ghost", "no node ghost")],
+)
+def test_what_is_not_there_is_said(explain, target, message):
+    """With the cure."""
+    done = explain(target)
+
+    assert (done.exit_code, message in done.stderr) == (2, True)
