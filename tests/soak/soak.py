@@ -33,6 +33,8 @@ from tests.outcome.state import over
 from tests.soak.days import CYCLE, DAYS, PODS, Days
 
 LIMITS = Limits(per_node=5, total=20)
+#: Points of a node that a steered move brings at least, as the default of `steering.minGain`.
+MIN_GAIN = 1.5
 RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
 TARGETS = {"thresholds": {"cpu": 45, "memory": 60}, "targetThresholds": {"cpu": 60, "memory": 75}}
 BAND = {**TARGETS, "thresholds": {"cpu": 10, "memory": 10}, "targetThresholds": {"cpu": 10, "memory": 10}}
@@ -118,7 +120,7 @@ def _cycle(
     """Run one cycle, and let the replacements come."""
     simulation, now = days.simulation, days.now
     before = dict(simulation.pods)
-    steer = PlayedSteer(simulation, min_gain=1.5) if steers else None
+    steer = PlayedSteer(simulation, min_gain=MIN_GAIN) if steers else None
     parts = {"steer": steer, "recollection": known}
     ledger = make.decide(cluster, strategy, evictor={"nodeFit": True}, limits=LIMITS, **parts)
     assert not ledger.stopped
