@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e trimaran outcome fidelity schema pictures example chart image pins release release-test lowest third-party clean
+.PHONY: help demo test attack mutants lint bench e2e trimaran outcome soak fidelity schema pictures example chart image pins release release-test lowest third-party clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,9 @@ trimaran: $(READY) ## run the tests against a real scheduler that knows load, so
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
 	@$(VENV)/bin/python tests/outcome/outcome.py $(OPTIONS)
+
+soak: $(READY) ## play two weeks of 30 nodes, beside the descheduler's rules: trust over time, half an hour or so
+	@$(VENV)/bin/python -m tests.soak.soak $(OPTIONS)
 
 fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minutes or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py

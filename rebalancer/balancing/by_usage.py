@@ -77,6 +77,9 @@ class ByUsage:
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
         few, sources = self._too_few(peaks, low), self._usage.sources()
         over = furthest_first(sources, high)
+        self._selection.spare(
+            {each.node.name: refusal for each in over if (refusal := self._evict.passing(each.node, high))}
+        )
         counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
         obstacles = (
             (not over and not bounds.deviation, NONE_OVER),

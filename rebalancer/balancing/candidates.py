@@ -1,6 +1,6 @@
 """Which pods of a node may go, and which of them helps it most."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -74,10 +74,17 @@ class Selection:
         self._evict = evict
         self._usage = usage
         self._rest = rest
+        self._spared: Mapping[str, Refused] = {}
         self.wanted = wanted
 
+    def spare(self, nodes: Mapping[str, Refused]) -> None:
+        """Leave alone the pods of nodes whose load does not last, by name, each with its cause."""
+        self._spared = nodes
+
     def immovable_reason(self, pod: Pod) -> Refused | None:
-        """Return why a pod is not a candidate: younger than the window, resting, of unknown usage, or using nothing."""
+        """Return why a pod is not a candidate: its node is spared, or the pod rests, is too young, or uses nothing."""
+        if self._spared and (refusal := self._spared.get(pod.node)):
+            return refusal
         return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
 
     def first_immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:

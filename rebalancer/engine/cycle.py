@@ -140,7 +140,7 @@ def run_cycle(
         UsageError: an evictor's arguments do not fit the cluster.
     """
     if recollection and recollection.is_trial:
-        limits = replace(limits, total=1 if limits.total is None else min(1, limits.total))
+        limits = replace(limits, total=0 if limits.total == 0 else 1)
     ledger = Ledger(observe=observe, limits=limits)
     plans = [(profile, Evictor(cluster, profile.evictor, profile.only)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:

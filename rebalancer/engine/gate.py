@@ -86,11 +86,11 @@ class Gate:
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
         self._holder = holder
-        self._patience = patience
+        self.patience = patience
         self._sink = sink
         self._most_in_flight = most_in_flight
         self.flight = InFlight(most_in_flight)
-        self._limits = LimitCounter(limits)
+        self._limits = LimitCounter(limits, cluster.snapshot.pods)
         self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
         self._shares = OwnerShares(cluster.snapshot.pods)
         self._spend_in_progress()
@@ -190,7 +190,7 @@ class Gate:
 
     def impatience(self, pod: Pod, *, balance: bool) -> Refused | None:
         """Return why a pod is left alone for now, whatever protects it; None if it is not."""
-        return self._patience.refusal(pod, balance=balance) if self._patience else None
+        return self.patience.refusal(pod, balance=balance) if self.patience else None
 
     def first_refusal(
         self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool, balance: bool = False
@@ -247,8 +247,8 @@ class Gate:
         self._limits.spend(pod, count)
         self._budgets.spend(pod, count)
         self._shares.spend(pod, count)
-        if self._patience:
-            self._patience.spend(pod, count)
+        if self.patience:
+            self.patience.spend(pod, count)
 
     def _spend_in_progress(self) -> None:
         """Count the evictions of earlier cycles that another controller has taken over and not finished."""
@@ -338,6 +338,10 @@ class StrategyGate:
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""
         return self._gate.cluster.index(Cooldown).refusal(pod, rest)
+
+    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+        """Return a refusal if a node over targets was so in too few cycles (see `Evict`)."""
+        return self._gate.patience.passing(node, targets) if self._gate.patience else None
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""

@@ -76,6 +76,7 @@ class Patience:
         self._undone = {(*each.key, each.source): each for each in self._of_late(memory.moves) if each.undone}
         self._replacements = {each.replacement for each in self._of_late(memory.moves) if each.replacement}
         self._is_new = recollection.is_new or cluster.now - memory.since < _FIRST_MOVES
+        self._readings = memory.readings
         self._moved: Counter[tuple[str, str]] = Counter()
         limit = settings.max_per_owner
         self._shares = None if limit is None else OwnerShares(cluster.snapshot.pods, lambda number: most(limit, number))
@@ -133,6 +134,18 @@ class Patience:
         if pod not in self._keys:
             self._keys[pod] = owner_key(pod)
         return self._keys[pod]
+
+    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+        """Return a refusal if a node that is over targets now was so in too few of the last cycles (`lasting`)."""
+        lasting = self._settings.lasting
+        if lasting is None:
+            return None
+        before = self._readings[-(lasting.of - 1) :] if lasting.of > 1 else ()
+        measured = [reading.nodes.get(node.name, {}) for reading in before]
+        times = 1 + sum(any(each.get(name, 0.0) > most for name, most in targets.items()) for each in measured)
+        if times >= lasting.cycles:
+            return None
+        return refused(Code.NOT_LASTING, node=node.name, times=times, cycles=lasting.cycles, of=lasting.of)
 
     def spend(self, pod: Pod, count: int, *, moved: bool = True) -> None:
         """Count a pod that goes; with -1 take that back."""

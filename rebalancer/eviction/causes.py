@@ -85,6 +85,7 @@ class Code(StrEnum):
     KEEP_FREE = "KeepFree"
     NO_DESTINATION = "NoDestination"
     NO_USAGE = "NoUsage"
+    NOT_LASTING = "NotLasting"
     NODE_GROUP = "NodeGroup"
     NOT_SELECTED = "NotSelected"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"

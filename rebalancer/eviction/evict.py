@@ -71,6 +71,15 @@ class Evict(Protocol):
         """Return a refusal by Newcomer if the pod started within this time, unless with its owner's first pods."""
         ...
 
+    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+        """Return a refusal by NotLasting if a node that is over targets was so in too few of the last cycles.
+
+        Args:
+            node: the node, which is over them now.
+            targets: percent by resource.
+        """
+        ...
+
     def with_owner_limit(self) -> "Evict":
         """Return this with one more rule: an owner without a PDB loses few of its pods in a cycle.
 

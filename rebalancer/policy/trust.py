@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    Field,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from rebalancer.policy.arguments import Count, Duration, Int, Part
 
@@ -18,29 +25,33 @@ class Share:
     """A part of a number of pods, in percent; of few pods it is one at least, unless it is nothing."""
 
     percent: float
+    at_most: int | None = None
 
     def of(self, number: int) -> int:
-        """Return how many of so many pods it is: rounded down, and at least one."""
-        return max(1, int(number * self.percent / _WHOLE)) if self.percent else 0
+        """Return how many of so many pods it is: rounded down, at least one, and at most as many as are allowed."""
+        part = max(1, int(number * self.percent / _WHOLE)) if self.percent else 0
+        return part if self.at_most is None else min(part, self.at_most)
 
     def __str__(self) -> str:
         return f"{self.percent:g}%"
 
 
-def _count_or_share(value: Any) -> Any:
-    if isinstance(value, str) and (found := _PERCENTAGE.fullmatch(value)):
-        if float(found[1]) > _WHOLE:
-            raise ValueError(f"{value} is more than 100%")
-        return Share(float(found[1]))
-    return value
+def _count_or_share(value: Any, count: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, Share):
+        return value
+    if not isinstance(value, str) or (found := _PERCENTAGE.fullmatch(value)) is None:
+        return count(value)
+    if float(found[1]) > _WHOLE:
+        raise ValueError(f"{value} is more than 100%")
+    return Share(float(found[1]))
 
 
 Most = Annotated[
-    Share | Count,
-    BeforeValidator(_count_or_share),
+    Count,
+    WrapValidator(_count_or_share),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?%$"}]}),
 ]
-"""A number of pods, or a part of them like `25%`."""
+"""A number of pods, or a part of them like `25%` (a `Share`)."""
 
 
 def most(limit: int | Share, number: int) -> int:

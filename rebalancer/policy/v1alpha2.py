@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from rebalancer.policy.arguments import Count, Int, Part
+from rebalancer.policy.arguments import Int, Part
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Hold, Steering
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.trust import Most, Trust
 from rebalancer.policy.windows import Freeze, Window
 
 API_VERSION = "descheduler/v1alpha2"
@@ -84,9 +84,13 @@ class WirePolicy(Part):
     kind: str = Field(KIND, description="DeschedulerPolicy")
     profiles: Annotated[tuple[WireProfile, ...], Field(strict=False)] = Field((), description="Run in this order.")
     node_selector: str = Field("", description="Label selector of the nodes to work on: a=b,c in (d,e),!f")
-    max_no_of_pods_to_evict_per_node: Count | None = Field(None, description="Most evictions from one node.")
-    max_no_of_pods_to_evict_per_namespace: Count | None = Field(None, description="Most evictions from one namespace.")
-    max_no_of_pods_to_evict_total: Count | None = Field(None, description="Most evictions of a whole cycle.")
+    max_no_of_pods_to_evict_per_node: Most | None = Field(
+        None, description="Most evictions from one node; a number, or a part of its pods like 10%."
+    )
+    max_no_of_pods_to_evict_per_namespace: Most | None = Field(
+        None, description="Most evictions from one namespace, likewise."
+    )
+    max_no_of_pods_to_evict_total: Most | None = Field(None, description="Most evictions of a whole cycle, likewise.")
     grace_period_seconds: Int | None = Field(None, description="For every eviction; absent: the pod's own; 0: at once.")
     eviction_failure_event_notification: bool = Field(
         False, description="Write an Event when an eviction is refused or fails."

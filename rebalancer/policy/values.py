@@ -9,7 +9,7 @@ from rebalancer.errors import Problem
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Steering
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.windows import ALWAYS, Schedule
 
 
@@ -54,9 +54,9 @@ class Policy:
 
     profiles: tuple[PolicyProfile, ...]
     node_selector: LabelSelector
-    max_per_node: int | None
-    max_per_namespace: int | None
-    max_total: int | None
+    max_per_node: int | Share | None
+    max_per_namespace: int | Share | None
+    max_total: int | Share | None
     grace_period_seconds: int | None
     eviction_failure_event_notification: bool
     metrics_collector_enabled: bool

@@ -55,11 +55,12 @@ def overview(
         limits: the policy's limits on evictions.
     """
     owners = _owner_shares(evicted, pods, DisruptionBudgets(budgets or ()))
+    given = {"total": limits.total, "node": limits.per_node, "namespace": limits.per_namespace}
     return {
         "pods": {"evicted": len(evicted), "total": len(pods)},
         "namespaces": _namespace_shares(evicted, pods)[:_LARGEST],
         "owners": [each.document() for each in owners[:_LARGEST]],
-        "limits": {"total": limits.total, "node": limits.per_node, "namespace": limits.per_namespace},
+        "limits": {name: each if each is None or isinstance(each, int) else str(each) for name, each in given.items()},
         "alarms": _alarms(len(evicted), len(pods), owners, limits),
     }
 

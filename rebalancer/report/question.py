@@ -46,7 +46,7 @@ def _owner(owner: Mapping[str, Any]) -> str:
     return f"{owner['namespace']}/{owner['kind']}/{owner['name']}{'' if owner['pdb'] else ' (no PDB)'}"
 
 
-def _limits(limits: Mapping[str, int | None]) -> str:
+def _limits(limits: Mapping[str, int | str | None]) -> str:
     given = [f"{limits[key]} {words}" for key, words in _NAMES.items() if limits[key] is not None]
     return ", ".join(given) or "none"
 

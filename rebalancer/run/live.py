@@ -193,6 +193,10 @@ class EventLog:
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
 
+    def tell(self, namespace: str, name: str, reason: str, note: str) -> None:
+        """Write an Event about the runs themselves, that is, about their Lease."""
+        self._events.publish(namespace, name, "", type_="Warning", reason=reason, note=note, action="Balance")
+
     def close(self) -> str:
         """Deliver the Events that wait, within 3 s once the run is told to end; return a warning about lost ones."""
         lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)

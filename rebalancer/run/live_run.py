@@ -176,7 +176,8 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
     halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
-    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
+    total = work.policy.max_total
+    telemetry.progress.evicting(total if isinstance(total, int) else None, halt.deadline.left)
     is_shared = run.options.max_parallel > 1
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
@@ -225,6 +226,9 @@ def _evict(
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
+        telemetry.metrics.breaker(is_open=diary.recollection.memory.breaker is not None)
+        if why := diary.opened():
+            events.tell(run.options.lease.resource_namespace, run.options.lease.resource_name, "BreakerOpen", why)
     return ledger
 
 

@@ -27,7 +27,7 @@ from rebalancer.memory.settling import judged, settled, with_moves
 from rebalancer.run.leadership import REQUEST_SECONDS
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions
-from rebalancer.run.recollection import BREAKER_NOTE, Recalled, past_move, paused, recalled, tripped
+from rebalancer.run.recollection import BREAKER_NOTE, Recalled, past_move, paused, readings, recalled, tripped
 
 #: How often a write is tried while others write too.
 _TRIES = 5
@@ -142,11 +142,14 @@ class Diary:
     def _time(self) -> datetime:
         return max(self._cycle, datetime.fromtimestamp(self._now(), self._cycle.tzinfo))
 
+    def opened(self) -> str:
+        """Return why the breaker has opened in this cycle, or opened again; empty if it has not."""
+        tripped = self.recollection.memory.breaker
+        return tripped.why if tripped and tripped.since >= self._cycle else ""
+
     def close(self, ledger: Ledger) -> None:
         """Write it at the end, with what the first strategy that measured nodes found."""
-        measured = next((run.observed.nodes for run in ledger.runs if run.observed.nodes), ())
-        nodes = {each.name: {name: round(of, 1) for name, of in each.before.items()} for each in measured}
-        self._readings = (Reading(self._cycle, nodes),) if nodes else ()
+        self._readings = readings(ledger, self._cycle)
         self.write()
 
     def write(self) -> None:

@@ -15,10 +15,19 @@ from msgspec.structs import replace
 
 from rebalancer.cluster.pod import LONG_AGO
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.ledger import Entry
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection, resting
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.memory.document import CLOCKS_DIFFER_BY, Memory, NewerMemory, PastMove, Tripped, decoded, owner_of
+from rebalancer.memory.document import (
+    CLOCKS_DIFFER_BY,
+    Memory,
+    NewerMemory,
+    PastMove,
+    Reading,
+    Tripped,
+    decoded,
+    owner_of,
+)
 from rebalancer.memory.settling import judged, missed, settled
 from rebalancer.policy.trust import Trust
 from rebalancer.policy.windows import pause_in, paused_in_words
@@ -128,6 +137,13 @@ def past_move(entry: Entry, at: datetime, cycle: datetime) -> PastMove:
         foretold=tuple(entry.destination.nodes[:64]) if entry.destination else (),
         strategy=entry.strategy,
     )
+
+
+def readings(ledger: Ledger, cycle: datetime) -> tuple[Reading, ...]:
+    """Return what a cycle measured of nodes, by the first strategy that did; nothing if none did."""
+    measured = next((run.observed.nodes for run in ledger.runs if run.observed.nodes), ())
+    nodes = {each.name: {name: round(of, 1) for name, of in each.before.items()} for each in measured}
+    return (Reading(cycle, nodes),) if nodes else ()
 
 
 def told(recollection: Recollection | None) -> Iterator[str]:

@@ -18,7 +18,7 @@ from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.marking.sign import PRESSURE_KEY
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
@@ -66,11 +66,8 @@ class Work:
 
     @property
     def trust(self) -> Trust | None:
-        """What is remembered, and whom it leaves alone; None where each cycle decides by itself.
-
-        A policy that says nothing about it is patient where it selects pods by relief or compaction.
-        """
-        settings = self.policy.trust or (Trust() if policies.relieves(self.plans) else None)
+        """What is remembered, and whom it leaves alone; None where each cycle decides by itself."""
+        settings = self.policy.trust
         return settings if settings and settings.enabled else None
 
     @property
@@ -112,17 +109,25 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         _LOG.warning("%s", warning)
 
     def work_of(loaded: LoadedPolicy) -> Work:
-        # The smaller of the two limits is in force.
-        given = [each for each in (loaded.policy.max_total, options.max_evictions) if each is not None]
         steering = loaded.policy.steering or (Steering() if options.steer else None)
         hold = options.hold or loaded.policy.hold
-        policy = replace(loaded.policy, max_total=min(given, default=None), steering=steering, hold=hold)
-        plans = policies.plans(policy)
+        most = _smaller(loaded.policy.max_total, options.max_evictions)
+        plans = policies.plans(loaded.policy)
+        # A policy that says nothing about it is patient where it selects pods by relief or compaction.
+        trust = loaded.policy.trust or (Trust() if policies.relieves(plans) else None)
+        policy = replace(loaded.policy, max_total=most, steering=steering, hold=hold, trust=trust)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
         return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))
 
     return work_of
+
+
+def _smaller(limit: int | Share | None, other: int | None) -> int | Share | None:
+    """Return the limit that is in force of the policy's and the command line's."""
+    if isinstance(limit, Share):
+        return replace(limit, at_most=other)
+    return min((each for each in (limit, other) if each is not None), default=None)
 
 
 def _of_steering(policy: Policy) -> Iterator[str]:

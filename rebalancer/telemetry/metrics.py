@@ -125,6 +125,10 @@ class ProcessMetrics:
         for rule, nodes in nodes_by_rule.items():
             self._marked.labels(rule).set(nodes)
 
+    def breaker(self, *, is_open: bool) -> None:
+        """Record whether the breaker is open after a cycle."""
+        self._breaker.set(is_open)
+
     def interval(self, seconds: float) -> None:
         """Record the time from the start of one cycle to the next; 0 for a single one."""
         self._interval.set(seconds)
@@ -189,6 +193,7 @@ class ProcessMetrics:
         self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
         self._stale = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
         self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", "rule")
+        self._breaker = gauge("breaker_open", "1 while the breaker lets nothing go, or one pod as a try")
         self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
         self._stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
         self._utilization = histogram(

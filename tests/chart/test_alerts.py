@@ -46,6 +46,7 @@ CASES = {
         evictions("failed", "0+3x120") | evictions("granted", "0+1x120"),
         evictions("failed", "0+1x120") | evictions("granted", "0+3x120"),
     ),
+    "RebalancerBreakerOpen": (series(breaker_open=constant(1)), series(breaker_open=constant(0))),
     "RebalancerSourceFails": (source("source_errors_total", "0+1x120"), source("source_errors_total", constant(7))),
     "RebalancerSourceStale": (source("source_stale_nodes", constant(2)), source("source_stale_nodes", constant(0))),
     "RebalancerSamplesOld": (

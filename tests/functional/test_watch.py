@@ -181,6 +181,7 @@ def test_three_owners_that_crash_open_the_breaker(restarting, rebalancer):
     assert outcome.exit_code == again.exit_code == 0
     assert len({each.split("-")[0] for each in outcome.evicted()}) == 3
     assert "the breaker is open: replacements of 3 owners fail" in again.report["skipped"]
+    assert [each["reason"] for each in restarting.events].count("BreakerOpen") == 1
     assert "kube-rebalancer/breaker" in restarting.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"]
 
     restarting.leases.maps.clear()  # what the memory knew is lost, the breaker is not

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
@@ -24,7 +26,7 @@ from rebalancer.engine.patience import Recollection
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from rebalancer.memory.settling import with_moves
 from rebalancer.policy.trust import Trust
-from rebalancer.run.recollection import Recalled, past_move, recollect
+from rebalancer.run.recollection import Recalled, past_move, readings, recollect
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.outcome.policies import Bounds
@@ -37,11 +39,15 @@ LIMITS = Limits(per_node=5, total=20)
 MIN_GAIN = 1.5
 RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
 TARGETS = {"thresholds": {"cpu": 45, "memory": 60}, "targetThresholds": {"cpu": 60, "memory": 75}}
-BAND = {**TARGETS, "thresholds": {"cpu": 10, "memory": 10}, "targetThresholds": {"cpu": 10, "memory": 10}}
+BAND = {
+    "useDeviationThresholds": True,
+    "thresholds": {"cpu": 10, "memory": 10},
+    "targetThresholds": {"cpu": 10, "memory": 10},
+}
 POLICIES: dict[str, dict[str, Any]] = {
-    "targets": TARGETS,
-    "band": BAND | {"useDeviationThresholds": True},
-    "steered": BAND | {"useDeviationThresholds": True, "steers": True},
+    "targets": TARGETS | {"steers": True},
+    "band": BAND | {"steers": True},
+    "lasting": BAND | {"steers": True, "trust": {"lasting": {}}},
 }
 WHO = ("rebalancer", "descheduler", "nobody")
 #: At most so many times the descheduler's hours and evictions, and at most this share of moves undone.
@@ -91,6 +97,7 @@ class Tally:
 def soak(policy: str, who: str, seed: int) -> Soaked:
     """Play the days."""
     args = dict(POLICIES[policy])
+    trust = Trust.model_validate(args.pop("trust", {}))
     steers = args.pop("steers", False) and who == "rebalancer"
     bounds = Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
     usage = RELIEF if who == "rebalancer" else {"source": RELIEF["source"]}
@@ -102,10 +109,11 @@ def soak(policy: str, who: str, seed: int) -> Soaked:
             continue
         cluster, known = days.cluster(), None
         if who == "rebalancer":
-            known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), Trust(), cluster.snapshot)
+            known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), trust, cluster.snapshot)
         ledger = _cycle(days, strategy, cluster, tally, known, steers)
         if known:
             memory = with_moves(known.memory, [past_move(entry, now, now) for entry in ledger.evictions])
+            memory = replace(memory, readings=(*memory.readings, *readings(ledger, now))[-12:])
     return Soaked(hours, tally.evictions, tally.undone)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import LimitCounter, Limits
+from rebalancer.policy.trust import Share
 from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, by
@@ -112,3 +113,23 @@ def test_any_limit_is_a_limit() -> None:
     assert not Limits()
     assert Limits(total=0)
     assert Limits(per_node=5)
+
+
+@pytest.mark.parametrize(
+    ("field", "limit", "expected"),
+    [
+        ("total", "25%", 2),
+        ("total", "1%", 1),
+        ("total", "0%", 0),
+        ("per_node", "50%", 5),
+        ("per_namespace", "20%", 3),
+    ],
+)
+def test_a_limit_may_be_a_part_of_the_pods(field, limit, expected):
+    """Of all, of the node's, of the namespace's; rounded down, and one at least."""
+    nodes = [node(name) for name in ("n1", "n2", "n3")]
+    pods = [pod(f"p{n}", node=f"n{n % 2 + 1}", namespace=f"s{n % 3}", age=3600 - n) for n in range(10)]
+
+    ledger = decide(cluster(nodes, pods), Greedy(), limits=Limits(**{field: Share(float(limit[:-1]))}))
+
+    assert len(ledger.evictions) == (4 if field == "per_node" else expected)

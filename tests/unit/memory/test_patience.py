@@ -11,10 +11,10 @@ from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.templates import Template
 from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
-from rebalancer.memory.document import OwnerStop
+from rebalancer.memory.document import OwnerStop, Reading
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.trust import BackOff
-from tests import make
+from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy
 from tests.unit.memory.memories import ago, memory, move, recollection
 
@@ -166,6 +166,34 @@ def test_without_memory_each_owner_loses_one_pod_to_balance_strategies(is_new, s
 
     assert went == ["a-0", "b-0"]
     assert len(make.evicted(make.decide(make.cluster([N1, N2], pods), Greedy(), recollection=known))) == 8
+
+
+def reading(minutes, cpu):
+    return Reading(ago(minutes=minutes), {"n1": {"cpu": cpu}})
+
+
+@pytest.mark.parametrize(
+    ("before", "goes"),
+    [
+        ((), False),
+        ((90, 90), True),
+        ((90, 20, 90), True),
+        ((90, 90, 20, 20), False),
+        ((90, 90, 90, 20, 20, 20), False),
+        ((20, 90), False),
+    ],
+)
+def test_a_load_counts_only_if_it_lasts(before, goes):
+    """Three of four cycles with this one; each node by itself."""
+    readings = tuple(reading(30 * (len(before) - n), cpu) for n, cpu in enumerate(before))
+    known = recollection(memory=memory(readings=readings), trust={"lasting": {}})
+    pods = [measured.pod(f"p{n}", owners=f"o{n}") for n in range(3)]
+    on = measured.cluster((measured.node("n1"), measured.node("n2")), pods, {"p0": 30, "p1": 30, "p2": 30})
+
+    ledger = make.decide(on, measured.low_anywhere(), recollection=known)
+
+    assert bool(ledger.evictions) == goes
+    assert goes or set(make.refused(ledger).values()) == {"NotLasting"}
 
 
 SHARES = st.sampled_from((1, 2, "25%", "50%", "0%"))

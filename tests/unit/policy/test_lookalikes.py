@@ -81,7 +81,7 @@ def test_a_strategy_that_is_configured_but_not_enabled_is_told():
 @pytest.mark.parametrize(
     ("value", "cure"),
     [
-        ('"20%"', "not the text '20%'; write 20, a percentage has no sign"),
+        ('"20 %"', "not the text '20 %'; write 20, a percentage has no sign"),
         ('"12.5 %"', "not the text '12.5 %'; write 12.5, a percentage has no sign"),
         ('"7"', "not the text '7'; write 7 without quotes"),
         ("7d", "not the text '7d'; write 604800 where seconds are meant"),
