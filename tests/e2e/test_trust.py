@@ -1,0 +1,164 @@
+"""Patience on a real control plane: others at work, replacements that fail, a pause and a lost memory in the middle."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rebalancer.memory.document import KEY, Memory, decoded, encoded
+from tests.e2e.acts import cordon, set_taints
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.builders import deployment, node, taint
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.program import Outcome, Program, everything_in, policy
+from tests.e2e.waiting import wait_for
+
+NAME, HOME = "kube-rebalancer-memory", "kube-system"
+TRUST: Object = {"youngNodes": "0s", "readyWithin": "10s"}
+BALANCE = {"LowNodeUtilization": {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 30}}}
+AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
+
+
+@pytest.fixture
+def api(controlplane: ControlPlane) -> Iterator[Api]:
+    """The API of a cluster whose memory has been kept for long and holds nothing."""
+    remember(controlplane.api, {KEY: encoded(Memory(since=datetime.now(UTC) - timedelta(days=9)))})
+    yield controlplane.api
+    forget(controlplane.api)
+
+
+def remember(api: Api, data: dict[str, str]) -> None:
+    forget(api)
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": data}, HOME)
+
+
+def forget(api: Api) -> None:
+    try:
+        api.delete("ConfigMap", NAME, HOME)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+
+@pytest.fixture
+def lopsided(api: Api, namespace: Namespace) -> Namespace:
+    """Six pods of a Deployment, of one core each, on a node of eight; another node is empty."""
+    namespace.create(node("a", cpu="8"), node("b", cpu="8"))
+    cordon(api, "b")
+    namespace.create(deployment("web", replicas=6, cpu="1"))
+    namespace.wait_ready(6, "web")
+    cordon(api, "b", on=False)
+    return namespace
+
+
+def balanced(namespace: Namespace) -> Object:
+    """A policy that balances by requests, and remembers."""
+    args = {**BALANCE["LowNodeUtilization"], "evictableNamespaces": {"exclude": ["kube-system"]}}
+    return policy({"LowNodeUtilization": args}, {"nodeFit": True}, trust=TRUST)
+
+
+def rolled_out(api: Api, namespace: str) -> None:
+    api.patch("Deployment", "web", namespace, {"spec": {"paused": True}})
+
+
+def scaled(api: Api, namespace: str) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"minReplicas": 6, "maxReplicas": 9, "scaleTargetRef": target}
+    path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
+    made = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
+    found = api.request("POST", path, {**made, "spec": spec})
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status = {"lastScaleTime": now, "desiredReplicas": 6, "currentReplicas": 6}
+    api.request("PUT", f"{path}/web/status", {**found, "status": {**found.get("status", {}), **status}})
+
+
+def drained(api: Api, namespace: str) -> None:
+    cordon(api, "a")
+
+
+def taken_away(api: Api, namespace: str) -> None:
+    set_taints(api, "a", taint(AUTOSCALER, "1"))
+
+
+@pytest.mark.parametrize(
+    ("happens", "cause"),
+    [(rolled_out, "Rollout"), (scaled, "Autoscaled"), (drained, "LeavingNode"), (taken_away, "LeavingNode")],
+)
+def test_what_others_change_is_left_alone(
+    api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None], cause: str
+) -> None:
+    """A rollout, an HPA that has just scaled, a drain, an autoscaler's taint: what went before stays then."""
+    assert program.dry_run(balanced(lopsided)).evicted()
+
+    happens(api, lopsided.name)
+
+    def left_alone() -> Outcome | None:
+        outcome = program.run(balanced(lopsided))
+        assert outcome.exit_code == 0, outcome.stderr
+        assert outcome.evicted() == []
+        return outcome if cause in {each["by"] for each in outcome.report["refusals"]} else None
+
+    assert wait_for(left_alone, f"a refusal by {cause}")
+
+
+def test_the_next_run_remembers(api: Api, lopsided: Namespace, program: Program) -> None:
+    """From one process to the next: the owner that was moved rests."""
+    first = program.run(balanced(lopsided))
+    lopsided.wait_ready(6, "web")
+    second = program.run(balanced(lopsided))
+
+    assert first.evicted()
+    assert second.evicted() == []
+    moves = decoded(api.read("ConfigMap", NAME, HOME)["data"], datetime.now(UTC)).moves
+    assert {each.owner for each in moves} == {"Deployment/web"}
+
+
+def test_replacements_that_stay_pending_stop_their_owner(api: Api, lopsided: Namespace, program: Program) -> None:
+    """One pod goes, and no other; the next run knows why."""
+    cordon(api, "a", "b")
+    rule = everything_in(lopsided.name, trust=TRUST)
+
+    outcome = program.run(rule)
+    again = program.run(rule)
+
+    assert len(outcome.evicted()) == 1
+    assert {each["by"] for each in outcome.report["refusals"]} == {"NotReady"}
+    assert again.evicted() == []
+    assert "OwnerStopped" in {each["by"] for each in again.report["refusals"]}
+
+
+def paused(api: Api, namespace: str) -> None:
+    note = {"kube-rebalancer/pause": json.dumps({"reason": "load test"})}
+    api.patch("Namespace", namespace, "", {"metadata": {"annotations": note}})
+
+
+def deleted(api: Api, namespace: str) -> None:
+    forget(api)
+
+
+def forged(api: Api, namespace: str) -> None:
+    remember(api, {KEY: encoded(Memory(since=datetime.now(UTC) + timedelta(days=999)))})
+
+
+@pytest.mark.parametrize("happens", [paused, deleted, forged])
+def test_what_happens_in_the_middle_of_a_run(
+    api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None]
+) -> None:
+    """A pause holds within the run; a memory that is lost or forged meanwhile holds the whole run at its end."""
+    before = {pod["metadata"]["uid"] for pod in lopsided.pods("web")}
+
+    with program.start(everything_in(lopsided.name, trust=TRUST)) as running:
+        wait_for(lambda: before - {pod["metadata"]["uid"] for pod in lopsided.pods("web")}, "the first eviction")
+        happens(api, lopsided.name)
+        outcome = running.finish()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    memory = decoded(api.read("ConfigMap", NAME, HOME)["data"], datetime.now(UTC))
+    assert [each.pod for each in memory.moves] == outcome.evicted_uids()
+    if happens is paused:
+        assert 0 < len(outcome.evicted()) < 6
+        assert "Paused" in {each["by"] for each in outcome.report["refusals"]}
+    else:
+        assert len(outcome.evicted()) == 6
