@@ -28,6 +28,7 @@ from rebalancer.cli.options import (
     warn_of_insecurity,
 )
 from rebalancer.cli.plan import apply, diff, plan
+from rebalancer.cli.report import report
 from rebalancer.cli.service_flags import service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
 from rebalancer.cli.unmark import unmark
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from rebalancer.report.show import Color
     from rebalancer.run.options import ClientOptions
 
-OUTPUTS = ("table", "wide", "json", "yaml")
+OUTPUTS = ("table", "wide", "json", "yaml", "html")
 COLORS = ("auto", "always", "never")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -238,7 +239,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-_COMMANDS = (plan, apply, diff, explain, mark, unmark, memory, pause, resume, status, breaker)
+_COMMANDS = (plan, apply, diff, explain, report, mark, unmark, memory, pause, resume, status, breaker)
 for _command in (*_COMMANDS, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 

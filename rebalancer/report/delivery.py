@@ -64,7 +64,7 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
 
     Args:
         report: as `rebalancer.report.document` makes it.
-        output: `table`, `wide`, `json`, `yaml` or `lines` (a JSON object a line).
+        output: `table`, `wide`, `json`, `yaml`, `html` or `lines` (a JSON object a line).
         stream: standard output; None if it was closed when the program began.
         everything: as in `show`; `wide` implies it.
         color: as in `show`.
@@ -109,6 +109,10 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
             stream.write(_as_json(report) + "\n")
         case "lines":
             stream.writelines(json.dumps(line) + "\n" for line in report_lines(report))
+        case "html":
+            from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
+
+            stream.write(html(report))
         case "yaml":
             stream.write(yaml.safe_dump(report, sort_keys=False))
         case _:

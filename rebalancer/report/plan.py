@@ -125,6 +125,7 @@ class Plan(_Part):
         cluster: `uid` is that of the namespace kube-system; empty where it could not be read.
         protections: by profile, the protections that were asked, by name.
         nodes: those that a strategy compared.
+        targets: by strategy, above which percentage nodes lose pods.
     """
 
     api_version: Literal["rebalancer/v1"] = "rebalancer/v1"
@@ -137,6 +138,7 @@ class Plan(_Part):
     protections: dict[Text, tuple[Name, ...]] = Field(default_factory=dict, max_length=1_000)
     moves: tuple[PlannedMove, ...] = Field(max_length=MOST_MOVES)
     nodes: tuple[PlannedNode, ...] = Field((), max_length=MOST_MOVES)
+    targets: dict[Name, dict[Name, float]] = Field(default_factory=dict, max_length=1_000)
     warnings: tuple[Text, ...] = Field((), max_length=10_000)
 
     def document(self) -> dict[str, Any]:

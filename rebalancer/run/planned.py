@@ -191,6 +191,7 @@ def make_plan(
             for run in report["strategies"]
             for node in run["nodes"]
         ),
+        targets={run["strategy"]: run["targetThresholds"] for run in report["strategies"] if run["nodes"]},
         warnings=tuple(report["warnings"]),
     )
 

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4300,
-    "rebalancer/cli": 1970,
+    "rebalancer/cli": 2020,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
     "rebalancer/eviction": 780,
@@ -16,7 +16,7 @@ BUDGET = {
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
     "rebalancer/policy": 3050,
-    "rebalancer/report": 2650,
+    "rebalancer/report": 2880,
     "rebalancer/run": 7200,
     "rebalancer/scheduling": 6600,
     "rebalancer/telemetry": 750,

@@ -1,0 +1,174 @@
+"""The page of a report or a plan: whole, small, and harmless whatever pods are called; in a real browser too."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rebalancer.report.page import html, landing_words
+from tests.browser import CHROMIUM, evaluated
+
+CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
+HOSTILE = (
+    "</script><script>document.title='mine'</script><img src=x onerror=\"document.title='mine'\">'\"><svg/onload=1"
+)
+
+
+@pytest.fixture
+def report(rebalancer):
+    """The report of the demonstration."""
+    return rebalancer("run", "--policy", "demo", "--snapshot", CLUSTER, "-o", "json").report
+
+
+@pytest.fixture
+def page(report, tmp_path):
+    """Its page as a file."""
+    path = tmp_path / "page.html"
+    path.write_text(html(report))
+    return path
+
+
+def hostile(value):
+    """The same document with a hostile text in place of each name and reason."""
+    if isinstance(value, dict):
+        kept = ("state", "stateAfter", "kind", "apiVersion")
+        return {key: each if key in kept else hostile(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [hostile(each) for each in value]
+    return HOSTILE if isinstance(value, str) else value
+
+
+def large(report, nodes=5_000, moves=500):
+    """The same report of a large cluster."""
+    run = next(each for each in report["strategies"] if each["nodes"])
+    many = [{**run["nodes"][number % 12], "name": f"node-{number:05}"} for number in range(nodes)]
+    strategies = [{**run, "nodes": many}]
+    return {**report, "strategies": strategies, "evictions": (report["evictions"] * moves)[:moves]}
+
+
+def test_the_same_page_from_a_run_a_report_and_of_a_plan(rebalancer, report, tmp_path):
+    """`--output html`, and `report` for what was written to a file; a plan has its policy, without credentials."""
+    file, plan = tmp_path / "report.json", tmp_path / "plan.json"
+    file.write_text(json.dumps(report))
+    rebalancer("plan", "--policy", "demo", "--snapshot", CLUSTER, "--out", plan)
+
+    direct = rebalancer("run", "--policy", "demo", "--snapshot", CLUSTER, "-o", "html").stdout
+    assert rebalancer("report", file).stdout == direct
+    assert "<title>rebalancer: Dry run</title>" in direct
+    planned = rebalancer("report", plan).stdout
+    assert "<title>rebalancer: Plan</title>" in planned
+    assert "maxNoOfPodsToEvictPerNode: 3" in planned
+
+
+def test_nothing_comes_from_elsewhere(page):
+    """No address but the namespace of nothing at all: the file is self-contained."""
+    text = page.read_text()
+
+    assert not re.findall(r"(?:src|href)=|https?://|@import|url\(", text)
+    assert "default-src 'none'" in text
+
+
+def test_what_others_wrote_is_escaped(report):
+    """In cells, pictures, warnings and attributes."""
+    text = html(hostile(report))
+
+    assert text.count("<script>") == 1
+    assert "<img" not in text
+    assert "<svg/onload" not in text
+
+
+def test_thousands_of_nodes_are_a_distribution(report):
+    """5,000 nodes and 500 moves stay below 2 MB."""
+    text = html(large(report))
+
+    assert len(text.encode()) < 2_000_000
+    assert "cpu, by LowNodeUtilization: 5000 nodes" in text
+    assert "nodes before" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "share", "more", "words"),
+    [
+        (["n2"], [1.0], 0, "almost certainly n2"),
+        (["n2", "n7"], [0.97, 0.03], 0, "almost certainly n2"),
+        (["n2", "n7"], [0.8, 0.2], 0, "likely n2, else n7"),
+        (["n2", "n7", "n9"], [0.4, 0.3, 0.3], 0, "n2, n7 or n9"),
+        (["n2", "n7", "n9", "n10"], [], 3, "n2, n7, n9 or 4 more"),
+        (["n2"], [], 0, "n2"),
+    ],
+)
+def test_shares_are_words(nodes, share, more, words):
+    assert landing_words({"nodes": nodes, "share": share, "more": more}) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[]", "is neither a plan nor a report"), ("{", "is not JSON"), ('{"kind": "Report"}', "is not a whole report")],
+)
+def test_a_file_that_is_none_is_refused(rebalancer, tmp_path, text, message):
+    file = tmp_path / "x.json"
+    file.write_text(text)
+
+    done = rebalancer("report", file)
+
+    assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+
+
+@needs_browser
+def test_a_browser_runs_nothing_that_others_wrote(report, tmp_path):
+    """Not even where a hostile name ends the script or brings its own."""
+    path = tmp_path / "hostile.html"
+    path.write_text(html(hostile(report)))
+
+    title, cells = evaluated(path, ["document.title", "document.querySelector('#moves td').textContent"])
+
+    assert title == "rebalancer: Dry run"
+    assert "<script>document.title='mine'</script>" in cells
+
+
+@needs_browser
+def test_moves_are_searched_and_sorted_by_keyboard_alone(page):
+    """A button in each head takes the focus and Enter; readers hear the order and how many rows are left."""
+    shown = "[...document.querySelectorAll('#moves tbody tr')].filter(row => !row.hidden)"
+    search = "s = document.getElementById('search'); s.value = 'SEARCH'; s.dispatchEvent(new Event('input'));"
+    first = "document.querySelectorAll('#moves th button')[1]"
+    order = f"{shown}.map(row => row.cells[1].textContent).join()"
+
+    count, told, labelled, focus, up, aria, down = evaluated(
+        page,
+        [
+            f"{search} {shown}.length",
+            "document.getElementById('found').textContent",
+            "document.getElementById('search').labels[0].textContent",
+            f"s.value = ''; s.dispatchEvent(new Event('input')); {first}.focus(); document.activeElement.textContent",
+            f"document.activeElement.click(); {order}",
+            f"{first}.parentElement.getAttribute('aria-sort')",
+            f"document.activeElement.click(); {order}",
+        ],
+    )
+
+    assert (count, told, labelled, focus) == (2, "2 of 15", "Search", "from")
+    assert (up.split(","), aria) == (sorted(up.split(",")), "ascending")
+    assert down.split(",") == sorted(down.split(","), reverse=True)
+
+
+@needs_browser
+def test_text_is_readable_on_its_background(page):
+    """At least 4.5 to 1, as WCAG asks, in the colours of the page that are used for text."""
+    luminance = (
+        "(c => { const l = c.match(/\\d+/g).slice(0, 3).map(v => v / 255)"
+        ".map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);"
+        " return .2126 * l[0] + .7152 * l[1] + .0722 * l[2] })"
+    )
+    colors = [
+        f"{luminance}(getComputedStyle(document.querySelector('{name}')).{what})"
+        for name, what in (("body", "backgroundColor"), ("body", "color"), ("dt", "color"), (".soft", "color"))
+    ]
+
+    background, *texts = evaluated(page, colors)
+
+    assert all((background + 0.05) / (each + 0.05) >= 4.5 for each in texts)
