@@ -30,7 +30,7 @@ from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import Diary
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
-from rebalancer.run.recollection import told
+from rebalancer.run.recollection import deferring, told
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn_of_cycle
@@ -164,7 +164,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     with run.telemetry.stage("plan"):
         known = view.recollection
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
-    warnings = (*work.warnings, *told(known))
+    warnings = (*work.warnings, *told(known), *deferring(known, ledger))
     return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", warnings))
 
 

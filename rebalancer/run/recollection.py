@@ -6,6 +6,7 @@
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -144,6 +145,17 @@ def readings(ledger: Ledger, cycle: datetime) -> tuple[Reading, ...]:
     measured = next((run.observed.nodes for run in ledger.runs if run.observed.nodes), ())
     nodes = {each.name: {name: round(of, 1) for name, of in each.before.items()} for each in measured}
     return (Reading(cycle, nodes),) if nodes else ()
+
+
+def deferring(recollection: Recollection | None, ledger: Ledger) -> Iterator[str]:
+    """Yield, of a plan that takes several pods of an owner, that a live run waits for each and may move fewer."""
+    owners = Counter((entry.pod.namespace, owner_of(entry.pod)) for entry in ledger.evictions if entry.pod.owners)
+    several = sum(count > 1 for count in owners.values())
+    if several and recollection and recollection.settings.wait_ready:
+        yield (
+            f"{several} owners lose several pods: a live run waits until each replacement is Ready, and leaves what it "
+            "does not reach by its deadline for the next one"
+        )
 
 
 def told(recollection: Recollection | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.recollection import NOTHING, Recalled, recalled, recollect, told
+from rebalancer.run.recollection import NOTHING, Recalled, deferring, recalled, recollect, told
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
@@ -122,7 +122,7 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
     recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
     with progress.stage("plan"):
         ledger = plan(cluster, work, around=progress.around, recollection=recollection)
-    warnings += tuple(told(recollection))
+    warnings += (*told(recollection), *deferring(recollection, ledger))
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
 
 

@@ -31,7 +31,9 @@ def shipped() -> Iterator[tuple[str, Object]]:
                 )
 
 
-SHIPPED = dict(shipped())
+#: Nodes are seconds old here, and cycles follow each other.
+HASTE: Object = {"trust": {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s"}}
+SHIPPED = {name: each | (HASTE if "selection" in str(each) else {}) for name, each in shipped()}
 SOURCES = {
     name: {provider["source"] for provider in shipped.get("metricsProviders", ())} for name, shipped in SHIPPED.items()
 }
