@@ -143,6 +143,16 @@ def resume(standing: "Standing", namespace: str, owner: str) -> None:
     click.echo(printable(standing.resume(Target(namespace, owner))))
 
 
+@click.command(short_help="Say what the levels of `appetite` mean.")
+@exit_on_error
+def appetite() -> None:
+    """Say what the levels of a policy's key `appetite` mean."""
+    from rebalancer.policy.appetite import lines  # noqa: PLC0415
+
+    for line in lines():
+        click.echo(line)
+
+
 @click.command(short_help="Say what stands in the way of runs.")
 @_standing
 def status(standing: "Standing") -> None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from rebalancer.errors import PolicyError, Problem
 from rebalancer.untrusted.address import without_userinfo
 
-_FEW = 16
+_FEW = 20
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -173,6 +173,7 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
         steering=wire.steering,
         hold=wire.hold,
         trust=wire.trust,
+        appetite=wire.appetite,
         schedule=Schedule(wire.windows, wire.freeze),
     )
 

@@ -102,6 +102,9 @@ class WirePolicy(Part):
     steering: Steering | None = Field(
         None, description="Steer replacements by soft taints; absent: no node is changed."
     )
+    appetite: Annotated[Int, Field(ge=1, le=5)] | None = Field(
+        None, description="How much to move, 1 (only what breaks rules) to 5; fills in what the policy leaves open."
+    )
     trust: Trust | None = Field(None, description="Memory, patience and breaker; absent: on with selection: relief.")
     windows: Windows = Field((), description="When pods may be moved; absent: always.")
     freeze: Freezes = Field((), description="When none may be moved, whatever the windows say.")

@@ -49,6 +49,7 @@ class Policy:
         steering: how replacements are steered; None if they are not.
         hold: how long emptied nodes are kept empty; None if they are not.
         trust: what is remembered, and whom it leaves alone; None where the policy does not say.
+        appetite: how much to move, 1 to 5; None for what the other keys say.
         schedule: when pods may be moved.
     """
 
@@ -64,6 +65,7 @@ class Policy:
     steering: Steering | None = None
     hold: timedelta | None = None
     trust: Trust | None = None
+    appetite: int | None = None
     schedule: Schedule = ALWAYS
 
 

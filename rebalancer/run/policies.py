@@ -116,15 +116,19 @@ def limits(policy: Policy) -> Limits:
     return Limits(policy.max_per_node, policy.max_per_namespace, policy.max_total)
 
 
-def plans(policy: Policy) -> tuple[ProfilePlan, ...]:
-    """Return the profiles made ready to run."""
+def plans(policy: Policy, *, balances: bool = True) -> tuple[ProfilePlan, ...]:
+    """Return the profiles made ready to run; without those strategies that even nodes out unless it `balances`."""
     known = strategies()
     return tuple(
         ProfilePlan(
             profile.name,
             _evictor_args(profile.args),
             tuple(_strategy(known[name], profile.args) for name in profile.deschedule),
-            tuple(_strategy(known[name], profile.args) for name in profile.balance),
+            tuple(
+                _strategy(known[name], profile.args)
+                for name in profile.balance
+                if balances or not isinstance(profile.args[name], UtilizationArgs)
+            ),
             profile.schedule,
         )
         for profile in policy.profiles

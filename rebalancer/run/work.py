@@ -17,6 +17,7 @@ from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.marking.sign import PRESSURE_KEY
+from rebalancer.policy.appetite import LEVELS, filled
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
@@ -109,13 +110,14 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         _LOG.warning("%s", warning)
 
     def work_of(loaded: LoadedPolicy) -> Work:
-        steering = loaded.policy.steering or (Steering() if options.steer else None)
+        steers = loaded.policy.steering or (Steering() if options.steer else None)
         hold = options.hold or loaded.policy.hold
-        most = _smaller(loaded.policy.max_total, options.max_evictions)
-        plans = policies.plans(loaded.policy)
+        given, appetite = filled(replace(loaded.policy, steering=steers)), loaded.policy.appetite
+        most = _smaller(given.max_total, options.max_evictions)
+        plans = policies.plans(loaded.policy, balances=appetite is None or LEVELS[appetite].balances)
         # A policy that says nothing about it is patient where it selects pods by relief or compaction.
-        trust = loaded.policy.trust or (Trust() if policies.relieves(plans) else None)
-        policy = replace(loaded.policy, max_total=most, steering=steering, hold=hold, trust=trust)
+        trust = given.trust or (Trust() if policies.relieves(plans) else None)
+        policy = replace(given, max_total=most, hold=hold, trust=trust)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
         return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))

@@ -15,7 +15,7 @@ BUDGET = {
     "rebalancer/kube": 7010,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3050,
+    "rebalancer/policy": 3160,
     "rebalancer/report": 2880,
     "rebalancer/run": 7200,
     "rebalancer/scheduling": 6600,

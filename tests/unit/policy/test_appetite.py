@@ -1,0 +1,69 @@
+"""One number fills in what a policy leaves open."""
+
+import pytest
+
+from rebalancer.policy.appetite import LEVELS, filled, lines
+from rebalancer.policy.load import load_policy
+from rebalancer.run.options import Options
+from rebalancer.run.policies import known_plugins
+from rebalancer.run.work import Work, work_maker
+
+LOW = """
+profiles:
+  - name: p
+    pluginConfig:
+      - name: PodLifeTime
+        args: { maxPodLifeTimeSeconds: 60 }
+      - name: LowNodeUtilization
+        args: { thresholds: { cpu: 20 }, targetThresholds: { cpu: 50 } }
+    plugins:
+      deschedule: { enabled: [PodLifeTime] }
+      balance: { enabled: [LowNodeUtilization] }
+"""
+
+
+def work(top: str) -> Work:
+    text = f"apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n{top}{LOW}"
+    return work_maker(Options(policy="given"))(load_policy(text, known_plugins(), source="given", strict=True))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_fills_in_what_is_open(level: int) -> None:
+    """Rest, lasting load, gain and limit; on level 1 nothing is evened out."""
+    found = work(f"appetite: {level}\nsteering: {{}}")
+    wanted = LEVELS[level]
+
+    assert found.trust is not None
+    assert found.trust.back_off.first == wanted.rest
+    assert found.trust.lasting == wanted.lasting
+    assert found.policy.steering is not None
+    assert found.policy.steering.min_gain == wanted.min_gain
+    assert found.policy.max_total == wanted.most
+    assert [len(each.balance) for each in found.plans] == [int(wanted.balances)]
+
+
+def test_what_the_policy_says_counts() -> None:
+    """Whatever the level."""
+    trust = "trust: { lasting: { cycles: 1, of: 2 }, backOff: { first: 7m } }"
+    found = work(f"appetite: 2\nmaxNoOfPodsToEvictTotal: 50\nsteering: {{ minGain: 3 }}\n{trust}")
+
+    assert found.trust is not None
+    assert found.trust.lasting is not None
+    assert (found.trust.lasting.cycles, found.trust.back_off.first.total_seconds()) == (1, 420)
+    assert found.policy.steering is not None
+    assert (found.policy.steering.min_gain, found.policy.max_total) == (3, 50)
+
+
+def test_without_it_nothing_is_filled_in() -> None:
+    """And the third level is what holds without it."""
+    policy = work("trust: {}").policy
+
+    assert filled(policy) is policy
+    assert policy.trust is not None
+    assert LEVELS[3].rest == policy.trust.back_off.first
+
+
+def test_the_levels_are_shown() -> None:
+    """A line each, with the names that a policy has for them."""
+    assert [each.split()[0] for each in lines()[1:]] == list("12345")
+    assert "minGain" in lines()[0]
