@@ -27,6 +27,8 @@ _SCALE = (_WIDTH - _LEFT - 150.0) / 100.0
 _NAMED = 40  # characters of a name in a picture
 _SURE, _LIKELY = 0.95, 0.6
 _MOST_NAMED = 3
+_USAGE = ("requested", "used")
+_FAR = 10  # nodes whose requests say least
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,17 @@ class Picture:
     bars: Sequence[Bar]
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a title, the titles of its columns, and its cells as text."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
 def html(document: Document) -> str:
-    """Return the page of a report or of a plan.
+    """Return the page of a report, of a plan, or of a cluster without a policy.
 
     Args:
         document: as `rebalancer.report.document` or `rebalancer.report.plan` makes it.
@@ -80,10 +91,14 @@ def html(document: Document) -> str:
     script = files("rebalancer.report").joinpath("page.js").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    return environment.from_string(template).render(script=script, digest=digest, **_parts(document))
+    return environment.from_string(template).render(
+        script=script, digest=digest, width=_WIDTH, left=_LEFT, scale=_SCALE, **_parts(document)
+    )
 
 
 def _parts(document: Document) -> dict[str, Any]:
+    if document.get("kind") == "ClusterReport":
+        return _of_cluster(document)
     is_plan = document.get("kind") == "Plan"
     moves = document["moves"] if is_plan else document["evictions"]
     return {
@@ -91,20 +106,17 @@ def _parts(document: Document) -> dict[str, Any]:
         "head": list(_head(document, is_plan=is_plan)),
         "pictures": list(_pictures(document)),
         "moves": [_move(each) for each in moves],
-        "refusals": _refusals(document.get("refusals", ())),
+        "tables": [_refusals(document["refusals"])] if document.get("refusals") else [],
+        "legend": ("before", "after"),
         "alarms": [printable(each) for each in document.get("overview", {}).get("alarms", ())],
         "warnings": [printable(each) for each in document["warnings"]],
         "failures": [f"{_pod(each)}: {printable(each['error'])}" for each in document.get("failures", ())],
         "policy": _policy(document.get("policy")),
-        "width": _WIDTH,
-        "left": _LEFT,
-        "scale": _SCALE,
     }
 
 
 def _head(document: Document, *, is_plan: bool) -> Iterator[tuple[str, str]]:
-    cluster = document["cluster"]
-    yield "cluster", printable(str(cluster.get("file") or cluster.get("context") or cluster.get("server") or "unknown"))
+    yield "cluster", _where(document["cluster"])
     yield "as of", document["created"] if is_plan else document["now"]
     if is_plan:
         yield "policy", f"{printable(document['policy']['name'])}, {document['policy']['hash']}"
@@ -116,6 +128,10 @@ def _head(document: Document, *, is_plan: bool) -> Iterator[tuple[str, str]]:
     yield "to evict" if document["dryRun"] else "evicted", f"{total['evicted']} of {total['total']} pods"
     nodes = document["nodes"]
     yield "nodes", f"{nodes['considered']} of {nodes['total']} took part"
+
+
+def _where(cluster: Document) -> str:
+    return printable(str(cluster.get("file") or cluster.get("context") or cluster.get("server") or "unknown"))
 
 
 def _policy(policy: Document | None) -> str:
@@ -170,9 +186,67 @@ def _listed(names: Sequence[str], more: int) -> str:
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _refusals(refusals: Iterable[Document]) -> list[tuple[str, str, int]]:
+def _refusals(refusals: Iterable[Document]) -> Table:
     counts = Counter((printable(each["strategy"]), printable(each["by"])) for each in refusals)
-    return [(strategy, by, number) for (strategy, by), number in counts.most_common()]
+    rows = [(strategy, by, str(number)) for (strategy, by), number in counts.most_common()]
+    return Table("Asked for, and stays", ("strategy", "because of", "pods"), rows)
+
+
+def _of_cluster(document: Document) -> dict[str, Any]:
+    """Return the parts of the page of a cluster without a policy: requests beside usage."""
+    known = [each for each in document["nodes"] if each["used"]]
+    pairs = [{"name": each["name"], "before": each["requested"], "after": each["used"]} for each in known]
+    resources = list(dict.fromkeys(name for each in pairs for name in each["after"]))
+    pictures = [
+        _picture("requests and usage", printable(name), [p for p in pairs if _both(p, name)], None, _USAGE)
+        for name in resources
+    ]
+    return {
+        "title": "Cluster",
+        "head": [
+            ("cluster", _where(document["cluster"])),
+            ("as of", document["now"]),
+            ("nodes", str(len(document["nodes"]))),
+        ],
+        "pictures": pictures,
+        "moves": None,
+        "tables": list(_cluster_tables(document, known)),
+        "alarms": (),
+        "warnings": [printable(each) for each in document["warnings"]],
+        "failures": (),
+        "policy": "",
+        "legend": _USAGE,
+    }
+
+
+def _cluster_tables(document: Document, known: Sequence[Document]) -> Iterator[Table]:
+    def gap(each: Document, resource: str) -> float:
+        return float(each["used"].get(resource, 0.0) - each["requested"].get(resource, 0.0))
+
+    far = sorted(
+        ((each, name, gap(each, name)) for each in known for name in each["used"]), key=lambda row: -abs(row[2])
+    )
+    rows = [
+        (
+            printable(each["name"]),
+            name,
+            f"{each['requested'].get(name, 0):g} %",
+            f"{each['used'][name]:g} %",
+            f"{points:+.1f}",
+        )
+        for each, name, points in far[:_FAR]
+    ]
+    yield Table("Where requests and usage differ most", ("node", "resource", "requested", "used", "points"), rows)
+    peaks = [(each["resource"], printable(each["owner"]), f"{each['points']:g}") for each in document["peaks"]]
+    yield Table("Who makes the peaks", ("resource", "owner", "points of the ten fullest nodes"), peaks)
+    room = [(each["requests"], str(each["pods"]), str(each["nodesWithRoom"])) for each in document["room"]]
+    yield Table("Room left for the largest pods", ("requests", "pods like this", "nodes with room"), room)
+    presets = [(each["name"], _count(each["evictions"]), printable(each["says"])) for each in document["presets"]]
+    yield Table("What each preset would do", ("preset", "pods to evict", "because"), presets)
+
+
+def _count(number: int | None) -> str:
+    return "not known" if number is None else str(number)
 
 
 def _pictures(document: Document) -> Iterator[Picture]:
@@ -196,13 +270,19 @@ def _both(node: Document, resource: str) -> bool:
     return node["before"].get(resource) is not None and node["after"].get(resource) is not None
 
 
-def _picture(strategy: str, resource: str, nodes: Sequence[Document], target: float | None) -> Picture:
+def _picture(
+    strategy: str,
+    resource: str,
+    nodes: Sequence[Document],
+    target: float | None,
+    words: tuple[str, str] = ("before", "after"),
+) -> Picture:
     found = ((each["before"][resource], each["after"][resource], each["name"]) for each in nodes)
     pairs = sorted(found, key=lambda pair: (-pair[0], pair[2]))
     before, after = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     figures = (
-        f"mean {mean(before):.1f} %, standard deviation {pstdev(before):.1f} points before and {pstdev(after):.1f} "
-        f"after, highest {max(before):.0f} % and {max(after):.0f} %"
+        f"mean {mean(before):.1f} % {words[0]} and {mean(after):.1f} % {words[1]}, standard deviation "
+        f"{pstdev(before):.1f} and {pstdev(after):.1f} points, highest {max(before):.0f} % and {max(after):.0f} %"
     )
     if target is not None:
         over = [sum(share > target for share in shares) for shares in (before, after)]

@@ -1,17 +1,18 @@
 """A run from options to report, on a file or on a live cluster."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
+from rebalancer.run.cluster_report import cluster_document
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
@@ -124,6 +125,26 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
         ledger = plan(cluster, work, around=progress.around, recollection=recollection)
     warnings += (*told(recollection), *deferring(recollection, ledger))
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+
+
+def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return what a cluster file shows without a policy, and what each preset would do (see `cluster_report`).
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    file = read_snapshot_file(path)
+    snapshot = file.collection.snapshot(datetime.now(UTC))
+    now, _ = _clock(None, file.recorded, snapshot)
+
+    def dry_run(preset: str) -> Mapping[str, Any]:
+        options = Options(policy=preset, snapshot=path, dry_run=True)
+        work = work_maker(options)(policies.read_policy(preset, strict=False))
+        if others := [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]:
+            raise UsageError(f"it asks {', '.join(others)}, which is not asked here")
+        return publish(_plan_offline(options, path, work, RunProgress(None)), options).report
+
+    return cluster_document(snapshot.at(now), where, policies.presets(), dry_run)
 
 
 def _recalled(file: SnapshotFile, now: datetime) -> Recalled:

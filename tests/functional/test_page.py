@@ -8,6 +8,7 @@ import pytest
 
 from rebalancer.report.page import html, landing_words
 from tests.browser import CHROMIUM, evaluated
+from tests.functional.objects import old_pods, two_nodes_with
 
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
 HOSTILE = (
@@ -113,6 +114,31 @@ def test_a_file_that_is_none_is_refused(rebalancer, tmp_path, text, message):
     done = rebalancer("report", file)
 
     assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
+    """Usage beside requests, who makes the peaks, the room that is left, and what each preset would do."""
+    text = rebalancer("report", "--snapshot", CLUSTER).stdout
+    rows = [re.sub(r"</td><td>|</?t[dr]>", "|", row) for row in re.findall(r"<tr><td>.*</tr>", text)]
+
+    assert "<title>rebalancer: Cluster</title>" in text
+    assert "||node-04|cpu|42.5 %|94.5 %|+52.0||" in rows
+    assert "||cpu|shop/ReplicaSet/web-7c9d|29.4||" in rows
+    assert "||1000m cpu, 4096 Mi memory|3|12||" in rows
+    assert any(row.startswith("||demo|15|") for row in rows)
+    assert any(row.startswith("||usage-prometheus|not known|it asks Prometheus") for row in rows)
+
+
+def test_a_live_cluster_is_shown_without_a_write(server, rebalancer):
+    """It is read once; nothing but GET is sent."""
+    for each in two_nodes_with(*old_pods("a", "b")):
+        server.add(each)
+
+    done = rebalancer("report", "--kubeconfig", server.kubeconfig(rebalancer.folder))
+
+    assert done.exit_code == 0
+    assert "Room left for the largest pods" in done.stdout
+    assert {each.method for each in server.requests} == {"GET"}
 
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
