@@ -29,7 +29,6 @@ class Notes(msgspec.Struct, frozen=True, gc=False):
 
     window: str = ""
     pause: str = ""
-    restart: str = ""
 
 
 class Companions(msgspec.Struct, frozen=True, kw_only=True):

@@ -111,8 +111,8 @@ class Patience:
             yield _do_not_disrupt
         if balance:
             yield from self._of_balance(companions)
-        if self._shares:
-            yield self._shares.refusal
+        if shares := self._shares:
+            yield lambda pod: shares.refusal(pod) if pod.active else None
 
     def _of_balance(self, companions: Companions) -> Iterator[Callable[[Pod], Refused | None]]:
         if self._left_alone:
@@ -149,6 +149,8 @@ class Patience:
 
     def spend(self, pod: Pod, count: int, *, moved: bool = True) -> None:
         """Count a pod that goes; with -1 take that back."""
+        if not pod.active:
+            return
         if moved:
             self._moved[self._key(pod)] += count
         if self._shares:

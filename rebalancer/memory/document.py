@@ -57,6 +57,7 @@ class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
         ready: when it was Ready; None until that was seen.
         failed: what is wrong with the replacement, like `CrashLoopBackOff`; empty if nothing is.
         undone: whether it came back, or its new node was relieved of it.
+        was_unready: whether the pod itself was not Ready: then nothing is waited for, and nothing held against it.
     """
 
     at: _Time
@@ -74,6 +75,7 @@ class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     ready: _Time | None = None
     failed: _Name = ""
     undone: bool = False
+    was_unready: bool = False
 
     @property
     def key(self) -> tuple[str, str]:

@@ -54,7 +54,7 @@ def ready_at(pod: Pod) -> datetime | None:
 
 def is_open(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     """Return whether the replacement of a move is still waited for."""
-    return move.ready is None and not move.failed and now - move.at <= ready_within
+    return move.ready is None and not (move.failed or move.was_unready) and now - move.at <= ready_within
 
 
 def settled(
@@ -115,8 +115,8 @@ def _replacement(move: PastMove, siblings: Iterable[Pod], is_new: Callable[[Past
 
 def _seen(move: PastMove, pod: Pod, now: datetime, ready_within: timedelta) -> PastMove:
     ready = ready_at(pod)
-    failed = trouble(pod)
-    if not failed and ready is None and move.ready is None and now - move.at > ready_within:
+    failed = "" if move.was_unready else trouble(pod)
+    if not (failed or move.was_unready) and ready is None and move.ready is None and now - move.at > ready_within:
         failed = "NotReady" if pod.node else "Pending"
     return replace(
         move,

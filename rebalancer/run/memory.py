@@ -114,8 +114,8 @@ class Diary:
         self._last = clock()
 
     def observe(self, entry: Entry) -> None:
-        """Take note of an eviction, also of one that is in doubt."""
-        if not isinstance(entry.verdict, Granted | Unknown):
+        """Take note of an eviction, also of one in doubt; nothing comes for a pod that had ended before."""
+        if not isinstance(entry.verdict, Granted | Unknown) or not entry.pod.active:
             return
         at = self._time()
         self.moves = (*self.moves, past_move(entry, at, self._cycle))

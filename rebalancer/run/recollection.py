@@ -137,6 +137,7 @@ def past_move(entry: Entry, at: datetime, cycle: datetime) -> PastMove:
         source=pod.node,
         foretold=tuple(entry.destination.nodes[:64]) if entry.destination else (),
         strategy=entry.strategy,
+        was_unready=not pod.ready,
     )
 
 

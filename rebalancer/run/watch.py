@@ -112,7 +112,7 @@ class Watch:
     def unready(self, pod: Pod, halt: Halt, sleep: Callable[[float], None]) -> Refused | None:
         """Wait until the replacement of the owner's last pod is Ready; return a refusal if that does not happen."""
         diary, key = self.diary, owner_key(pod)
-        if diary is None:
+        if diary is None or not pod.active:
             return None
         if self._clock() - self._looked >= _LOOK_AT_ALL_SECONDS:
             self._look(diary, diary.gone)
@@ -130,7 +130,8 @@ class Watch:
         """Return whether a replacement is waited for; one for which the time is up makes its owner stay."""
         moves = [each for each in diary.moves if each.key == key]
         within, now = diary.recollection.settings.ready_within, datetime.now(UTC)
-        if any(each.ready is None and not each.failed and not is_open(each, now, within) for each in moves):
+        healthy = [each for each in moves if not each.was_unready]
+        if any(each.ready is None and not each.failed and not is_open(each, now, within) for each in healthy):
             self._unready.add(key)
             return False
         return any(is_open(each, now, within) for each in moves)

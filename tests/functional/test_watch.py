@@ -168,6 +168,29 @@ def test_an_owner_whose_replacement_crashes_loses_no_more(restarting, rebalancer
     assert [each.why for each in remembered(restarting).stops] == ["CrashLoopBackOff"]
 
 
+def test_pods_that_have_ended_are_not_waited_for(restarting, rebalancer):
+    """Their owner has replaced them long ago, so nothing comes for them."""
+    for number in range(3):
+        restarting.add(pod(f"gone-{number}", owner="gone", phase="Failed", ready=False, age=9000))
+
+    outcome = rebalancer.run(restarting, policy(("RemoveFailedPods", {}), trust=TRUST | {"maxPerOwner": 1}))
+
+    assert outcome.evicted() == [f"default/gone-{number}" for number in range(3)]
+
+
+def test_pods_that_were_not_ready_are_not_held_against_their_owner(restarting, rebalancer):
+    """They crashed before they were moved; it is not the moves that do harm."""
+    for owner in "abcd":
+        restarting.add(pod(f"{owner}-1", owner=owner, restarts=5, age=100, ready=False))
+        restarting.add(pod(f"{owner}-2", owner=owner, restarts=5, age=90, ready=False))
+    for number, owner in enumerate(("web", "web", "web", "web", "db", "db")):
+        restarting.remove_pod("default", f"{owner}-{number}")
+    replace_with(restarting, crashing)
+
+    assert len(run(rebalancer, restarting).evicted()) == 8
+    assert remembered(restarting).stops == ()
+
+
 def test_three_owners_that_crash_open_the_breaker(restarting, rebalancer):
     """The run ends, and so does the next one; both succeed, and the Lease says so too."""
     for owner in "abcd":
