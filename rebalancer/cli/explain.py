@@ -1,6 +1,7 @@
 """The command `explain`."""
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -50,16 +51,17 @@ def explain(target: str, namespace: str, output: str, verbosity: int, *, scores:
     from rebalancer.run.explain import explained, explanation_lines, wanted_pods  # noqa: PLC0415
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.options import Options  # noqa: PLC0415
-    from rebalancer.run.policies import read_policy  # noqa: PLC0415
+    from rebalancer.run.policies import parse_policy, policy_text  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
     from rebalancer.run.work import work_maker  # noqa: PLC0415
 
-    asked = Options(dry_run=True, explains=True, **options)
+    text = policy_text(options["policy"])
+    asked = Options(policy_text=text, dry_run=True, explains=True, **options)
     with Interruption() as interruption:
         progress = progress_for("json", verbosity, log_as_json=False)
         outcome = run(asked, Question(yes=True), interruption, progress=progress)
     assert outcome.cluster is not None
-    work = work_maker(asked)(read_policy(asked.policy, strict=False))
+    work = work_maker(asked)(parse_policy(text, asked.policy, strict=False))
     after = outcome.cluster
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)
@@ -67,9 +69,13 @@ def explain(target: str, namespace: str, output: str, verbosity: int, *, scores:
     if output == "json":
         head = {"apiVersion": "rebalancer/v1", "kind": "Explanation", "node": node or None}
         click.echo(json.dumps({**head, "pods": documents}, indent=2))
-        return
-    for document in documents[:_MOST]:
-        for line in explanation_lines(document, scores=scores):
+    else:
+        _print([explanation_lines(each, scores=scores) for each in documents])
+
+
+def _print(pods: Sequence[Iterable[str]]) -> None:
+    for lines in pods[:_MOST]:
+        for line in lines:
             click.echo(printable(line))
-    if len(documents) > _MOST:
-        click.echo(f"and {len(documents) - _MOST} more pods; --output json has all")
+    if len(pods) > _MOST:
+        click.echo(f"and {len(pods) - _MOST} more pods; --output json has all")

@@ -124,7 +124,8 @@ def apply(
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
-    read = _of_policy(_read(path), path, policy)
+    read = _read(path)
+    text = _same_policy(policy, path, read)
     moves = read.picked(only, exclude)
     if read.moves and not moves:
         raise UsageError("--only and --exclude leave no move of the plan")
@@ -134,20 +135,21 @@ def apply(
 
     with Interruption() as interruption:
         progress = progress_for(output, verbosity, log_as_json=False)
-        asked = _options(read, moves, timedelta(seconds=max_age), policy, force=force_premises, **options)
+        asked = _options(read, moves, timedelta(seconds=max_age), policy, text, force=force_premises, **options)
         sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
 
 
-def _of_policy(read: "Plan", path: str, policy: str) -> "Plan":
-    """Return the plan if it was made with this policy: a weaker one must not slip in."""
+def _same_policy(policy: str, path: str, read: "Plan") -> str:
+    """Return the text of the policy with which a plan was made: a weaker one must not slip in."""
     from rebalancer.report.plan import policy_hash  # noqa: PLC0415  as above
     from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
     if policy == path == "-":
         raise UsageError("the plan and --policy cannot both be standard input")
-    if policy_hash(policy_text(policy)) != read.policy.hash:
+    text = policy_text(policy)
+    if policy_hash(text) != read.policy.hash:
         raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
-    return read
+    return text
 
 
 def _options(
@@ -155,6 +157,7 @@ def _options(
     moves: tuple["PlannedMove", ...],
     max_age: timedelta,
     policy: str,
+    text: str,
     *,
     force: bool,
     dry_run: bool,
@@ -168,6 +171,7 @@ def _options(
 
     return Options(
         policy=policy,
+        policy_text=text,
         chosen=Chosen(read, moves, max_age, force),
         identify=True,
         steer=read.options.steer,
@@ -241,13 +245,13 @@ def _planned(verbosity: int, **given: Any) -> tuple["Plan", int]:
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
-    asked: Options = Options(dry_run=True, identify=True, **given)
+    text = policies.policy_text(given["policy"])
+    asked: Options = Options(policy_text=text, dry_run=True, identify=True, **given)
     with Interruption() as interruption:
         progress = progress_for("json", verbosity, log_as_json=False)
         outcome = run(asked, Question(yes=True), interruption, progress=progress)
     assert outcome.cluster is not None
-    text = policies.policy_text(asked.policy)
-    plans = policies.plans(policies.read_policy(asked.policy, strict=False).policy)
+    plans = policies.plans(policies.parse_policy(text, asked.policy, strict=False).policy)
     told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
     made = make_plan(outcome.report, outcome.cluster, plans, (asked.policy, text), told)
     for warning in outcome.report["warnings"]:

@@ -113,6 +113,7 @@ class Options:
     """What a run is asked to do; names as on the command line, durations in seconds.
 
     Attributes:
+        policy_text: what the policy says, where it was read already; standard input can be read once only.
         interval: from start to start of cycles; 0 for one cycle.
         max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
         max_parallel: how many eviction requests may be under way at once, where their order does not matter.
@@ -125,6 +126,7 @@ class Options:
     """
 
     policy: str
+    policy_text: str | None = None
     kubeconfig: str | None = None
     context: str | None = None
     dry_run: bool = False

@@ -81,7 +81,7 @@ def run(
         ClusterError: there is no cluster to work on.
     """
     _check_conflicts(options)
-    work = work_maker(options)(policies.read_policy(options.policy, strict=options.strict))
+    work = work_maker(options)(policies.policy_of(options.policy, options.policy_text, strict=options.strict))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:

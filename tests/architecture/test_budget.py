@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 600,
     "rebalancer/policy": 3160,
     "rebalancer/report": 2970,
-    "rebalancer/run": 7290,
+    "rebalancer/run": 7320,
     "rebalancer/scheduling": 6600,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
