@@ -11,9 +11,10 @@ from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.templates import Template
 from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
-from rebalancer.memory.document import OwnerStop, Reading
+from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.trust import BackOff
+from rebalancer.policy.trust import BackOff, Trust
+from rebalancer.run.recollection import recalled, recollect
 from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy
 from tests.unit.memory.memories import ago, memory, move, recollection
@@ -216,3 +217,29 @@ def test_no_owner_is_above_its_share(owners, share, rules):
         has = owners.count(owner) + (owner == "a")
         most = share if isinstance(share, int) else max(1, has * int(share[:-1]) // 100) if share != "0%" else 0
         assert lost[owner] <= max(0, most - (owner == "a"))
+
+
+OWNERS = st.sampled_from("abc")
+MOVES = st.lists(st.tuples(OWNERS, MINUTES, st.booleans(), st.sampled_from(("", "n1", "n2"))), max_size=8)
+
+
+@given(
+    MOVES, st.lists(OWNERS, max_size=8), st.lists(st.tuples(st.integers(0, 10_000), st.integers(32, 126)), max_size=3)
+)
+def test_whatever_the_memory_says_a_cycle_is_only_more_careful(moves, owners, damage):
+    """True, forged or damaged: no pod goes that would not go if nothing were remembered; rules hardly care."""
+    known = memory(*(move(o, at=ago(minutes=m), source=n, landed=n, undone=u) for o, m, u, n in moves))
+    text = bytearray(encoded(known).encode())
+    for place, byte in damage:
+        text[place % len(text)] = byte
+    pods = [make.pod(f"p{n}", owners=owner) for n, owner in enumerate(owners)]
+    on = make.cluster([N1, N2], pods)
+    recalled_ = recalled({KEY: text.decode()}, "of a test", make.NOW)
+
+    careful = make.decide(on, Balanced(), recollection=recollect(recalled_, Trust(), on.snapshot))
+    free = make.decide(make.cluster([N1, N2], pods), Balanced(), recollection=recollection())
+    rules = make.decide(make.cluster([N1, N2], pods), Greedy(), recollection=recollect(recalled_, Trust(), on.snapshot))
+
+    assert set(make.evicted(careful)) <= set(make.evicted(free))
+    assert make.evicted(rules) == make.evicted(free)
+    assert not recalled_.problem or not careful.evictions
