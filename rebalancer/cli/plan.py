@@ -39,7 +39,7 @@ _detailed_option = click.option(
 )
 
 
-@click.command(short_help="Write what a run would do to a file, to be read, compared and applied.")
+@click.command(short_help="Write to a file what a run would do.")
 @policy_option
 @kubeconfig_option
 @context_option
@@ -183,7 +183,7 @@ def _options(
     )
 
 
-@click.command(short_help="Compare two plans, two policies on one cluster, or two snapshots under one policy.")
+@click.command(short_help="Compare two plans, two policies, or two snapshots.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--policy", metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")

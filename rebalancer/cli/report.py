@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rebalancer.run.options import ClientOptions
 
 
-@click.command(short_help="Make a page in HTML: of a plan, of a report, or of the cluster as it is.")
+@click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")
 @click.argument("path", metavar="[FILE|-]", required=False)
 @kubeconfig_option
 @context_option
