@@ -13,7 +13,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack mutants lint bench e2e trimaran outcome soak fidelity schema pictures example chart image pins release release-test lowest third-party clean
+.PHONY: help demo test attack mutants lint bench e2e trimaran outcome soak fidelity schema pictures demonstration example chart image pins release release-test lowest third-party clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -73,6 +73,9 @@ chart: $(READY) ## write what the chart's templates and values.yaml tell: its RE
 
 pictures: $(READY) ## draw the README's pictures of the terminal anew
 	@$(VENV)/bin/python -m tests.terminal.pictures
+
+demonstration: $(READY) ## play docs/demo anew on a real control plane (and, with Chromium, draw the page)
+	@$(VENV)/bin/python -m tests.e2e.demonstration
 
 example: $(READY) ## write the example cluster anew
 	@$(VENV)/bin/python examples/make_cluster.py > examples/cluster.json
