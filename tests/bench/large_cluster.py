@@ -1,5 +1,6 @@
 """A cluster of a size that people have, as `kubectl get -o json` prints it: the same every time."""
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,11 +15,22 @@ EVERY_TAINTED_NODE = 20
 EVERY_ODD_POD = 50
 
 
-def cluster(nodes: int, pods: int) -> Object:
-    """Return a List of nodes, pods of Deployments, their PDBs and the namespaces."""
+#: Returns the number of the node of a pod, given the pod's number and how many nodes there are.
+Layout = Callable[[int, int], int]
+
+
+def cluster(nodes: int, pods: int, layout: str = "uneven") -> Object:
+    """Return a List of nodes, pods of Deployments, their PDBs and the namespaces.
+
+    Args:
+        nodes: how many.
+        pods: how many.
+        layout: one of `LAYOUTS`.
+    """
+    place = LAYOUTS[layout]
     services = range(pods // REPLICAS)
     items = [_node(number) for number in range(nodes)]
-    items += [_pod(number, _place(number, nodes)) for number in range(pods)]
+    items += [_pod(number, place(number, nodes)) for number in range(pods)]
     items += [_pdb(service) for service in services]
     items += [_object("v1", "Namespace", namespace) for namespace in sorted({_namespace(each) for each in services})]
     return {"apiVersion": "v1", "kind": "List", "items": items}
@@ -28,6 +40,17 @@ def _place(number: int, nodes: int) -> int:
     """Return a node: the first half of them is three times as full as the second."""
     half = nodes // 2
     return number % half if number % 4 else half + (number // 4) % (nodes - half)
+
+
+def _even(number: int, nodes: int) -> int:
+    return number % nodes
+
+
+def _half_empty(number: int, nodes: int) -> int:
+    return number % (nodes // 2)
+
+
+LAYOUTS: Mapping[str, Layout] = {"uneven": _place, "even": _even, "half empty": _half_empty}
 
 
 def _ago(hours: float) -> str:

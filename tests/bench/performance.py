@@ -1,11 +1,11 @@
-"""Measures dry runs of large clusters, each as a process of its own, and writes docs/performance.md.
+"""Measures runs on large clusters, each as a process of its own, and writes docs/performance.md.
 
     .venv/bin/python tests/bench/performance.py --row 1,000 --no-write
 
-A row is a cluster and a policy.  What is told: wall and processor seconds, the highest resident memory, and how many
-seconds were spent in strategies (by the report of the run) and around them: start, reading, protections, report.
-`--row TEXT` measures the rows alone whose name contains the text.  `--compare CMD` runs another program beside
-rebalancer; `{policy}` and `{snapshot}` in it are replaced by the two files.
+A row is a cluster, a policy and a way to run.  What is told: wall and processor seconds, the highest resident memory,
+processor seconds by stage (`staged.py`), and how all this grows from size to size.  `--row TEXT` measures the rows
+alone whose name contains the text.  `--compare CMD` runs another program beside rebalancer on the dry rows; `{policy}`
+and `{snapshot}` in it are replaced by the two files.
 """
 
 import argparse
@@ -17,17 +17,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 POLICY = Path(__file__).with_name("policy.yaml")
+STAGED = Path(__file__).with_name("staged.py")
+STAGES = ("import", "read", "index", "decide", "report", "write", "other")
 #: Writes a cluster, in a process of its own: a child's peak memory counts what its parent held when it began.
 MAKE = """
 import msgspec, sys
 from tests.bench.large_cluster import cluster
-sys.stdout.buffer.write(msgspec.json.encode(cluster(*map(int, sys.argv[1:]))))
+nodes, pods, layout = sys.argv[1:]
+sys.stdout.buffer.write(msgspec.json.encode(cluster(int(nodes), int(pods), layout)))
 """
 PAGE = ROOT / "docs" / "performance.md"
 RELIEF = """\
@@ -47,66 +53,95 @@ profiles:
     plugins:
       balance: {enabled: [LowNodeUtilization]}
 """
+STEERED = f"{RELIEF}steering: {{}}\n"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cluster and a policy, and the most that a run should take ("-": nothing is set)."""
+    """A cluster, a policy and options of a run, and the most that it should take ("-": nothing is set).
 
-    name: str
+    A live row runs on a server in a process of its own (`large_server.py`).
+    """
+
+    series: str
     nodes: int
-    pods: int
     policy: str
+    layout: str = "uneven"
     target: str = "-"
+    live: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        return self.nodes * 30
+
+    @property
+    def name(self) -> str:
+        return f"{self.series}, {self.nodes:,} nodes, {self.pods:,} pods"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one process took; memory in MB (10^6 bytes).  `strategies` is None for a program that does not tell."""
+    """What one process took; memory in MB (10^6 bytes).  `evicted` is None for a program that does not tell."""
 
     wall: float
     cpu: float
     megabytes: float
-    strategies: float | None
     evicted: int | None
+    stages: Mapping[str, float] = field(default_factory=dict)
 
 
 def rows() -> Iterator[Row]:
-    """Yield all rows, small ones first."""
+    """Yield all rows; those of a series one after the other, small ones first."""
     fit = POLICY.read_text()
     off = fit.replace("nodeFit: true", "nodeFit: false")
-    yield Row("ten strategies, 1,000 nodes, 30,000 pods, nodeFit off", 1000, 30_000, off, "2.5 s, 200 MB")
-    yield Row("ten strategies, 1,000 nodes, 30,000 pods, nodeFit on", 1000, 30_000, fit, "3 s, 200 MB")
-    yield Row("ten strategies, 5,000 nodes, 150,000 pods, nodeFit off", 5000, 150_000, off, "12 s, 700 MB")
-    yield Row("ten strategies, 5,000 nodes, 150,000 pods, nodeFit on", 5000, 150_000, fit, "15 s, 700 MB")
-
-
-def relief_rows() -> Iterator[Row]:
-    """Yield relief by requests; half of the nodes are three times as full as the others."""
-    for nodes in (200, 1000):
-        yield Row(f"relief by requests, {nodes:,} nodes, {nodes * 30:,} pods", nodes, nodes * 30, RELIEF)
+    policies = (("off", off, "2.5 s, 200 MB", "12 s, 700 MB"), ("on", fit, "3 s, 200 MB", "15 s, 700 MB"))
+    for name, policy, *targets in policies:
+        for nodes, target in zip((1000, 5000), targets, strict=True):
+            yield Row(f"ten strategies, nodeFit {name}", nodes, policy, target=target)
+    for name, policy, alone, at_once in (("off", off, "4 s", "2.5 s"), ("on", fit, "4 s", "3 s")):
+        limited = f"{policy}maxNoOfPodsToEvictTotal: 500\n"
+        for number, target in (("1", alone), ("8", at_once)):
+            series = f"live, 500 evictions, {number} in flight, nodeFit {name}"
+            yield Row(series, 1000, limited, target=target, live=True, options=("--max-parallel", number))
+    for nodes, target in ((1000, "3 s, 250 MiB"), (2000, "6 s, 400 MiB"), (5000, "15 s, 900 MiB")):
+        yield Row("relief, even", nodes, RELIEF, "even", target)
+    yield Row("relief, half empty", 90, RELIEF, "half empty", "3 s")
+    for nodes, target in ((90, "3 s"), (200, "3 s"), (1000, "12 s")):
+        yield Row("steered, half empty", nodes, STEERED, "half empty", target)
+    yield Row("steered, even", 5000, STEERED, "even", "25 s")
 
 
 def measure(command: Sequence[str], output: Path, longest: float) -> Measured:
     """Run a command once; a run that fails or takes longer than allowed ends the measurement."""
     start = time.perf_counter()
-    with output.open("w") as stream:
-        process = subprocess.Popen(["timeout", str(longest), *command], stdout=stream)
+    errors = output.with_suffix(".err")
+    with output.open("w") as stream, errors.open("w") as complaints:
+        process = subprocess.Popen(["timeout", str(longest), *command], stdout=stream, stderr=complaints)
         _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{shlex.join(command)} ended with {process.returncode} after {wall:.0f} s")
-    return Measured(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6, *_told(output))
+        told = errors.read_text()[-2000:]
+        raise SystemExit(f"{shlex.join(command)} ended with {process.returncode} after {wall:.0f} s: {told}")
+    cpu, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+    return Measured(wall, cpu, megabytes, _evicted(output), _stages(errors))
 
 
-def _told(output: Path) -> tuple[float | None, int | None]:
-    """Return the seconds of all strategies and their evictions, of a report in JSON."""
+def _evicted(output: Path) -> int | None:
+    """Return the evictions of a report in JSON."""
     try:
-        strategies = json.loads(output.read_text())["strategies"]
+        return len(json.loads(output.read_text())["evictions"])
     except (ValueError, KeyError):
-        return None, None
-    return sum(each["seconds"] for each in strategies), sum(each["evicted"] for each in strategies)
+        return None
+
+
+def _stages(errors: Path) -> Mapping[str, float]:
+    try:
+        stages: Mapping[str, float] = json.loads(errors.read_text().splitlines()[-1])
+    except (ValueError, IndexError):
+        return {}
+    return stages
 
 
 def measured(row: Row, compare: str | None, longest: float) -> Iterator[tuple[str, Measured]]:
@@ -114,40 +149,73 @@ def measured(row: Row, compare: str | None, longest: float) -> Iterator[tuple[st
     with tempfile.TemporaryDirectory() as folder:
         policy, snapshot, output = (Path(folder, name) for name in ("policy.yaml", "cluster.json", "output"))
         policy.write_text(row.policy)
+        command = [sys.executable, str(STAGED), "run", "--policy", str(policy), "--output", "json", *row.options]
+        if row.live:
+            with _server(row, folder) as config:
+                yield row.name, measure([*command, "--kubeconfig", config, "--yes"], output, longest)
+            return
         with snapshot.open("w") as stream:
-            make = [sys.executable, "-c", MAKE, str(row.nodes), str(row.pods)]
+            make = [sys.executable, "-c", MAKE, str(row.nodes), str(row.pods), row.layout]
             subprocess.run(make, check=True, stdout=stream, cwd=ROOT, timeout=longest)
-        command = [sys.executable, "-m", "rebalancer", "run", "--policy", str(policy), "--snapshot", str(snapshot)]
-        yield row.name, measure([*command, "--output", "json"], output, longest)
+        yield row.name, measure([*command, "--snapshot", str(snapshot)], output, longest)
         if compare:
             words = [word.format(policy=policy, snapshot=snapshot) for word in shlex.split(compare)]
             yield f"{row.name}: {words[0]}", measure(words, output, longest)
 
 
+@contextmanager
+def _server(row: Row, folder: str) -> Iterator[str]:
+    """Serve the row's cluster, and yield the path of a kubeconfig."""
+    command = [sys.executable, "-m", "tests.bench.large_server", str(row.nodes), str(row.pods), folder]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin
+    assert process.stdout
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
 def line(name: str, row: Row, found: Measured) -> str:
     """Return a row of the table."""
-    inside = outside = "-"
-    if found.strategies is not None:
-        inside, outside = f"{found.strategies:.1f}", f"{found.wall - found.strategies:.1f}"
+    stages = " | ".join(f"{found.stages[each]:.1f}" if each in found.stages else "-" for each in STAGES)
     return (
-        f"| {name} | {found.wall:.1f} | {found.cpu:.1f} | {found.megabytes:.0f} | {inside} | {outside} "
+        f"| {name} | {found.wall:.1f} | {found.cpu:.1f} | {found.megabytes:.0f} | {stages} "
         f"| {'-' if found.evicted is None else found.evicted} | {row.target} |"
     )
 
 
-def page(lines: Sequence[str]) -> str:
+def growth(found: Sequence[tuple[Row, Measured]]) -> list[str]:
+    """Return, for each series, how often processor time and memory of one size are in those of the next."""
+    series: defaultdict[str, list[tuple[Row, Measured]]] = defaultdict(list)
+    for row, each in found:
+        series[row.series].append((row, each))
+    return [
+        f"| {name} | {before[0].nodes:,} to {after[0].nodes:,} | {after[0].nodes / before[0].nodes:.1f} "
+        f"| {after[1].cpu / before[1].cpu:.1f} | {after[1].megabytes / before[1].megabytes:.1f} |"
+        for name, sizes in series.items()
+        for before, after in pairwise(sizes)
+    ]
+
+
+def page(lines: Sequence[str], grown: Sequence[str]) -> str:
     """Return docs/performance.md."""
     about = (
-        "Dry runs of a snapshot file, each once in a process of its own. `make bench` writes this page; "
-        "[performance.py](../tests/bench/performance.py) has the clusters and policies."
+        "Each run once, in a process of its own: dry runs of a snapshot file, and live runs on a server that grants "
+        "every eviction after 5 ms, about what a real one takes. `make bench` writes this page; [performance.py](../tests/bench/performance.py) has the clusters and policies. "
+        "The stages are processor seconds: of the imports, of reading the cluster, of indexing it, of deciding (in a "
+        "live run with the requests for evictions), of making the report and of writing it."
     )
     machine = (
         f"Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, load "
         f"{os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time."
     )
-    head = "| run | wall s | processor s | peak MB | strategies s | reading, report s | evictions | target |"
-    table = "\n".join([head, "|---|---|---|---|---|---|---|---|", *lines])
-    return f"# Performance\n\n{about}\n\n{machine}\n\n{table}\n"
+    head = f"| run | wall s | processor s | peak MB | {' | '.join(STAGES)} | evictions | target |"
+    table = "\n".join([head, "|---" * (head.count("|") - 1) + "|", *lines])
+    head = "| series | nodes | times the nodes | times the processor seconds | times the memory |"
+    grows = "\n".join([head, "|---|---|---|---|---|", *grown])
+    return f"# Performance\n\n{about}\n\n{machine}\n\n{table}\n\n## Growth\n\n{grows}\n"
 
 
 def main() -> int:
@@ -158,14 +226,15 @@ def main() -> int:
     parser.add_argument("--longest", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md as it is")
     options = parser.parse_args()
-    lines = []
-    for row in [each for each in (*rows(), *relief_rows()) if options.row in each.name]:
+    lines, own = [], []
+    for row in [each for each in rows() if options.row in each.name]:
         for name, found in measured(row, options.compare, options.longest):
+            own += [(row, found)] if name == row.name else []
             lines.append(line(name, row, found))
             sys.stdout.write(f"{lines[-1]}\n")
             sys.stdout.flush()
     if not options.no_write and not options.row:
-        PAGE.write_text(page(lines))
+        PAGE.write_text(page(lines, growth(own)))
     return 0
 
 
