@@ -13,8 +13,7 @@ from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.fit import obstacles
+from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 
 
 class Evictor:
@@ -36,8 +35,8 @@ class Evictor:
         self._all = (*self._absolute, *protections)
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
-        self._eligible = cluster.index(EligibleNodes)
-        self._others = self._eligible.among(self._destinations)
+        self._others = cluster.index(EligibleNodes).among(self._destinations)
+        self._obstacles = Obstacles(cluster, self._destinations)
 
     @property
     def asks_scheduler(self) -> bool:
@@ -125,10 +124,7 @@ class Evictor:
             return self.without_certain_room(pod)
         if not self._args.node_fit or self._others.any_for(pod):
             return None
-        others = [node for node in self._destinations if node.name != pod.node]
-        return refused(
-            Code.NODE_FIT, nodes=len(others), **obstacles(self._eligible.why_not(pod, node) for node in others)
-        )
+        return refused(Code.NODE_FIT, **self._obstacles.of(pod))
 
     def _namespace_not_selected(self, pod: Pod) -> Refused | None:
         selector = self._args.namespace_label_selector

@@ -4,18 +4,34 @@ Constraints that do not depend on other pods are checked once for each group of 
 room are checked against the present state of the cluster: without the pods that went, with those that are expected.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause
-from rebalancer.scheduling.constraints import ConstraintGroups
-from rebalancer.scheduling.fit import why_repelled, why_too_full
+from rebalancer.scheduling.constraints import ConstraintGroup, ConstraintGroups
+from rebalancer.scheduling.fit import (
+    Obstacle,
+    most_frequent,
+    named,
+    obstacle,
+    obstacles,
+    why_repelled,
+    why_too_full,
+)
 from rebalancer.scheduling.repellers import Repellers
 
 _ENOUGH = 2
+#: Nodes that are asked before those that cannot take the pod are left out: as a rule the first ones do.
+_ONE_BY_ONE = 64
 
 
 class EligibleNodes:
@@ -27,6 +43,7 @@ class EligibleNodes:
         self._steps = 0
         self._emptied: dict[str, int] = {}
         self._filled: dict[str, int] = {}
+        self._rooms: dict[str, _Room] = {}
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
         """Return the nodes whose hard taints the spec tolerates and that its selector and required affinity match.
@@ -34,6 +51,15 @@ class EligibleNodes:
         Cordoned and full nodes are included.
         """
         return self._groups.of(spec).names
+
+    def constraints(self, spec: PodSpec) -> ConstraintGroup:
+        """Return what a spec demands of nodes, whatever runs there."""
+        return self._groups.of(spec)
+
+    def repelling(self, pod: Pod) -> tuple[object, set[str]]:
+        """Return the nodes where the pod's own anti-affinity excludes others, and what such pods have in common."""
+        repellers = self._cluster.index(Repellers) if pod.spec.anti_affinity else None
+        return (repellers.key(pod), repellers.nodes(pod, self._nodes_by_name)) if repellers else ((), set())
 
     def why_not(self, pod: Pod, node: Node) -> Cause | None:
         """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
@@ -59,6 +85,22 @@ class EligibleNodes:
 
     def _has_room(self, spec: PodSpec, node: Node) -> bool:
         return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
+
+    def candidates(self, pod: Pod) -> set[str]:
+        """Return the nodes that may take a pod, and some that do not: all others lack room, or repel it."""
+        rooms = [(self._room(name), request) for name, request in {PODS: 1, **pod.spec.requests}.items()]
+        scarcest, request = min(rooms, key=lambda each: each[0].count(each[1]))
+        found = scarcest.with_at_least(request)
+        return found - self.repelling(pod)[1] if found else found
+
+    @cached_property
+    def _nodes_by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self._cluster.nodes}
+
+    def _room(self, name: str) -> "_Room":
+        if name not in self._rooms:
+            self._rooms[name] = _Room({node.name: self._cluster.free(node)(name) for node in self._cluster.nodes})
+        return self._rooms[name]
 
     def has_namesake(self, pod: Pod) -> bool:
         """Return whether what keeps others of its template from a node may not keep this pod: one of its own name."""
@@ -98,6 +140,33 @@ class EligibleNodes:
         self._steps += 1
         nodes.pop(name, None)  # the latest change stands last
         nodes[name] = self._steps
+        node = self._nodes_by_name.get(name) if self._rooms else None
+        if node is not None:
+            free = self._cluster.free(node)
+            for resource, room in self._rooms.items():
+                room.update(name, free(resource))
+
+
+class _Room:
+    """How much of one resource is free on each node, sorted."""
+
+    def __init__(self, free: dict[str, int]) -> None:
+        self._free = free
+        self._sorted = sorted((amount, name) for name, amount in free.items())
+
+    def count(self, request: int) -> int:
+        """Return how many nodes have so much."""
+        return len(self._sorted) - bisect_left(self._sorted, (request, ""))
+
+    def with_at_least(self, request: int) -> set[str]:
+        """Return the nodes that have so much."""
+        return {name for _, name in self._sorted[bisect_left(self._sorted, (request, "")) :]}
+
+    def update(self, name: str, amount: int) -> None:
+        """Note how much a node has now."""
+        del self._sorted[bisect_left(self._sorted, (self._free[name], name))]
+        insort(self._sorted, (amount, name))
+        self._free[name] = amount
 
 
 class _Search:
@@ -177,11 +246,99 @@ class OtherNodes:
                 break
             self._ask(search, pod, self._by_name.get(name))
             search.emptied = step
-        while search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
+        last = min(search.asked + _ONE_BY_ONE, len(self._nodes))
+        while search.asked < last and len(search.found) < _ENOUGH:
             self._ask(search, pod, self._nodes[search.asked])
             search.asked += 1
+        if search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
+            self._ask_candidates(search, pod)
         return search.other_than(pod.node)
+
+    def _ask_candidates(self, search: _Search, pod: Pod) -> None:
+        """Ask the rest of the nodes, without those that surely do not take the pod: where all are full, that is all."""
+        known = (self._position[name] for name in self._eligible.candidates(pod) if name in self._position)
+        for position in sorted(each for each in known if each >= search.asked):
+            self._ask(search, pod, self._nodes[position])
+            search.asked = position + 1
+            if len(search.found) == _ENOUGH:
+                return
+        search.asked = len(self._nodes)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {node.name: position for position, node in enumerate(self._nodes)}
 
     def _ask(self, search: _Search, pod: Pod, node: Node | None) -> None:
         if node is not None and node.name not in search.found and self._eligible.takes_more(pod, node):
             search.found.append(node.name)
+
+
+class _Obstacles(NamedTuple):
+    """What keeps pods from nodes, by name of the node, where some nodes differ; how often; and the most frequent."""
+
+    usual: Mapping[str, Obstacle]
+    others: Mapping[str, Obstacle]
+    counts: Counter[Obstacle]
+    most: list[tuple[Obstacle, int]]
+
+    def at(self, name: str) -> Obstacle | None:
+        return self.others[name] if name in self.others else self.usual.get(name)
+
+
+class Obstacles:
+    """Says why pods fit nowhere, in words shared by pods that ask for the same: each node is looked at once for them.
+
+    For example, of 1,000 full nodes and 1,000 pods that keep apart from each other, every pod meets the same obstacles
+    on the same nodes, but for its own node.
+    """
+
+    def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
+        self._cluster = cluster
+        self._eligible = cluster.index(EligibleNodes)
+        self._nodes = {node.name: node for node in nodes}
+        self._usual: tuple[object, dict[str, Obstacle], Counter[Obstacle]] = (None, {}, Counter())
+        self._last: tuple[object, _Obstacles] = (None, _Obstacles({}, {}, Counter(), []))
+
+    def of(self, pod: Pod) -> dict[str, Any]:
+        """Return how many other nodes there are, and what keeps the pod from them (see `fit.obstacles`)."""
+        count = {"nodes": len(self._nodes) - (pod.node in self._nodes)}
+        if self._eligible.has_namesake(pod):
+            others = (node for node in self._nodes.values() if node.name != pod.node)
+            return {**count, **obstacles(self._eligible.why_not(pod, node) for node in others)}
+        found = self._found(pod)
+        own = found.at(pod.node)
+        if own is None:
+            return {**count, **named(most_frequent(found.most))}
+        most = [(each, number) for each, number in found.most if each != own]
+        left = found.counts[own] - 1
+        return {**count, **named(most_frequent([*most, (own, left)] if left else most))}
+
+    def _found(self, pod: Pod) -> _Obstacles:
+        demands = self._eligible.constraints(pod.spec)
+        usual = (self._eligible.steps, id(demands), tuple(pod.spec.requests.items()))
+        if self._usual[0] != usual:
+            causes = {name: self._without_others(pod.spec, node) for name, node in self._nodes.items()}
+            known = {name: obstacle(each) for name, each in causes.items() if each}
+            self._usual = (usual, known, Counter(known.values()))
+        terms, repelling = self._eligible.repelling(pod)
+        if self._last[0] != (usual, terms):
+            self._last = ((usual, terms), self._with_others(pod, repelling))
+        return self._last[1]
+
+    def _without_others(self, spec: PodSpec, node: Node) -> Cause | None:
+        return self._eligible.constraints(spec).why_not(node) or why_too_full(spec, self._cluster.free(node))
+
+    def _with_others(self, pod: Pod, repelling: Iterable[str]) -> _Obstacles:
+        _, usual, counts = self._usual
+        demands, anyone = self._eligible.constraints(pod.spec), replace(pod, name="")  # whatever its name: all count
+        changed: dict[str, Obstacle] = {}
+        for node in [self._nodes[name] for name in repelling if name in self._nodes]:
+            repelled = None if demands.why_not(node) else why_repelled(anyone, node, self._cluster.residents(node))
+            if repelled:
+                changed[node.name] = obstacle(repelled)
+        if changed:
+            counts = counts.copy()
+            counts.subtract(usual[name] for name in changed if name in usual)
+            counts.update(changed.values())
+        found = ((each, count) for each, count in counts.items() if count)
+        return _Obstacles(usual, changed, counts, most_frequent(found, more=1))

@@ -7,7 +7,7 @@ Not checked: pod affinity, the residents' anti-affinity, spread, volumes, host p
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
@@ -19,6 +19,9 @@ from rebalancer.eviction.causes import Cause, Code, cause
 _MOST_OBSTACLES = 16
 #: Figures that differ from node to node although the obstacle is the same.
 _OF_ONE_NODE = ("requested", "free")
+
+#: A cause without the figures of a single node.
+Obstacle: TypeAlias = tuple[Code, tuple[tuple[str, Any], ...]]
 
 
 def why_placement_fails(spec: PodSpec, node: Node) -> Cause | None:
@@ -63,10 +66,19 @@ def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
     Figures that concern a single node are left out.  For example, of three nodes two are cordoned and one lacks 500m of
     cpu: `Cordoned` of 2, `Insufficient` cpu of 1.
     """
-    counts = Counter((each.code, _shared(each)) for each in causes if each)
-    most = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:_MOST_OBSTACLES]
+    return named(most_frequent(Counter(obstacle(each) for each in causes if each).items()))
+
+
+def obstacle(cause: Cause) -> Obstacle:
+    """Return what a cause has in common with the same one of another node."""
+    return cause.code, tuple((name, value) for name, value in cause.figures.items() if name not in _OF_ONE_NODE)
+
+
+def most_frequent(counts: Iterable[tuple[Obstacle, int]], more: int = 0) -> list[tuple[Obstacle, int]]:
+    """Return the obstacles that are listed, and so many more, the most frequent first."""
+    return sorted(counts, key=lambda each: (-each[1], each[0]))[: _MOST_OBSTACLES + more]
+
+
+def named(most: Iterable[tuple[Obstacle, int]]) -> dict[str, Any]:
+    """Return obstacles with their counts as the figure of a cause."""
     return {"obstacles": [{"code": code.value, **dict(figures), "count": count} for (code, figures), count in most]}
-
-
-def _shared(cause: Cause) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, value) for name, value in cause.figures.items() if name not in _OF_ONE_NODE)

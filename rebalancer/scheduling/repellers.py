@@ -9,7 +9,7 @@ changes the tables of those selectors alone that match it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import LabelIndex, SelectorIndex
@@ -56,6 +56,8 @@ class Repellers:
         self._there: defaultdict[str, LabelIndex[_There]] = defaultdict(LabelIndex)
         self._selected: dict[_Asked, _Selected] = {}
         self._selectors: SelectorIndex[_Selected] = SelectorIndex()
+        self._steps = 0
+        self._nodes: dict[tuple[tuple[str, int], ...], tuple[int, set[str]]] = {}
         self._known: dict[tuple[int, str], tuple[PodSpec, list[tuple[str, _Selected]]]] = {}
         for pod in cluster.snapshot.pods:
             if pod.active and cluster.contains(pod):
@@ -68,6 +70,27 @@ class Repellers:
         """Return the pods on a node that the pod's own required anti-affinity excludes."""
         there = [each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels]
         return [other for pods in there if pods for other in pods if other.name != pod.name]
+
+    def key(self, pod: Pod) -> tuple[tuple[str, int], ...]:
+        """Return what is the same for pods whose terms select the same pods."""
+        return tuple((topology_key, id(each)) for topology_key, each in self._of(pod))
+
+    def nodes(self, pod: Pod, nodes: Mapping[str, Node]) -> set[str]:
+        """Return the names of those of some nodes where `on` finds pods, the pod's own node perhaps among them.
+
+        It is kept for pods of the same terms until one comes or goes.
+        """
+        terms, key = self._of(pod), self.key(pod)
+        step, found = self._nodes.get(key, (-1, set()))
+        if step != self._steps:
+            found = {
+                name
+                for topology_key, each in terms
+                for name, there in each.by_node.items()
+                if there and name in nodes and topology_key in nodes[name].labels
+            }
+            self._nodes = {key: (self._steps, found)}
+        return found
 
     def namesake(self, pod: Pod) -> bool:
         """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""
@@ -83,6 +106,7 @@ class Repellers:
         self._count(pod, node.name, sign)
 
     def _count(self, pod: Pod, name: str, sign: int) -> None:
+        self._steps += 1
         index = self._there[pod.namespace]
         (index.add if sign > 0 else index.remove)(pod.labels, (pod, name))
         for selected in self._selectors.matching(pod.labels):

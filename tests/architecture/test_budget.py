@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 3160,
     "rebalancer/report": 2970,
     "rebalancer/run": 7320,
-    "rebalancer/scheduling": 6600,
+    "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1650,

@@ -203,7 +203,8 @@ def page(lines: Sequence[str], grown: Sequence[str]) -> str:
     """Return docs/performance.md."""
     about = (
         "Each run once, in a process of its own: dry runs of a snapshot file, and live runs on a server that grants "
-        "every eviction after 5 ms, about what a real one takes. `make bench` writes this page; [performance.py](../tests/bench/performance.py) has the clusters and policies. "
+        "every eviction after 5 ms, about what a real one takes. `make bench` writes this page; "
+        "[performance.py](../tests/bench/performance.py) has the clusters and policies. "
         "The stages are processor seconds: of the imports, of reading the cluster, of indexing it, of deciding (in a "
         "live run with the requests for evictions), of making the report and of writing it."
     )

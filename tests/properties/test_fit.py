@@ -1,15 +1,20 @@
 """What the snapshot keeps in mind is what working it out anew would give, whatever has left since."""
 
+from random import Random
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.scheduling import fit
-from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling import eligibility, fit
+from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 from tests import make
 from tests.properties.crowds import NODES, pods
 
-APART = PodAffinityTerm("kubernetes.io/hostname", make.selector(app="x"))
+HOST = "kubernetes.io/hostname"
+APART = PodAffinityTerm(HOST, make.selector(app="x"))
 
 
 def anew(pod, node, remaining):
@@ -30,13 +35,18 @@ def anew(pod, node, remaining):
     )
 
 
-@given(NODES, pods(), st.data())
-def test_fit_is_the_same_after_any_removals(nodes, crowd, data):
-    """Asked before and after, so that anything kept too long would show."""
+@given(NODES, pods(), st.sampled_from((0, 1, 64)), st.data())
+def test_fit_is_the_same_after_any_removals(nodes, crowd, one_by_one, data):
+    """Asked before and after, so that anything kept too long would show; also why pods fit nowhere."""
+    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):  # nodes that are asked before the index of room is
+        check(nodes, crowd, data)
+
+
+def check(nodes, crowd, data):
     crowd += [make.pod(f"shy{number}", node=each.name, anti_affinity=(APART,)) for number, each in enumerate(nodes)]
     on = make.cluster(nodes, crowd)
     eligible = on.index(EligibleNodes)
-    others = eligible.among(nodes)
+    others, obstacles = eligible.among(nodes), Obstacles(on, nodes)
     leaving = data.draw(st.lists(st.sampled_from(crowd), unique=True), label="leaving")
 
     for gone in [None, *leaving]:
@@ -46,4 +56,44 @@ def test_fit_is_the_same_after_any_removals(nodes, crowd, data):
         for pod in crowd:
             expected = {node.name: anew(pod, node, remaining) for node in nodes}
             assert {node.name: eligible.why_not(pod, node) for node in nodes} == expected
-            assert others.any_for(pod) == any(not why for name, why in expected.items() if name != pod.node)
+            whys = [why for name, why in expected.items() if name != pod.node]
+            assert others.any_for(pod) == (not all(whys))
+            if all(whys):
+                assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys)}
+
+
+def crowded(dice: Random):
+    """A few nodes with hardly any room, and pods that keep apart from some of the others there."""
+    nodes = [make.node(f"n{number}", cpu="1", pods=dice.randint(1, 4)) for number in range(dice.randint(2, 6))]
+    templates = [
+        make.pod(
+            "template",
+            cpu=dice.choice(("100m", "400m")),
+            labels={"app": dice.choice("xyz")},
+            anti_affinity=dice.choice(((), (PodAffinityTerm(HOST, make.selector(app=dice.choice("xyz"))),))),
+        )
+        for _ in range(5)
+    ]
+    pods = [
+        replace(dice.choice(templates), name=f"p{number}", node=dice.choice(nodes).name)
+        for number in range(dice.randint(2, 14))
+    ]
+    return nodes, pods
+
+
+@given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)))
+def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one):
+    """As pods go one by one."""
+    nodes, pods = crowded(dice)
+    on = make.cluster(nodes, pods)
+    eligible = on.index(EligibleNodes)
+    others, obstacles = eligible.among(nodes), Obstacles(on, nodes)
+    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):
+        for gone in [None, *dice.sample(pods, len(pods) // 2)]:
+            if gone is not None:
+                on.evicted(gone)
+            for pod in [each for each in pods if on.contains(each) and dice.random() < 0.3]:
+                whys = [eligible.why_not(pod, node) for node in nodes if node.name != pod.node]
+                assert others.any_for(pod) == (not all(whys))
+                if all(whys):
+                    assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys)}

@@ -39,6 +39,30 @@ def nodes_of(number: int, **fields: Any) -> list[Any]:
     return [make.node(f"n{each:05}", labels={ZONE: f"z{each % 3}"}, **fields) for each in range(number)]
 
 
+def apart(number: int, *, key: str = HOST, **fields: Any) -> tuple[PodAffinityTerm, ...]:
+    return (PodAffinityTerm(key, make.selector(app=f"a{number}"), **fields),)
+
+
+def full_nodes_with_anti_affinity(size: int) -> Shape:
+    """Each pod keeps apart from itself, and no node has room for another."""
+    nodes = nodes_of(size, pods=1)
+    pods = [
+        make.pod(f"p{each}", f"n{each:05}", owners=f"o{each}", labels={"app": f"a{each}"}, anti_affinity=apart(each))
+        for each in range(size)
+    ]
+    return make.cluster(nodes, pods), Polite(), {"nodeFit": True}
+
+
+def mutual_anti_affinity(size: int) -> Shape:
+    """All pods keep apart from all others, and each node has one."""
+    term = (PodAffinityTerm(HOST, make.selector(app="x")),)
+    pods = [
+        make.pod(f"p{each}", f"n{each:05}", owners=f"o{each}", labels={"app": "x"}, anti_affinity=term)
+        for each in range(size)
+    ]
+    return make.cluster(nodes_of(size), pods), Polite(), {"nodeFit": True}
+
+
 def mismatching_label_keys(size: int) -> Shape:
     """Each pod keeps apart from those of other tenants, and is a tenant of its own, in a zone of its own."""
     nodes = [make.node(f"n{each:05}", labels={ZONE: f"z{each}"}) for each in range(size)]
@@ -142,6 +166,8 @@ def taints_and_tolerations(size: int) -> Shape:
 
 
 SHAPES = (
+    full_nodes_with_anti_affinity,
+    mutual_anti_affinity,
     mismatching_label_keys,
     selectors_of_their_own,
     spreads_of_their_own,
