@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner
 
+from rebalancer.cli.main import main
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from tests.e2e.acts import cordon, set_taints
 from tests.e2e.api import Api, ApiError, Object
@@ -162,3 +164,29 @@ def test_what_happens_in_the_middle_of_a_run(
         assert "Paused" in {each["by"] for each in outcome.report["refusals"]}
     else:
         assert len(outcome.evicted()) == 6
+
+
+@pytest.mark.parametrize("where", [(), ("-n", "{}"), ("-n", "{}", "--owner", "Deployment/web")])
+def test_a_pause_holds_until_it_is_ended(
+    controlplane: ControlPlane, lopsided: Namespace, program: Program, where: tuple[str, ...]
+) -> None:
+    """Of all, of a namespace, of an owner; `status` tells of it."""
+    where = tuple(each.format(lopsided.name) for each in where)
+    rule = everything_in(lopsided.name, trust=TRUST)
+
+    said = rebalancer(controlplane, "pause", *where, "--for", "1h", "--reason", "load test")
+    held = program.run(rule)
+    status = rebalancer(controlplane, "status")
+    rebalancer(controlplane, "resume", *where)
+
+    assert said.strip() in status
+    assert (held.exit_code, held.evicted()) == (0, [])
+    assert "load test" not in rebalancer(controlplane, "status")
+    assert len(program.dry_run(rule).evicted()) == 6
+
+
+def rebalancer(controlplane: ControlPlane, *words: str) -> str:
+    """Run a command to its end, and return what it prints."""
+    outcome = CliRunner().invoke(main, [*words, "--kubeconfig", str(controlplane.kubeconfig)])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout

@@ -94,7 +94,7 @@ class Tally:
         self._came[came.name] = now
 
 
-def soak(policy: str, who: str, seed: int) -> Soaked:
+def soak(policy: str, who: str, seed: int, days: int = DAYS) -> Soaked:
     """Play the days."""
     args = dict(POLICIES[policy])
     trust = Trust.model_validate(args.pop("trust", {}))
@@ -102,15 +102,15 @@ def soak(policy: str, who: str, seed: int) -> Soaked:
     bounds = Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
     usage = RELIEF if who == "rebalancer" else {"source": RELIEF["source"]}
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args | {"metricsUtilization": usage}))
-    days, memory, hours, tally = Days(seed), Memory(since=make.NOW - timedelta(days=30)), 0.0, Tally()
-    for now in days.cycles():
-        hours += len(over(days.simulation.shares(), bounds)) * (CYCLE / timedelta(hours=1))
+    cluster_of, memory, hours, tally = Days(seed), Memory(since=make.NOW - timedelta(days=30)), 0.0, Tally()
+    for now in cluster_of.cycles(days):
+        hours += len(over(cluster_of.simulation.shares(), bounds)) * (CYCLE / timedelta(hours=1))
         if who == "nobody":
             continue
-        cluster, known = days.cluster(), None
+        cluster, known = cluster_of.cluster(), None
         if who == "rebalancer":
             known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), trust, cluster.snapshot)
-        ledger = _cycle(days, strategy, cluster, tally, known, steers)
+        ledger = _cycle(cluster_of, strategy, cluster, tally, known, steers)
         if known:
             memory = with_moves(known.memory, [past_move(entry, now, now) for entry in ledger.evictions])
             memory = replace(memory, readings=(*memory.readings, *readings(ledger, now))[-12:])
