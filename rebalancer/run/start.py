@@ -1,5 +1,6 @@
 """A run from options to report, on a file or on a live cluster."""
 
+import gc
 import logging
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -121,8 +122,12 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
         options.chosen.demand(snapshot.at(now))
     cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
     recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
-    with progress.stage("plan"):
-        ledger = plan(cluster, work, around=progress.around, recollection=recollection)
+    gc.freeze()  # all of it stays in use: Python need not look at it again and again
+    try:
+        with progress.stage("plan"):
+            ledger = plan(cluster, work, around=progress.around, recollection=recollection)
+    finally:
+        gc.unfreeze()
     warnings += (*told(recollection), *deferring(recollection, ledger))
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
 
