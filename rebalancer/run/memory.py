@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from threading import RLock
 
 import msgspec
 from msgspec.structs import replace
@@ -97,6 +98,7 @@ class Diary:
     ) -> None:
         self.problem = ""
         self.stopped = ""
+        self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()
         self.gone: list[Pod] = []
         self.view = view
@@ -117,23 +119,25 @@ class Diary:
         """Take note of an eviction, also of one in doubt; nothing comes for a pod that had ended before."""
         if not isinstance(entry.verdict, Granted | Unknown) or not entry.pod.active:
             return
-        at = self._time()
-        self.moves = (*self.moves, past_move(entry, at, self._cycle))
-        self.gone.append(entry.pod)
-        if self._clock() - self._last >= _EVERY_SECONDS:
-            self.write()
+        with self._writing:
+            at = self._time()
+            self.moves = (*self.moves, past_move(entry, at, self._cycle))
+            self.gone.append(entry.pod)
+            if self._clock() - self._last >= _EVERY_SECONDS:
+                self.write()
 
     def saw(self, pods: Iterable[Pod]) -> None:
         """Learn from pods as they are now what became of the moves of this cycle, and whether to go on."""
-        recollection, now = self.recollection, self._time()
-        own = Memory(since=self._cycle, moves=self.moves, stops=self._stops or recollection.memory.stops)
-        own = settled(own, pods, now, recollection.settings.ready_within, self._known)
-        self.moves, self._stops = own.moves, own.stops
-        both = replace(recollection.memory, moves=(*recollection.memory.moves, *own.moves), stops=own.stops)
-        breaker = judged(both, now)
-        self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
-        if breaker.tripped != recollection.memory.breaker:
-            self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))
+        with self._writing:
+            recollection, now = self.recollection, self._time()
+            own = Memory(since=self._cycle, moves=self.moves, stops=self._stops or recollection.memory.stops)
+            own = settled(own, pods, now, recollection.settings.ready_within, self._known)
+            self.moves, self._stops = own.moves, own.stops
+            both = replace(recollection.memory, moves=(*recollection.memory.moves, *own.moves), stops=own.stops)
+            breaker = judged(both, now)
+            self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
+            if breaker.tripped != recollection.memory.breaker:
+                self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))
 
     def has_failed(self, key: tuple[str, str]) -> bool:
         """Return whether a replacement of an owner has failed in this cycle."""
