@@ -28,6 +28,7 @@ from rebalancer.cli.options import (
     warn_of_insecurity,
 )
 from rebalancer.cli.plan import apply, diff, plan
+from rebalancer.cli.recommend import recommend
 from rebalancer.cli.report import report
 from rebalancer.cli.service_flags import service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
@@ -239,7 +240,7 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-_COMMANDS = (plan, apply, diff, explain, report, mark, unmark, memory, pause, resume, status, breaker)
+_COMMANDS = (plan, apply, diff, explain, report, recommend, mark, unmark, memory, pause, resume, status, breaker)
 for _command in (*_COMMANDS, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
 

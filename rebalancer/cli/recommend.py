@@ -1,0 +1,54 @@
+"""The command `recommend`."""
+
+import shutil
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.service_flags import Seconds
+from rebalancer.errors import UsageError
+
+
+@click.command(short_help="Recommend requests and limits from what containers used.")
+@click.option("--samples", required=True, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
+@click.option("--snapshot", metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
+@click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
+@click.option("--peak", metavar="HH:MM-HH:MM[,...]", help="The hours that count; by default they are found.")
+@click.option("--days", default="mon-sun", show_default=True, help="The days that count, like mon-fri.")
+@click.option("--timezone", default="UTC", show_default=True, help="Of the windows and of the times in file names.")
+@click.option("--rule", default="peak-mean", show_default=True, help="peak-mean, seed-literal, quantile, target.")
+@click.option(
+    "--request-share",
+    type=click.FloatRange(0.6, 0.9),
+    default=0.75,
+    show_default=True,
+    help="What is requested of the limit, for workloads that are not core.",
+)
+@click.option("--core", multiple=True, metavar="[NAMESPACE/]NAME", help="A core workload; may be repeated.")
+@click.option("--min-days", type=click.IntRange(min=1), default=14, show_default=True, help="Fewer give no number.")
+@click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
+@click.option("--warmup", type=Seconds(), default="5m", show_default=True, help="Counts for limits only.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "csv"]), default="table", show_default=True)
+@exit_on_error
+def recommend(output: str, timezone: str, request_share: float, min_days: int, min_samples: int, **given: Any) -> None:
+    """Recommend requests and limits for each container, from what it used in the hours of the peaks.
+
+    Nothing is written to a cluster. What could not be used is said on standard error.
+    """
+    from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
+    from rebalancer.report.recommendations import as_text  # noqa: PLC0415
+    from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
+
+    try:
+        zone = ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
+    core = frozenset(given.pop("core"))
+    settings, enough = Settings(request_share), Enough(min_days, min_samples)
+    found = recommendations(RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, **given))
+    for remark in found.remarks:
+        complain(f"Note: {remark}")
+    click.echo(as_text(found.recommendations, output, shutil.get_terminal_size((160, 24)).columns), nl=False)

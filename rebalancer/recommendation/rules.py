@@ -1,0 +1,227 @@
+"""Rules: what a container should request, from what it used.  A rule is a class; its docstring is its manual.
+
+CPU is in millicores, memory in bytes.  All rules round up, to whole millicores and to whole Mi, and stay above 10m
+and 32Mi.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import entry_points
+from math import ceil, floor
+from typing import ClassVar, Protocol
+
+from rebalancer.errors import UsageError
+
+#: The group of entry points in which a package offers rules.
+GROUP = "rebalancer.recommendation_rules"
+
+MEBI = 1 << 20
+FLOOR_CPU = 10
+FLOOR_MEMORY = 32 * MEBI
+_MARGIN = 1.15
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one container of one pod used at one time.
+
+    Attributes:
+        time: seconds since 1970.
+        pod: the name of the pod.
+        cpu: millicores.
+        memory: bytes.
+        day: the day for whose peak it counts; None outside of the windows.
+        starting: whether the container has just started; such a sample counts for limits only.
+    """
+
+    time: int
+    pod: str
+    cpu: float
+    memory: float
+    day: date | None = None
+    starting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a rule recommends; a limit of None means that the rule asks for none."""
+
+    cpu_request: int
+    cpu_limit: int | None
+    memory_request: int
+    memory_limit: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person may choose: the share of the limit that others than core workloads request."""
+
+    request_share: float = 0.75
+
+
+class Rule(Protocol):
+    """One way to come from samples to a need; needs one sample in a peak window at least."""
+
+    name: ClassVar[str]
+    warning: ClassVar[str]
+
+    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+        """Return what a container needs."""
+
+
+class PeakMean(Rule):
+    """peak-mean: the mean over days of the day's highest value in the peak windows.
+
+    The highest value is that of any replica.  Core workloads request that mean and are limited to it.  Others are
+    limited to it and request a share of it (`--request-share 0.75`).  A limit of memory is never below the highest
+    value ever seen plus 15 %, since the mean of peaks is exceeded on many days, and that would be an OOM kill.
+    """
+
+    name = "peak-mean"
+    warning = ""
+
+    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+        """Return what a container needs."""
+        lowest_limit = max(each.memory for each in samples) * _MARGIN
+        return _by_peaks(samples, settings.request_share, lowest_limit, core=core)
+
+
+class SeedLiteral(Rule):
+    """seed-literal: as peak-mean, with a memory limit of the mean of peaks as well.
+
+    On about half of the days the highest value is above that limit: expect OOM kills.
+    """
+
+    name = "seed-literal"
+    warning = "seed-literal limits memory to the mean of the days' peaks: on days above it containers are OOM killed"
+
+    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+        """Return what a container needs."""
+        return _by_peaks(samples, settings.request_share, 0.0, core=core)
+
+
+class Quantile(Rule):
+    """quantile: request 95 % of the measured CPU, and the highest memory plus 15 %.
+
+    As krr's `simple`: the CPU request is the highest 95 % quantile of any pod, without a limit; request and limit of
+    memory are the highest value plus 15 %.  Windows do not matter.
+    """
+
+    name = "quantile"
+    warning = ""
+
+    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
+        """Return what a container needs."""
+        by_pod: dict[str, list[float]] = {}
+        for each in _steady(samples):
+            by_pod.setdefault(each.pod, []).append(each.cpu)
+        cpu = _millicores(max(interpolated(sorted(values), 0.95) for values in by_pod.values()))
+        memory = _whole_mebi(max(each.memory for each in samples) * _MARGIN)
+        return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
+
+
+class Target(Rule):
+    """target: the 90 % quantile plus 15 %, where yesterday counts half as much as today.
+
+    As the VerticalPodAutoscaler's target, without its buckets of 5 %: each CPU sample has a weight that halves every
+    24 hours of age; of memory, the highest value of each 24 hours counts.  It recommends requests and no limits.
+    """
+
+    name = "target"
+    warning = ""
+
+    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
+        """Return what a container needs."""
+        newest = max(each.time for each in samples)
+        peaks: dict[int, Sample] = {}
+        for each in samples:
+            age = (newest - each.time) // _DAY_SECONDS
+            peaks[age] = max(peaks.get(age, each), each, key=lambda sample: sample.memory)
+        cpu = weighted(((each.cpu, _weight(newest - each.time)) for each in _steady(samples)), 0.9)
+        memory = weighted(((each.memory, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
+        why = "the 90 % quantile of the last days plus 15 %"
+        return Need(_millicores(cpu * _MARGIN), None, _whole_mebi(memory * _MARGIN), None, why)
+
+
+BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, Target)
+
+
+def rules() -> dict[str, type[Rule]]:
+    """Return all rules by name: the built-in ones, then those that other packages offer."""
+    found = {rule.name: rule for rule in BUILTIN}
+    for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        if entry.name in found:
+            raise UsageError(f"two rules are called {entry.name}; uninstall the package of {entry.value}")
+        try:
+            found[entry.name] = entry.load()
+        except Exception as error:  # importing it runs foreign code, which may raise anything
+            raise UsageError(f"rule {entry.name} of {entry.value} cannot be loaded: {error}") from error
+    return found
+
+
+def daily_peaks(samples: Iterable[Sample], resource: str) -> dict[date, float]:
+    """Return the highest value of each day in the peak windows; `resource` is cpu or memory."""
+    peaks: dict[date, float] = {}
+    for each in samples:
+        if each.day is not None:
+            peaks[each.day] = max(peaks.get(each.day, 0.0), getattr(each, resource))
+    return peaks
+
+
+def interpolated(ordered: Sequence[float], quantile: float) -> float:
+    """Return a quantile as Prometheus' quantile_over_time does: between two neighbours by distance."""
+    rank = quantile * (len(ordered) - 1)
+    lower = floor(rank)
+    upper = min(lower + 1, len(ordered) - 1)
+    return ordered[lower] + (ordered[upper] - ordered[lower]) * (rank - lower)
+
+
+def weighted(values: Iterable[tuple[float, float]], quantile: float) -> float:
+    """Return the lowest value that, with all below it, has the share `quantile` of the weight."""
+    ordered = sorted(values)
+    wanted = quantile * sum(weight for _, weight in ordered)
+    reached = 0.0
+    for value, weight in ordered:
+        reached += weight
+        if reached >= wanted:
+            return value
+    return ordered[-1][0]
+
+
+def _by_peaks(samples: Sequence[Sample], share: float, lowest_memory_limit: float, *, core: bool) -> Need:
+    """Return the need by the mean of peaks: of all samples for limits, of the steady ones for requests."""
+    cpu_limit = _millicores(_mean_peak(samples, "cpu"))
+    memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), lowest_memory_limit))
+    if core:
+        return Need(cpu_limit, cpu_limit, memory_limit, memory_limit, "core: the mean of the days' peaks")
+    steady = _steady(samples)
+    cpu = _millicores(_mean_peak(steady, "cpu") * share)
+    memory = _whole_mebi(_mean_peak(steady, "memory") * share)
+    why = f"{share:.0%} of the mean of the days' peaks".replace("%", " %")
+    return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
+
+
+def _mean_peak(samples: Iterable[Sample], resource: str) -> float:
+    peaks = daily_peaks(samples, resource)
+    return sum(peaks.values()) / len(peaks)
+
+
+def _steady(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Return the samples after start-up; all of them where none in a window would be left."""
+    steady = [each for each in samples if not each.starting]
+    return steady if any(each.day is not None for each in steady) else samples
+
+
+def _weight(age: int) -> float:
+    return float(0.5 ** (age / _DAY_SECONDS))
+
+
+def _millicores(value: float) -> int:
+    return max(FLOOR_CPU, ceil(round(value, 6)))
+
+
+def _whole_mebi(value: float) -> int:
+    return max(FLOOR_MEMORY, ceil(round(value / MEBI, 6)) * MEBI)

@@ -1,0 +1,152 @@
+"""`rebalancer recommend` on a folder of samples as people collect them with `kubectl top`."""
+
+import json
+from datetime import date, timedelta
+
+import pytest
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+
+FIRST = date(2023, 5, 11)
+SMALL = ("--min-days", "3", "--min-samples", "3")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Four days, at 10:30 and 20:30: web-a needs most, 100m to 400m more each day at half past ten."""
+    for day in range(4):
+        for hour, cpu in ((10, 100 * (day + 1)), (20, 50)):
+            lines = [f"web-5d8f7b9c64-x2x7k {cpu}m {200 + 100 * day}Mi", f"web-5d8f7b9c64-b4b4b {cpu // 2}m 100Mi"]
+            name = f"resource-{FIRST + timedelta(days=day):%Y%m%d}{hour}3000.txt"
+            (tmp_path / name).write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def pods(tmp_path_factory):
+    """The pods of the cluster as kubectl prints them, one of them."""
+    pod = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "web-5d8f7b9c64-x2x7k",
+            "namespace": "default",
+            "labels": {"pod-template-hash": "5d8f7b9c64"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d8f7b9c64", "controller": True}],
+        },
+        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
+    }
+    path = tmp_path_factory.mktemp("cluster") / "pods.json"
+    path.write_text(json.dumps({"kind": "List", "items": [pod]}))
+    return path
+
+
+def recommend(folder, *arguments):
+    return CliRunner().invoke(main, ["recommend", "--samples", str(folder), *SMALL, *arguments])
+
+
+def test_the_method_of_peak_hours(folder):
+    """The days' peaks are 100, 200, 300 and 400m, and 500Mi is the highest memory: 250m, 187.5m of it, 575Mi."""
+    outcome = recommend(folder, "--peak", "10:00-11:00", "-o", "json")
+
+    (web,) = json.loads(outcome.stdout)["containers"]
+    assert (web["namespace"], web["kind"], web["name"], web["container"]) == ("default", "Deployment", "web", "(pod)")
+    assert web["recommended"] == {
+        "cpuRequest": "188m",
+        "cpuLimit": "250m",
+        "memoryRequest": "263Mi",
+        "memoryLimit": "575Mi",
+    }
+    assert (web["confidence"], web["days"], web["samples"]) == ("low", 4, 16)
+
+
+def test_a_core_workload_requests_what_it_is_limited_to(folder):
+    """So it is Guaranteed."""
+    outcome = recommend(folder, "--peak", "10:00-11:00", "--core", "default/web", "-o", "csv")
+
+    assert "250m,250m,575Mi,575Mi" in outcome.stdout
+
+
+def test_the_cluster_says_what_is_requested_now(folder, pods):
+    """The sample of a pod with one container is that container's."""
+    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods))
+
+    assert "Deployment/web" in outcome.stdout
+    assert "1000m > 188m" in outcome.stdout
+    assert "Requests in default, one replica of each: cpu -812m, memory -761Mi" in outcome.stdout
+
+
+def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
+    """A pod of the workload that is gone joins it by its name."""
+    (folder / "resource-20230520103000.txt").write_text("gone-7f6d5c4b2-zzzzz 1m 1Mi\n")
+
+    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
+
+    assert [each["name"] for each in json.loads(outcome.stdout)["containers"]] == ["web"]
+    assert "1 samples of 1 pods match no workload of the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
+
+
+def test_peaks_are_found_and_shown(folder):
+    """Half past ten is busier than half past eight in the evening."""
+    outcome = recommend(folder)
+
+    assert "peak hours found by cpu: 10:00-11:00; the day: ··········█·········" in outcome.stderr
+    assert "250m" in outcome.stdout
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_counts(folder):
+    """Half a line at the end of a file, a line of something else, a name without a time, two files of one time."""
+    (folder / "resource-20230515103000.txt").write_text(
+        "web-5d8f7b9c64-x2x7k 10m 20Mi\nnonsense\nweb-5d8f7b9c64-x2x7k 1m 2Mi"
+    )
+    (folder / "notes.txt").write_text("hello\n")
+    (folder / "again-20230511103000.txt").write_text("web-5d8f7b9c64-x2x7k 9999m 20Mi\n")
+
+    outcome = recommend(folder, "--peak", "10:00-11:00", "-o", "json")
+
+    assert outcome.exit_code == 0
+    assert json.loads(outcome.stdout)["containers"][0]["samples"] == 16
+    assert "resource-20230515103000.txt: 2 lines from line 2 on" in outcome.stderr
+    assert "notes.txt: there is no time in its name" in outcome.stderr
+    assert "resource-20230511103000.txt: again-20230511103000.txt is of the same time" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("heading", "line", "namespace", "container"),
+    [
+        ("NAMESPACE NAME CPU(cores) MEMORY(bytes)", "shop db-0 10m 64Mi", "shop", "(pod)"),
+        ("POD NAME CPU(cores) MEMORY(bytes)", "db-0 app 10m 64Mi", "default", "app"),
+        ("NAMESPACE POD NAME CPU(cores) MEMORY(bytes)", "shop db-0 app 10m 64Mi", "shop", "app"),
+    ],
+)
+def test_all_shapes_of_kubectl_top_are_read(tmp_path, heading, line, namespace, container):
+    """The heading may be at the end, as `sort` puts it."""
+    for day in range(3):
+        (tmp_path / f"top-2023051{day}103000.txt").write_text(f"{line}\n{heading}\n")
+
+    (found,) = json.loads(recommend(tmp_path, "-o", "json").stdout)["containers"]
+
+    assert (found["namespace"], found["name"], found["container"]) == (namespace, "db", container)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rule", "magic"), "--rule magic is not a rule; there are peak-mean, seed-literal, quantile, target"),
+        (("--timezone", "Mars"), "--timezone Mars is not a time zone"),
+        (("--peak", "noon"), "'noon' is not a window"),
+        (("--snapshot", "absent.json"), "--snapshot absent.json cannot be read"),
+    ],
+)
+def test_bad_usage_is_named(folder, arguments, message):
+    """It ends with 2, and without a traceback."""
+    outcome = recommend(folder, *arguments)
+
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+
+
+def test_a_folder_without_samples_is_bad_usage(tmp_path):
+    """So is one that does not exist."""
+    assert "holds no samples: no .txt files" in recommend(tmp_path).stderr
+    assert "cannot be read" in recommend(tmp_path / "absent").stderr

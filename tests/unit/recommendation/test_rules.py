@@ -1,0 +1,187 @@
+"""Each rule is equal to a slow model that is written from its description, for any history."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.errors import UsageError
+from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, Sample, SeedLiteral, Settings, Target
+from rebalancer.recommendation.windows import found_peaks, hourly_totals, parse_windows
+from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
+
+DAY = 86_400
+WINDOWS = parse_windows("10:00-11:00,13:00-15:00", "mon-sun")
+
+
+def sample(time, cpu, memory, pod="web-0", *, starting=False):
+    return Sample(time, pod, cpu, memory, WINDOWS.day_of(datetime.fromtimestamp(time, UTC)), starting)
+
+
+@st.composite
+def histories(draw):
+    """A few days of samples, some outside of the windows, some of containers that start; one at 10:30 is steady."""
+    amounts = st.tuples(st.integers(1, 4000), st.integers(1, 4096).map(lambda each: each * MEBI))
+    times = st.integers(0, 20 * 288).map(lambda each: each * 300)
+    drawn = draw(st.lists(st.tuples(times, amounts, st.sampled_from(["a", "b"]), st.booleans()), max_size=60))
+    found = [sample(time, *amount, pod, starting=starting) for time, amount, pod, starting in drawn]
+    return [*found, sample(10 * 3600 + 1800, *draw(amounts), "a")]
+
+
+def upwards(value, floor):
+    return max(floor, ceil(value))
+
+
+def model_mean_of_peaks(samples, resource):
+    """Look at every day in turn, and at every sample of it."""
+    peaks = []
+    for day in range(21):
+        values = [
+            int(getattr(each, resource))
+            for each in samples
+            if each.time // DAY == day and (10 <= each.time % DAY / 3600 < 11 or 13 <= each.time % DAY / 3600 < 15)
+        ]
+        peaks += [max(values)] if values else []
+    return Fraction(sum(peaks), len(peaks))
+
+
+@given(histories(), st.sampled_from([Fraction(6, 10), Fraction(75, 100), Fraction(9, 10)]), st.booleans())
+def test_peak_mean_is_the_mean_of_the_days_peaks(samples, share, core):
+    """Limits see starts too; a limit of memory is never below the highest value plus 15 %."""
+    steady = [each for each in samples if not each.starting]
+    highest = Fraction(max(int(each.memory) for each in samples)) * 115 / 100
+    cpu_limit = upwards(model_mean_of_peaks(samples, "cpu"), 10)
+    literal = upwards(model_mean_of_peaks(samples, "memory") / MEBI, 32) * MEBI
+    memory_limit = upwards(max(model_mean_of_peaks(samples, "memory"), highest) / MEBI, 32) * MEBI
+    cpu = upwards(model_mean_of_peaks(steady, "cpu") * share, 10)
+    memory = upwards(model_mean_of_peaks(steady, "memory") * share / MEBI, 32) * MEBI
+
+    safe = PeakMean().need(samples, Settings(float(share)), core=core)
+    seed = SeedLiteral().need(samples, Settings(float(share)), core=core)
+
+    if core:
+        assert (safe.cpu_request, safe.cpu_limit) == (cpu_limit, cpu_limit)
+        assert (safe.memory_request, safe.memory_limit) == (memory_limit, memory_limit)
+        assert (seed.memory_request, seed.memory_limit) == (literal, literal)
+    else:
+        assert (safe.cpu_request, safe.cpu_limit) == (cpu, max(cpu, cpu_limit))
+        assert (safe.memory_request, safe.memory_limit) == (memory, max(memory, memory_limit))
+        assert (seed.memory_request, seed.memory_limit) == (memory, max(memory, literal))
+
+
+@given(histories())
+def test_quantile_is_that_of_the_pod_that_needs_most(samples):
+    """The quantile is walked to between the neighbours, pod by pod."""
+    wanted = Fraction(0)
+    for pod in ("a", "b"):
+        values = sorted(int(each.cpu) for each in samples if each.pod == pod and not each.starting)
+        if values:
+            rank = Fraction(95, 100) * (len(values) - 1)
+            below, above = values[int(rank)], values[min(int(rank) + 1, len(values) - 1)]
+            wanted = max(wanted, below + (above - below) * (rank - int(rank)))
+    memory = upwards(Fraction(max(int(each.memory) for each in samples)) * 115 / 100 / MEBI, 32) * MEBI
+
+    need = Quantile().need(samples, Settings(), core=False)
+
+    assert (need.cpu_request, need.cpu_limit) == (upwards(wanted, 10), None)
+    assert (need.memory_request, need.memory_limit) == (memory, memory)
+
+
+@given(histories())
+def test_target_lets_older_samples_count_less(samples):
+    """The lowest of all values that has nine tenths of the weight below or at it."""
+    newest = max(each.time for each in samples)
+    steady = [each for each in samples if not each.starting]
+
+    def lowest(pairs):
+        enough = 0.9 * sum(weight for _, weight in pairs)
+        reached = [v for v, _ in pairs if sum(w for value, w in pairs if value <= v) >= enough * (1 - 1e-12)]
+        return min(reached) * 1.15
+
+    peaks = {}
+    for each in samples:
+        age = (newest - each.time) // DAY
+        peaks[age] = max(peaks.get(age, 0), each.memory)
+    need = Target().need(samples, Settings(), core=False)
+
+    assert need.cpu_request == pytest.approx(
+        max(10, lowest([(each.cpu, 2.0 ** (-(newest - each.time) / DAY)) for each in steady])), abs=1
+    )
+    memory = lowest([(value, 2.0**-age) for age, value in peaks.items()])
+    assert need.memory_request == pytest.approx(max(32 * MEBI, memory), abs=MEBI)
+    assert (need.cpu_limit, need.memory_limit) == (None, None)
+
+
+def history(values, now=None):
+    found = [sample(day * DAY + 10 * 3600, value, 100 * MEBI) for day, value in enumerate(values)]
+    return History(Workload("shop", "Deployment", "web"), "app", found, now, by_name=False)
+
+
+def test_too_little_history_gives_no_number():
+    """13 days are not 14, and the reason says so."""
+    few = recommend(history([100] * 13), PeakMean(), Settings(), Enough(14, 1), core=False)
+    enough = recommend(history([100] * 14), PeakMean(), Settings(), Enough(14, 1), core=False)
+
+    assert (few.need, few.confidence) == (None, "none")
+    assert few.why == ("too little history: 13 days with samples in peak windows and 13 samples; needed are 14 and 1")
+    assert enough.need is not None
+    assert enough.confidence == "high"
+
+
+def test_a_burst_is_named():
+    """Three days of fourteen are far above the others."""
+    found = recommend(history([100] * 11 + [1000] * 3), PeakMean(), Settings(), Enough(14, 1), core=False)
+
+    assert found.remarks == ("burst: 1000m on 3 of 14 days",)
+
+
+@pytest.mark.parametrize(("cpu", "fine"), [(75, True), (82, True), (84, False), (60, False), (None, False)])
+def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
+    """The rule asks for 75m."""
+    now = Now(cpu, 100, 75 * MEBI, 115 * MEBI)
+
+    assert recommend(history([100] * 14, now), PeakMean(), Settings(), Enough(14, 1), core=False).fine is fine
+
+
+def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins():
+    """Tuesday 01:00 is Monday's, and counts where only Monday does."""
+    night = parse_windows("22:00-02:00", "mon")
+
+    assert night.day_of(datetime(2023, 5, 9, 1, 0, tzinfo=UTC)) == datetime(2023, 5, 8, tzinfo=UTC).date()
+    assert night.day_of(datetime(2023, 5, 8, 1, 0, tzinfo=UTC)) is None
+    assert night.day_of(datetime(2023, 5, 9, 2, 0, tzinfo=UTC)) is None
+
+
+@pytest.mark.parametrize(("peak", "days"), [("10-11", "mon"), ("25:00-26:00", "mon"), ("10:00-11:00", "monday")])
+def test_a_window_that_cannot_be_read_is_named(peak, days):
+    """It is bad usage."""
+    with pytest.raises(UsageError, match="write it like"):
+        parse_windows(peak, days)
+
+
+def test_peaks_are_found_where_most_is_used():
+    """Hour 10 uses 900m, hour 20 800m, all others 100m; the bar is at 740m."""
+    totals = [(datetime(2023, 5, 8, hour, tzinfo=UTC), {10: 900.0, 20: 800.0}.get(hour, 100.0)) for hour in range(24)]
+
+    found = found_peaks(hourly_totals(totals), frozenset(range(7)))
+
+    assert [(begin.hour, end.hour) for begin, end in found.spans] == [(10, 11), (20, 21)]
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "name"),
+    [
+        ("web-5d8f7b9c64-x2x7k", "Deployment", "web"),
+        ("db-0", "StatefulSet", "db"),
+        ("agent-x2x7k", "DaemonSet", "agent"),
+        ("nightly-28013040-x2x7k", "CronJob", "nightly"),
+        ("lonely", "Pod", "lonely"),
+        ("web-frontend", "Pod", "web-frontend"),
+    ],
+)
+def test_a_name_tells_the_workload(pod, kind, name):
+    """Names that Kubernetes makes have no vowels."""
+    assert workload_by_name("shop", pod) == Workload("shop", kind, name)
