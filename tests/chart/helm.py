@@ -83,6 +83,11 @@ def one(found: list[Object], kind: str, ending: str = "") -> Object:
     return only
 
 
+def every(found: list[Object], *wanted: str) -> list[Object]:
+    """Return all objects of these kinds."""
+    return [each for each in found if each["kind"] in wanted]
+
+
 def workloads(found: list[Object]) -> list[Object]:
     """Return what makes pods of runs that evict: not what marks, nor hooks, which helm runs by itself."""
     makers = [each for each in found if each["kind"] in {"CronJob", "Job", "Deployment"}]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.helm import ADMISSION, one, template
+from tests.chart.helm import ADMISSION, every, one, template
 from tests.chart.helm import needed as helm_needed
 from tests.e2e.access import all_in_force
 from tests.e2e.api import Api, ApiError, Object
@@ -39,15 +39,15 @@ def account(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Path]:
     api = controlplane.api
     for kind in ("ClusterRole", "ClusterRoleBinding"):
         namespace.create(one(RENDERED, kind))
-    for kind in ("ServiceAccount", "Role", "RoleBinding"):
-        api.create(one(RENDERED, kind), HOME)
+    for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
+        api.create(each, HOME)
     for kind, plural in PLURALS.items():
         api.request("POST", f"{ADMISSIONS}/{plural}", one(RENDERED, kind))
-    roles = [one(RENDERED, "ClusterRole"), one(RENDERED, "Role")]
+    roles = every(RENDERED, "ClusterRole", "Role")
     wait_for(lambda: all_in_force(api, f"{HOME}:{NAME}", roles), "the roles in force")
     yield controlplane.kubeconfig_for("marker", api.token(NAME, HOME))
-    for kind in ("ServiceAccount", "Role", "RoleBinding"):
-        api.delete(kind, one(RENDERED, kind)["metadata"]["name"], HOME)
+    for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
+        api.delete(each["kind"], each["metadata"]["name"], HOME)
     for kind, plural in PLURALS.items():
         api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(RENDERED, kind)['metadata']['name']}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.chart.helm import needed, one, template
+from tests.chart.helm import every, needed, one, template
 from tests.e2e.access import Permission, allowed, permissions
 from tests.e2e.acts import set_restarts, uids
 from tests.e2e.api import Api, Object
@@ -60,11 +60,6 @@ POLICIES = {
     "demanding": demanding(),
     "old": old(),
 }
-
-
-def every(rendered: list[Object], kind: str) -> list[Object]:
-    """All rendered objects of a kind."""
-    return [each for each in rendered if each["kind"] == kind]
 
 
 RENDERED = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rebalancer.kube.marks import ANNOTATION
-from tests.chart.helm import ADMISSION, needed, one, template
+from tests.chart.helm import ADMISSION, every, needed, one, template
 from tests.e2e.api import Api
 from tests.e2e.binaries import found
 from tests.e2e.builders import deployment, node
@@ -38,11 +38,11 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
     def grant(without: Permission | None = None) -> Program:
         role = one(RENDERED, "ClusterRole")
         namespace.create(narrowed(role, without), one(RENDERED, "ClusterRoleBinding"))
-        for kind in ("ServiceAccount", "Role", "RoleBinding"):
-            api.create(one(RENDERED, kind), HOME)
+        for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
+            api.create(each, HOME)
         for kind, plural in PLURALS.items():
             api.request("POST", f"{ADMISSIONS}/{plural}", one(RENDERED, kind))
-        roles = [role, one(RENDERED, "Role")]
+        roles = [role, *every(RENDERED, "Role")]
         wait_for(lambda: all(in_force(api, each, without) for each in roles), f"the roles without {without} in force")
         account = controlplane.kubeconfig_for(NAME, api.token(NAME, HOME))
         if without is None:  # who may not write never meets the policy
@@ -50,8 +50,8 @@ def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Grante
         return Program(account)
 
     yield grant
-    for kind in ("ServiceAccount", "Role", "RoleBinding"):
-        api.delete(kind, one(RENDERED, kind)["metadata"]["name"], HOME)
+    for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
+        api.delete(each["kind"], each["metadata"]["name"], HOME)
     for kind, plural in PLURALS.items():
         api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(RENDERED, kind)['metadata']['name']}")
 
