@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 3160,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3110,
-    "rebalancer/run": 7680,
+    "rebalancer/run": 7690,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
