@@ -31,8 +31,11 @@ from rebalancer.errors import UsageError
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
 @click.option("--warmup", type=Seconds(), default="5m", show_default=True, help="Counts for limits only.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "csv"]), default="table", show_default=True)
+@click.option("--patches", metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot.")
 @exit_on_error
-def recommend(output: str, timezone: str, request_share: float, min_days: int, min_samples: int, **given: Any) -> None:
+def recommend(
+    output: str, timezone: str, patches: str | None, request_share: float, min_days: int, min_samples: int, **given: Any
+) -> None:
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
 
     Nothing is written to a cluster. What could not be used is said on standard error.
@@ -40,8 +43,10 @@ def recommend(output: str, timezone: str, request_share: float, min_days: int, m
     from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
     from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
     from rebalancer.report.recommendations import as_text  # noqa: PLC0415
-    from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
+    from rebalancer.run.recommend import RecommendOptions, recommendations, write_patches  # noqa: PLC0415
 
+    if patches is not None and given["snapshot"] is None:
+        raise UsageError("--patches needs --snapshot: samples alone do not tell for certain whose a pod is")
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):
@@ -51,4 +56,6 @@ def recommend(output: str, timezone: str, request_share: float, min_days: int, m
     found = recommendations(RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, **given))
     for remark in found.remarks:
         complain(f"Note: {remark}")
+    if patches is not None:
+        complain(f"Note: {write_patches(patches, found.recommendations)} workloads have a patch in {patches}")
     click.echo(as_text(found.recommendations, output, shutil.get_terminal_size((160, 24)).columns), nl=False)

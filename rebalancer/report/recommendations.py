@@ -3,19 +3,23 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.rules import MEBI
-from rebalancer.recommendation.workloads import Recommendation
+from rebalancer.recommendation.rules import MEBI, Need
+from rebalancer.recommendation.workloads import Now, Recommendation, Workload
 from rebalancer.report.layout import hanging
 from rebalancer.untrusted.printable import printable
 
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
 _HEADINGS = ("NAMESPACE", "WORKLOAD", "CONTAINER", "CPU REQUEST", "CPU LIMIT", "MEMORY REQUEST", "MEMORY LIMIT", "SURE")
 _NOTHING = "-"
+_PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
+#: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 def as_text(found: Sequence[Recommendation], output: str, width: int) -> str:
@@ -79,6 +83,48 @@ def _memory(value: int | None) -> str | None:
     if value is None:
         return None
     return str(value) if value % MEBI else f"{value // MEBI}Mi"
+
+
+def patches(found: Sequence[Recommendation]) -> dict[str, str]:
+    """Return a server-side-apply configuration for each workload that should change, by file name.
+
+    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  A limit that
+    the rule does not ask for is left alone, unless it is below the new request, which the API server would refuse: then
+    it becomes the request.
+    """
+    containers: dict[Workload, list[dict[str, Any]]] = {}
+    for each in found:
+        workload, now = each.history.workload, each.history.now
+        names = (workload.namespace, workload.name, each.history.container)
+        if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) and each.need and now and not each.fine:
+            resources = _resources(each.need, now)
+            containers.setdefault(workload, []).append({"name": each.history.container, "resources": resources})
+    return {
+        f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml": yaml.safe_dump(
+            {
+                "apiVersion": "apps/v1",
+                "kind": workload.kind,
+                "metadata": {"namespace": workload.namespace, "name": workload.name},
+                "spec": {"template": {"spec": {"containers": changed}}},
+            },
+            sort_keys=False,
+        )
+        for workload, changed in containers.items()
+    }
+
+
+def _resources(need: Need, now: Now) -> dict[str, dict[str, str | None]]:
+    limits = {
+        "cpu": _cpu(_limit(need.cpu_request, need.cpu_limit, now.cpu_limit)),
+        "memory": _memory(_limit(need.memory_request, need.memory_limit, now.memory_limit)),
+    }
+    requests: dict[str, str | None] = {"cpu": _cpu(need.cpu_request), "memory": _memory(need.memory_request)}
+    set_limits: dict[str, str | None] = {name: limit for name, limit in limits.items() if limit is not None}
+    return {"requests": requests, **({"limits": set_limits} if set_limits else {})}
+
+
+def _limit(request: int, wanted: int | None, now: int | None) -> int | None:
+    return request if wanted is None and now is not None and now < request else wanted
 
 
 def _csv(documents: Sequence[dict[str, Any]]) -> str:

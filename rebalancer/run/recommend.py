@@ -2,9 +2,10 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -24,6 +25,7 @@ from rebalancer.recommendation.workloads import (
     recommend,
     workload_by_name,
 )
+from rebalancer.report.recommendations import patches
 from rebalancer.run.sample_folder import Measured, read_folder
 from rebalancer.untrusted.documents import LARGEST_FILE, decode_json, read_large, unpacked
 
@@ -120,6 +122,24 @@ def recommendations(options: RecommendOptions) -> Recommended:
     absent = options.core - {name for each in histories for name in _spellings(each.workload)}
     remarks += [f"--core {name} is no workload that was measured" for name in sorted(absent)]
     return Recommended(found, remarks)
+
+
+def write_patches(folder: str, found: Sequence[Recommendation]) -> int:
+    """Write a file for each workload that should change, and return how many there are.
+
+    Raises:
+        UsageError: the folder holds something, or cannot be written.
+    """
+    files = patches(found)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        if any(Path(folder).iterdir()):  # `kubectl apply -f` would apply what is there as well
+            raise UsageError(f"--patches {folder} is not empty; name a new folder")
+        for name, text in files.items():
+            Path(folder, name).write_text(text)
+    except OSError as error:
+        raise UsageError(f"--patches {folder} cannot be written: {error.strerror}") from None
+    return len(files)
 
 
 def _windows(measured: list[Measured], options: RecommendOptions) -> tuple[Windows, list[str]]:

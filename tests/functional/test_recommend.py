@@ -4,6 +4,7 @@ import json
 from datetime import date, timedelta
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
@@ -76,6 +77,58 @@ def test_the_cluster_says_what_is_requested_now(folder, pods):
     assert "Requests in default, one replica of each: cpu -812m, memory -761Mi" in outcome.stdout
 
 
+def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path):
+    """One file a workload, for kubectl apply --server-side."""
+    out = tmp_path / "patches"
+
+    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
+
+    assert f"1 workloads have a patch in {out}" in outcome.stderr
+    (file,) = out.iterdir()
+    assert file.name == "default.deployment.web.yaml"
+    amounts = {"requests": {"cpu": "188m", "memory": "263Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
+    assert yaml.safe_load(file.read_text()) == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"namespace": "default", "name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": amounts}]}}},
+    }
+
+
+def test_patches_are_written_into_an_empty_folder_only(folder, pods):
+    """`kubectl apply -f` would apply what else is there."""
+    outcome = recommend(folder, "--snapshot", str(pods), "--patches", str(folder))
+
+    assert outcome.exit_code == 2
+    assert "is not empty; name a new folder" in outcome.stderr
+
+
+def test_a_name_that_leads_out_of_the_folder_has_no_patch(folder, pods, tmp_path):
+    """A cluster file may hold anything."""
+    document = json.loads(pods.read_text())
+    owner = {"kind": "StatefulSet", "name": "../../web", "controller": True}
+    document["items"][0]["metadata"]["ownerReferences"] = [owner]
+    pods.write_text(json.dumps(document))
+    out = tmp_path / "patches"
+
+    recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
+
+    assert not list(out.iterdir())
+
+
+def test_a_limit_below_the_new_request_is_raised_to_it(folder, pods, tmp_path):
+    """The API server refuses a request above the limit; the rule `quantile` asks for no limit of cpu."""
+    document = json.loads(pods.read_text())
+    document["items"][0]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "100m"}}
+    pods.write_text(json.dumps(document))
+    out = tmp_path / "patches"
+
+    recommend(folder, "--rule", "quantile", "--snapshot", str(pods), "--patches", str(out))
+
+    (container,) = yaml.safe_load(next(out.iterdir()).read_text())["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["cpu"] == container["resources"]["requests"]["cpu"] == "365m"
+
+
 def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
     """A pod of the workload that is gone joins it by its name."""
     (folder / "resource-20230520103000.txt").write_text("gone-7f6d5c4b2-zzzzz 1m 1Mi\n")
@@ -135,6 +188,7 @@ def test_all_shapes_of_kubectl_top_are_read(tmp_path, heading, line, namespace, 
         (("--rule", "magic"), "--rule magic is not a rule; there are peak-mean, seed-literal, quantile, target"),
         (("--timezone", "Mars"), "--timezone Mars is not a time zone"),
         (("--peak", "noon"), "'noon' is not a window"),
+        (("--patches", "p"), "--patches needs --snapshot"),
         (("--snapshot", "absent.json"), "--snapshot absent.json cannot be read"),
     ],
 )
