@@ -23,9 +23,10 @@ def sample(time, cpu, memory, pod="web-0", *, starting=False):
 
 @st.composite
 def histories(draw):
-    """A few days of samples, some outside of the windows, some of containers that start; one at 10:30 is steady."""
+    """A few days of samples, many at the edges of windows, some of containers that start; one at 10:30 is steady."""
     amounts = st.tuples(st.integers(1, 4000), st.integers(1, 4096).map(lambda each: each * MEBI))
-    times = st.integers(0, 20 * 288).map(lambda each: each * 300)
+    clock = st.sampled_from([0, 9.5, 10, 10.75, 11, 13, 14.75, 15, 20])
+    times = st.builds(lambda day, hour: day * DAY + int(hour * 3600), st.integers(0, 5), clock)
     drawn = draw(st.lists(st.tuples(times, amounts, st.sampled_from(["a", "b"]), st.booleans()), max_size=60))
     found = [sample(time, *amount, pod, starting=starting) for time, amount, pod, starting in drawn]
     return [*found, sample(10 * 3600 + 1800, *draw(amounts), "a")]
@@ -153,6 +154,7 @@ def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins():
     assert night.day_of(datetime(2023, 5, 9, 1, 0, tzinfo=UTC)) == datetime(2023, 5, 8, tzinfo=UTC).date()
     assert night.day_of(datetime(2023, 5, 8, 1, 0, tzinfo=UTC)) is None
     assert night.day_of(datetime(2023, 5, 9, 2, 0, tzinfo=UTC)) is None
+    assert WINDOWS.day_of(datetime(2023, 5, 9, 11, 0, tzinfo=UTC)) is None
 
 
 @pytest.mark.parametrize(("peak", "days"), [("10-11", "mon"), ("25:00-26:00", "mon"), ("10:00-11:00", "monday")])
