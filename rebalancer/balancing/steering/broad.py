@@ -8,13 +8,15 @@
    whichever part the scheduler scores very likely has some of them.
 4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
+   Where no pod may go to all zones, since its owner is spread evenly, the receivers of one zone receive, in turn.
 5. A pod that PDBs, shares or limits let not go with the others of its wave waits for a later one.
 
 An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 receivers
 outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import ceil
 
@@ -52,6 +54,8 @@ class BroadWaves:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._turns: Counter[object] = Counter()
+        self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -64,13 +68,26 @@ class BroadWaves:
         receivers = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
         least = ceil(_RECEIVING * len(nodes))
         names = [name for place, (highest, name) in enumerate(receivers) if highest <= 0 or place < least]
-        if not names:
-            return None
-        kept = frozenset(names)
-        avoided = (node.name for node in nodes if node.name not in kept)
-        avoidance = Avoidance.of(avoided, frozenset(), (), strong=True)
+        drafts = (self._wave(nodes, group) for group in self._groups(names))
+        return next((draft for draft in drafts if draft), None)
+
+    def _groups(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Yield all receivers together, then those of each place: a pod that stays in its zone spreads nothing worse.
+
+        The place that received last comes last.
+        """
+        if names:
+            yield tuple(names)
+        by_place = self._parts.zones.by_place(node for name in names if (node := self._parts.cluster.node(name)))
+        for place in sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ():
+            self._turns[place] += 1
+            yield by_place[place]
+
+    def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...]) -> Draft | None:
+        avoided = frozenset(node.name for node in nodes).difference(receivers)
+        avoidance = Avoidance.of(sorted(avoided), frozenset(), (), strong=True)
         with self._parts.foresight.avoiding(avoidance.levels):
-            return self._filled(Draft((), avoidance, tuple(names)))
+            return self._filled(Draft((), avoidance, receivers))
 
     def _filled(self, empty: Draft) -> Draft | None:
         """Return the wave with the pods that bring most and may go together."""
@@ -110,13 +127,17 @@ class BroadWaves:
     def _may_go(self, empty: Draft) -> Callable[[Pod], bool]:
         """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays."""
         nodes = [node for name in empty.receivers if (node := self._parts.cluster.node(name))]
-        places = self._parts.zones.one_of_each_place(nodes)
+        by_place = self._parts.zones.by_place(nodes)
+        places = [node for node in nodes if node.name in {names[-1] for names in by_place.values()}]
+        unfit = self._unfit[tuple(sorted(by_place, key=str))]  # these do not become fit later
 
         @cache
         def may_go(pod: Pod) -> bool:
+            if pod in unfit:
+                return False
             allowed = self._is_allowed(pod, empty, places)
             if not allowed:
-                self._parts.pool.exclude(pod)
+                unfit.add(pod)
             return allowed
 
         return may_go

@@ -37,10 +37,12 @@ class ZoneSpread:
         """Whether there are zones, or other topology domains larger than a node, to spread over."""
         return any(len(values) > 1 for key, values in self._values.items() if key != HOST)
 
-    def one_of_each_place(self, nodes: Iterable[Node]) -> list[Node]:
-        """Return one node of each zone, or of each combination of zones and the other domains."""
-        keys = sorted(self._keys - {HOST})
-        return list({tuple(node.labels.get(key) for key in keys): node for node in nodes}.values())
+    def by_place(self, nodes: Iterable[Node]) -> dict[object, tuple[str, ...]]:
+        """Return the names of nodes by zone, or by each combination of zones and the other domains."""
+        keys, found = sorted(self._keys - {HOST}), defaultdict[object, list[str]](list)
+        for node in nodes:
+            found[tuple(node.labels.get(key) for key in keys)].append(node.name)
+        return {place: tuple(names) for place, names in found.items()}
 
     def worsened_by(self, pod: Pod, destination: Node) -> str:
         """Return the topology key over which a move would spread the owner's pods less evenly; empty if none."""
