@@ -80,8 +80,10 @@ class EligibleNodes:
         return self._has_room(pod.spec, node) if node.name != pod.node else not self._groups.of(pod.spec).why_not(node)
 
     def takes_more(self, pod: Pod, node: Node) -> bool:
-        """Return whether one more pod of the same template could run on the node."""
-        return self._has_room(pod.spec, node) and not self._is_repelled(pod, node)
+        """Return whether one more pod of the same template could run on the node, beside this one if that is there."""
+        if pod.spec.anti_affinity and self._cluster.index(Repellers).on_for_others(pod, node):
+            return False
+        return self._has_room(pod.spec, node)
 
     def _has_room(self, spec: PodSpec, node: Node) -> bool:
         return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))

@@ -71,6 +71,10 @@ class Repellers:
         there = [each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels]
         return [other for pods in there if pods for other in pods if other.name != pod.name]
 
+    def on_for_others(self, pod: Pod, node: Node) -> bool:
+        """Return whether a pod on a node keeps others of this pod's template away; this pod itself may be the one."""
+        return any(each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels)
+
     def key(self, pod: Pod) -> tuple[tuple[str, int], ...]:
         """Return what is the same for pods whose terms select the same pods."""
         return tuple((topology_key, id(each)) for topology_key, each in self._of(pod))
