@@ -342,7 +342,8 @@ class FakeApiServer:
 
     def _review(self, review: Object) -> Reply:
         asked = review["spec"]["resourceAttributes"]
-        allowed = (asked["verb"], asked["resource"]) not in self._forbidden
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        allowed = (asked["verb"], resource) not in self._forbidden
         return Reply(201, {**review, "status": {"allowed": allowed}})
 
     # Evictions, by the rules of the real server (pkg/registry/core/pod/storage/eviction.go)

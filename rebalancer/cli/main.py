@@ -14,6 +14,7 @@ from rebalancer import __version__
 from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.doctor import doctor
 from rebalancer.cli.explain import explain
 from rebalancer.cli.group import Spelled
 from rebalancer.cli.logs import set_up
@@ -38,7 +39,7 @@ from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color
-    from rebalancer.run.options import ClientOptions
+    from rebalancer.run.options import ClientOptions, Options
 
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
 COLORS = ("auto", "always", "never")
@@ -140,6 +141,7 @@ def run(
 
         asked = Options(
             policy=policy,
+            policy_text=_text_for_page(policy) if shape == "html" else None,
             deadline=_seconds("--deadline", deadline),
             interval=_seconds("--descheduling-interval", descheduling_interval),
             hold=_hold(hold),
@@ -147,16 +149,15 @@ def run(
             **options,
         )
 
-        person = Question(yes=yes)
         progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
 
         def delivered(outcome: Outcome) -> int:
-            return deliver_report(outcome.report, shape, outcome.exit_code, everything=verbosity > 0, color=color)
+            shown = _with_policy(outcome.report, asked)
+            return deliver_report(shown, shape, outcome.exit_code, everything=verbosity > 0, color=color)
 
-        if asked.interval:
-            run_on(asked, person, delivered, interruption, progress)
-            return
-        sys.exit(run(asked, person, interruption, progress=progress, deliver=delivered).exit_code)
+        if not asked.interval:
+            sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
+        run_on(asked, Question(yes=yes), delivered, interruption, progress)
 
 
 @main.command(short_help="Check a policy without a cluster.")
@@ -240,9 +241,25 @@ def schema() -> None:
     click.echo(json.dumps(schema(), indent=2))
 
 
-_COMMANDS = (plan, apply, diff, explain, report, recommend, mark, unmark, memory, pause, resume, status, breaker)
-for _command in (*_COMMANDS, extras.version, extras.help_, extras.completion):
+_ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)
+_STANDING = (mark, unmark, memory, pause, resume, status, breaker)
+for _command in (*_ON_CLUSTERS, *_STANDING, extras.version, extras.help_, extras.completion):
     main.add_command(_command)
+
+
+def _text_for_page(policy: str) -> str:
+    from rebalancer.run.policies import policy_text  # noqa: PLC0415  see the module's docstring
+
+    return policy_text(policy)
+
+
+def _with_policy(report: Mapping[str, Any], asked: "Options") -> Mapping[str, Any]:
+    """Return a report as a page shows it: with the policy, without its credentials."""
+    if asked.policy_text is None:
+        return report
+    from rebalancer.report.plan import plan_policy  # noqa: PLC0415  as above
+
+    return {**report, "policy": plan_policy(asked.policy, asked.policy_text).model_dump(by_alias=True)}
 
 
 def _seconds(option: str, text: str) -> float:

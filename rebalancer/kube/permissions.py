@@ -1,5 +1,6 @@
 """Asks the API server what these credentials may do (SelfSubjectAccessReview), before anything is changed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -57,7 +58,7 @@ def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Dead
         Forbidden: they may not; the message has the rule to add.
         ClusterError: the API server does not say.
     """
-    missing = [verb for verb in NODE_WRITES if not _may(client, retry_policy, deadline, verb)]
+    missing = [verb for verb in NODE_WRITES if not may(client, retry_policy, deadline, verb, "", "nodes")]
     if missing:
         raise Forbidden(
             f"{purpose.writes}, and there is no permission to {' and '.join(missing)} nodes. "
@@ -65,12 +66,19 @@ def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Dead
         )
 
 
-def _may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str) -> bool:
-    return retry_policy.tries(deadline)(_ask, client, deadline, verb)
+def may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str, group: str, resource: str) -> bool:
+    """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`.
+
+    Raises:
+        ClusterError: the API server does not say.
+    """
+    name, _, subresource = resource.partition("/")
+    attributes = {"verb": verb, "group": group, "resource": name}
+    attributes |= {"subresource": subresource} if subresource else {}
+    return retry_policy.tries(deadline)(_ask, client, deadline, attributes)
 
 
-def _ask(client: Client, deadline: Deadline, verb: str) -> bool:
-    attributes = {"verb": verb, "group": "", "resource": "nodes"}
+def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> bool:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

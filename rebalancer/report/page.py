@@ -126,6 +126,8 @@ def _head(document: Document, *, is_plan: bool) -> Iterator[tuple[str, str]]:
         yield "nothing was done", printable(document["skipped"])
     total = document["overview"]["pods"]
     yield "to evict" if document["dryRun"] else "evicted", f"{total['evicted']} of {total['total']} pods"
+    if policy := document.get("policy"):
+        yield "policy", f"{printable(policy['name'])}, {policy['hash']}"
     nodes = document["nodes"]
     yield "nodes", f"{nodes['considered']} of {nodes['total']} took part"
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engine.evictor import Evictor
+from rebalancer.eviction.steering import DrySteer
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.plan import PlannedMove
 from rebalancer.run.planned import AsPlanned, AsPlannedArgs
@@ -18,6 +19,7 @@ from strategies.remove_duplicates import RemoveDuplicates
 from tests import make
 from tests.properties.measured_clusters import scenes
 
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 EVICTOR = {"minReplicas": 2, "nodeFit": True}
 LIMITS = (None, 1, 5)
 
@@ -42,6 +44,20 @@ def test_on_an_unchanged_cluster_a_plan_does_what_a_run_does(scene, seconds):
 
     only = {each.pod.uid for each in plan.evictions}
     assert went(make.decide(scene.cluster(), *strategies(scene, seconds), evictor=EVICTOR, only=only)) == went(plan)
+
+
+@given(st.data(), scenes())
+def test_a_steered_plan_is_steered_anew_with_its_pods_alone(data, scene):
+    """Waves and destinations may differ; new candidates never join."""
+    steered = {**scene.args, "metricsUtilization": {**scene.args["metricsUtilization"], "scheduler": "default"}}
+    low = LowNodeUtilization(LowNodeUtilization.Args.model_validate(steered))
+    plan = make.decide(scene.cluster(), low, evictor=EVICTOR, steer=DrySteer(1.5, KEYS))
+    only = {each.pod.uid for each in plan.evictions}
+    later = data.draw(changed(scene))
+
+    ledger = make.decide(later.cluster(), low, evictor=EVICTOR, steer=DrySteer(1.5, KEYS), only=only)
+
+    assert {each.pod.uid for each in ledger.evictions} <= only
 
 
 @st.composite

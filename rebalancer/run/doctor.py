@@ -1,0 +1,262 @@
+"""What an operator checks by hand before runs are trusted, each with its cure: `rebalancer doctor`.
+
+Nothing is changed.  Whether something may be done is asked of the API server (SelfSubjectAccessReview); what cannot be
+read is said, and is no fault of the cluster.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.resources import CPU, PODS
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.errors import ClusterError
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.leases import Leases
+from rebalancer.kube.permissions import may
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.options import LeaseOptions
+from rebalancer.run.work import Work
+
+FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
+_OLDEST_SAMPLE = timedelta(minutes=5)
+_SKEW = timedelta(seconds=30)
+_TRIED = range(28, 37)  # minor versions whose rules the simulated scheduler knows
+_FULL = 95.0
+_NAMED = 5
+_SECONDS = 10.0
+_WORKLOADS = (("/apis/apps/v1/deployments", "Deployment"), ("/apis/batch/v1/cronjobs", "CronJob"))
+_LARGEST = 256 << 20
+_OURS = "kube-rebalancer/"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check.
+
+    Attributes:
+        check: what was looked at.
+        state: FINE, WRONG, or UNKNOWN where it could not be read.
+        says: what was found.
+        cure: what to do; empty where nothing has to be done.
+    """
+
+    check: str
+    state: str
+    says: str
+    cure: str = ""
+
+    def document(self) -> dict[str, str]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what the objects of the cluster show, and a dry run of the policy on it."""
+    cluster = Cluster(snapshot)
+    yield _strategies(report)
+    yield _metrics(snapshot, work)
+    yield _budgets(snapshot)
+    yield _without_budget(snapshot)
+    yield _single_replicas(cluster)
+    yield _room(cluster)
+    yield _scheduler(snapshot, work)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _strategies(report: Mapping[str, Any]) -> Finding:
+    errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
+    if errors:
+        return Finding("strategies", WRONG, _listed(errors), "mend the policy or its source of usage")
+    return Finding("strategies", FINE, f"{len(report['strategies'])} run; {len(report['evictions'])} pods would go")
+
+
+def _metrics(snapshot: Snapshot, work: Work) -> Finding:
+    if not work.policy.metrics_providers:
+        return Finding("usage", FINE, "the policy asks for none")
+    others = [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]
+    if others:
+        return Finding("usage", UNKNOWN, f"{_listed(others)} is asked by the strategies: see there")
+    taken = [each.taken for each in snapshot.node_metrics or () if each.taken]
+    if not taken:
+        return Finding("usage", WRONG, "metrics-server says nothing", "install metrics-server, or look at its log")
+    age = snapshot.now - min(taken)
+    stale = age > _OLDEST_SAMPLE
+    says = f"{len(taken)} of {len(snapshot.nodes)} nodes, the oldest sample {age.total_seconds():.0f} s old"
+    return Finding("usage", WRONG if stale else FINE, says, "look at metrics-server's log" if stale else "")
+
+
+def _budgets(snapshot: Snapshot) -> Finding:
+    if snapshot.budgets is None:
+        return Finding("PDBs", UNKNOWN, "they were not read")
+    stuck = [
+        f"{each.namespace}/{each.name} ({_why(each)})" for each in snapshot.budgets if not each.disruptions_allowed
+    ]
+    if stuck:
+        return Finding(
+            "PDBs", WRONG, f"allow nothing now: {_listed(stuck)}", "these hold up runs, and drains of nodes too"
+        )
+    return Finding("PDBs", FINE, f"{len(snapshot.budgets)}, each allows an eviction now")
+
+
+def _why(budget: DisruptionBudget) -> str:
+    if budget.problem:
+        return budget.problem
+    if not budget.observed:
+        return "its controller has not seen its present form"
+    return f"{budget.current_healthy} healthy, {budget.desired_healthy} wanted"
+
+
+def _without_budget(snapshot: Snapshot) -> Finding:
+    budgets = DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
+    owners: dict[str, int] = {}
+    for pod in snapshot.pods:
+        if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet") and not budgets.selecting(pod):
+            owner = f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
+            owners[owner] = owners.get(owner, 0) + 1
+    several = sorted(name for name, count in owners.items() if count > 1)
+    if several:
+        cure = "a PDB says how many may go at once; without one a run spares most of an owner's pods by itself"
+        return Finding("owners without a PDB", WRONG, f"{len(several)}: {_listed(several)}", cure)
+    return Finding("owners without a PDB", FINE, "none with several pods")
+
+
+def _single_replicas(cluster: Cluster) -> Finding:
+    single = sorted(
+        f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
+        for pod in cluster.snapshot.pods
+        if pod.controller and pod.controller.kind == "ReplicaSet" and cluster.siblings(pod.controller.uid) == 1
+    )
+    if single:
+        return Finding(
+            "single replicas", WRONG, f"{len(single)}: {_listed(single)}", "minReplicas: 2 leaves them alone"
+        )
+    return Finding("single replicas", FINE, "none")
+
+
+def _room(cluster: Cluster) -> Finding:
+    full = []
+    for node in cluster.ready_nodes:
+        free, offered = cluster.free(node), node.allocatable.get(CPU, 0)
+        if free(PODS) <= 0 or (offered and 100 * (1 - free(CPU) / offered) >= _FULL):
+            full.append(node.name)
+    if full:
+        return Finding(
+            "room", WRONG, f"no room by requests on {_listed(full)}", "lower requests (`recommend`), or add nodes"
+        )
+    return Finding("room", FINE, f"each of {len(cluster.ready_nodes)} ready nodes has some")
+
+
+def _scheduler(snapshot: Snapshot, work: Work) -> Finding:
+    names = {pod.spec.placement.scheduler for pod in snapshot.pods} - {"default-scheduler"}
+    configured = snapshot.scheduler_configuration is not None or bool(work.scheduler.warnings)
+    if names and not configured:
+        cure = "give its configuration with --scheduler-config"
+        return Finding("scheduler", UNKNOWN, f"pods name other schedulers: {_listed(sorted(names))}", cure)
+    return Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
+
+
+def of_server(cluster: LiveCluster, lease: LeaseOptions) -> Iterator[Finding]:
+    """Yield what the API server says: its version, the clock, permissions, the Lease, marks, and others.
+
+    Raises:
+        ClusterError: it cannot be reached.
+    """
+    yield from _version(cluster)
+    yield _evictions(cluster)
+    yield _lease(cluster, lease)
+    yield _marks(cluster)
+    yield _others(cluster)
+
+
+def _version(cluster: LiveCluster) -> Iterator[Finding]:
+    before = datetime.now(UTC)
+    answer = cluster.client.look("/version")
+    found = json.loads(answer.body) if answer.is_success else {}
+    minor = "".join(filter(str.isdigit, str(found.get("minor", ""))))
+    says = f"{cluster.connection.server} is {found.get('gitVersion', 'of an unknown version')}"
+    known = minor.isdecimal() and int(minor) in _TRIED
+    cure = "" if known else f"tried with 1.{_TRIED.start} to 1.{_TRIED.stop - 1}: look at a dry run first"
+    yield Finding("version", FINE if known else UNKNOWN, says, cure)
+    there = parsedate_to_datetime(answer.headers["date"]) if answer.headers.get("date") else None
+    skew = abs(there - before) if there else timedelta(0)
+    wrong = skew > _SKEW
+    yield Finding(
+        "clock", WRONG if wrong else FINE, f"differs by {skew.total_seconds():.0f} s", "set the clock" if wrong else ""
+    )
+
+
+def _evictions(cluster: LiveCluster) -> Finding:
+    deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
+    wanted = (("create", "", "pods/eviction"), ("get", "", "pods"), ("get", "coordination.k8s.io", "leases"))
+    missing = [
+        f"{verb} {resource}"
+        for verb, group, resource in wanted
+        if not may(cluster.client, cluster.retry_policy, deadline, verb, group, resource)
+    ]
+    if missing:
+        cure = "the chart's ClusterRole has the rules; a dry run does without them"
+        return Finding("permissions", WRONG, f"a live run may not {', '.join(missing)}", cure)
+    return Finding("permissions", FINE, "this identity may evict pods and take turns")
+
+
+def _lease(cluster: LiveCluster, options: LeaseOptions) -> Finding:
+    leases = Leases(cluster.client, options.resource_namespace, options.resource_name, _SECONDS)
+    try:
+        found = leases.read()
+    except ClusterError as error:
+        return Finding("Lease", UNKNOWN, str(error))
+    if found and found.holder:
+        return Finding("Lease", FINE, f"{options.resource_name} is held by {found.holder}: a run is at work")
+    return Finding("Lease", FINE, f"nobody holds {options.resource_name}")
+
+
+def _marks(cluster: LiveCluster) -> Finding:
+    try:
+        nodes = json.loads(cluster.client.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
+    except (ClusterError, ValueError) as error:
+        return Finding("marks on nodes", UNKNOWN, str(error))
+    marked = [each["metadata"]["name"] for each in nodes if _is_marked(each)]
+    if marked:
+        cure = "a run at work needs them; else `rebalancer unmark` takes them off"
+        return Finding("marks on nodes", WRONG, f"our taints are on {_listed(sorted(marked))}", cure)
+    return Finding("marks on nodes", FINE, "none is left over")
+
+
+def _is_marked(node: Mapping[str, Any]) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return any(str(each.get("key", "")).startswith(_OURS) for each in taints)
+
+
+def _others(cluster: LiveCluster) -> Finding:
+    """Look for another descheduler: a Deployment or CronJob with its image."""
+    names: list[str] = []
+    for path, kind in _WORKLOADS:
+        try:
+            items = json.loads(cluster.client.get(path, largest=_LARGEST)).get("items") or []
+        except (ClusterError, ValueError):
+            return Finding("other deschedulers", UNKNOWN, f"{kind}s could not be listed")
+        names += [f"{kind} {_key(each)}" for each in items if "descheduler" in json.dumps(_images(each))]
+    if names:
+        return Finding("other deschedulers", WRONG, _listed(sorted(names)), "suspend it, or both move the same pods")
+    return Finding("other deschedulers", FINE, "none")
+
+
+def _key(item: Mapping[str, Any]) -> str:
+    return f"{item['metadata'].get('namespace', '')}/{item['metadata'].get('name', '')}"
+
+
+def _images(item: Mapping[str, Any]) -> list[str]:
+    spec = item.get("spec") or {}
+    template = spec.get("template") or spec.get("jobTemplate", {}).get("spec", {}).get("template") or {}
+    return [str(each.get("image", "")) for each in template.get("spec", {}).get("containers") or ()]

@@ -1,0 +1,100 @@
+"""`doctor`: what runs depend on, each finding with its cure."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fake_servers import Reply
+from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.objects import node as a_node
+
+CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
+OTHER = {
+    "apiVersion": "batch/v1",
+    "kind": "CronJob",
+    "metadata": {"name": "old", "namespace": "kube-system"},
+    "spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [{"image": "k8s/descheduler:v0.36.0"}]}}}}},
+}
+
+
+@pytest.fixture
+def cluster(server):
+    """A server of 1.36 with two nodes and three pods of one owner, of which a PDB lets two go."""
+    server.on("GET", "/version", lambda _: Reply(200, {"gitVersion": "v1.36.3", "minor": "36"}))
+    for each in two_nodes_with(*old_pods("a", "b", "c")):
+        server.add(each)
+    server.add(pdb("web", allowed=2))
+    server.add({**OTHER, "metadata": {"name": "nightly", "namespace": "default"}, "spec": {}})
+    return server
+
+
+@pytest.fixture
+def doctor(cluster, rebalancer):
+    def call(*options):
+        where = ("--kubeconfig", cluster.kubeconfig(rebalancer.folder))
+        return rebalancer("doctor", *where, "--policy", rebalancer.policy(policy(OLD)), "-o", "json", *options)
+
+    return call
+
+
+def checks(done):
+    return {each["check"]: each for each in json.loads(done.stdout)["checks"]}
+
+
+def test_all_is_well(doctor, cluster):
+    """Exit code 0; nothing is sent but reads and questions about permissions."""
+    done = doctor()
+
+    assert (done.exit_code, {each["state"] for each in checks(done).values()}) == (0, {"fine"}), done.stdout
+    assert "v1.36.3" in checks(done)["version"]["says"]
+    assert {each.path for each in cluster.requests if each.method != "GET"} == {
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "says", "cure"),
+    [
+        (pdb("web", allowed=0), "PDBs", "default/web", "drains"),
+        (pod("alone", owner="lonely"), "single replicas", "default/ReplicaSet/lonely", "minReplicas: 2"),
+        (a_node("n3", cpu="50m"), "room", "each of 3 ready nodes", ""),
+        (OTHER, "other deschedulers", "CronJob kube-system/old", "suspend it"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, says, cure):
+    """A PDB that allows nothing, a single replica, and another descheduler end it with exit code 1."""
+    cluster.add(change)
+
+    done = doctor()
+
+    found = checks(done)[check]
+    assert (says in found["says"], cure in found["cure"]) == (True, True), found
+    assert done.exit_code == int(found["state"] == "wrong")
+
+
+def test_taints_of_ours_are_found(doctor, cluster):
+    """With the command that takes them off."""
+    cluster.add(a_node("n1", taints=[{"key": "kube-rebalancer/avoid", "value": "r", "effect": "PreferNoSchedule"}]))
+
+    found = checks(doctor())["marks on nodes"]
+
+    assert (found["state"], "n1" in found["says"], "rebalancer unmark" in found["cure"]) == ("wrong", True, True)
+
+
+def test_a_missing_permission_is_named(doctor, cluster):
+    """What a live run could not do."""
+    cluster.forbid("create", "pods/eviction")
+
+    found = checks(doctor())["permissions"]
+
+    assert (found["state"], "create pods/eviction" in found["says"]) == ("wrong", True)
+
+
+def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
+    """Owners without a PDB are told by name."""
+    done = rebalancer("doctor", "--snapshot", CLUSTER, "--policy", "demo")
+
+    assert done.exit_code == 1
+    assert "wrong    owners without a PDB: 5: shop/ReplicaSet/api-7c9d" in done.stdout
+    assert "version" not in done.stdout
