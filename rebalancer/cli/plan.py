@@ -211,25 +211,27 @@ def diff(
 
     `-` is a move of A alone, `+` one of B alone, `~` one with another destination.
 
-    Exit codes: 0 both could be made; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode 10 if they differ.
+    Exit codes: 0 both could be made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
+    10 if they differ.
     """
     from rebalancer.report.plan_text import difference  # noqa: PLC0415  as above
 
     if policy and snapshot:
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
     if policy:
-        pair = [_planned(verbosity, policy=policy, snapshot=each, **options)[0] for each in (first, second)]
+        pair = [_planned(verbosity, policy=policy, snapshot=each, **options) for each in (first, second)]
     elif snapshot or not (_is_plan(first) and _is_plan(second)):
-        pair = [_planned(verbosity, policy=each, snapshot=snapshot, **options)[0] for each in (first, second)]
+        pair = [_planned(verbosity, policy=each, snapshot=snapshot, **options) for each in (first, second)]
     else:
-        pair = [_read(first), _read(second)]
-    found = difference(*pair)
+        pair = [(_read(each), 0) for each in (first, second)]
+    (one, code), (other, other_code) = pair
+    found = difference(one, other)
     if output == "json":
         click.echo(json.dumps(found.document(), indent=2))
     else:
         for line in found.lines():
             click.echo(printable(line))
-    sys.exit(CHANGES if detailed_exitcode and not found.is_empty else 0)
+    sys.exit(code or other_code or (CHANGES if detailed_exitcode and not found.is_empty else 0))
 
 
 def _planned(verbosity: int, **given: Any) -> tuple["Plan", int]:

@@ -167,3 +167,35 @@ def test_two_policies_on_one_file_are_compared(rebalancer):
     assert (differ.exit_code, differ.stdout.split("  ")[0]) == (10, "+ default/b")
     assert (same.exit_code, same.stdout) == (0, "The two plans make the same moves.\n")
     assert [each["name"] for each in document["onlySecond"]] == ["b"]
+
+
+def test_two_snapshots_and_two_plans_are_compared(rebalancer):
+    """A day later one pod is gone and another one has grown old; from files of plans it is the same comparison."""
+    asked, files, plans = rebalancer.policy(policy(OLD)), [], []
+    for day, names in enumerate((("a", "b", "young"), ("b", "c", "young"))):
+        files.append(rebalancer.folder / f"day-{day}.json")
+        files[-1].write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods(*names))}))
+        plans.append(rebalancer.folder / f"plan-{day}.json")
+        rebalancer("plan", "--policy", asked, "--snapshot", files[-1], "--out", plans[-1])
+
+    snapshots = rebalancer("diff", *files, "--policy", asked, "--output", "json")
+    of_plans = rebalancer("diff", *plans, "--output", "json")
+
+    document = json.loads(snapshots.stdout)
+    assert [[each["name"] for each in document[side]] for side in ("onlyFirst", "onlySecond")] == [["a"], ["c"]]
+    assert json.loads(of_plans.stdout) == document
+    assert rebalancer("diff", *files, "--policy", asked, "--snapshot", files[0]).exit_code == 2
+
+
+def test_a_strategy_that_failed_is_told_by_the_exit_code(rebalancer):
+    """Its moves are missing from the plans, so they must not pass for the same."""
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a"))}))
+    usage = {"source": "KubernetesMetrics"}
+    even = (
+        "LowNodeUtilization",
+        {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage},
+    )
+    asked = rebalancer.policy(policy(even, balance=True, metricsProviders=[usage]))
+
+    assert rebalancer("diff", asked, asked, "--snapshot", file, "--detailed-exitcode").exit_code == 1
