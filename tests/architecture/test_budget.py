@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4300,
+    "rebalancer/balancing": 4380,
     "rebalancer/cli": 2240,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rebalancer.balancing.steering.broad import BroadWaves
+from rebalancer.balancing.steering.offers import in_order
 from rebalancer.engine.limits import Limits
 from tests import make
 from tests.measured import cluster, node, pod
@@ -46,7 +47,8 @@ def slow(parts):
     mean = parts.goal.mean[0]
     peaks = sorted((parts.fullness.peak(each.name)[0] - mean, each.name) for each in parts.cluster.nodes)
     receivers = [name for above, name in peaks if above <= 0]
-    offers = parts.offers.offers(parts.pool.on(parts.offers.givers()), [receivers[len(receivers) // 2]])
+    middle = receivers[len(receivers) // 2]
+    offers = in_order(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
     room = 50 - parts.fullness.peak(receivers[-1])[0]
     chosen, held = [], set()
     for offer in offers:

@@ -23,7 +23,7 @@ from math import ceil
 from rebalancer.balancing.steering.avoidance import Avoidance
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import total
-from rebalancer.balancing.steering.offers import Offer
+from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -106,7 +106,7 @@ class BroadWaves:
     def _offers(self, empty: Draft) -> list[Offer]:
         middle = empty.receivers[len(empty.receivers) // 2]
         sources = self._parts.offers.givers()[:_MOST_SOURCES]
-        return self._parts.offers.offers(self._parts.pool.on(sources), (middle,))
+        return list(in_order(self._parts.offers.offers(self._parts.pool.on(sources), (middle,))))
 
     def _chosen(self, empty: Draft, offers: Sequence[Offer], may_go: Callable[[Pod], bool]) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are."""

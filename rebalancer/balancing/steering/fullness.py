@@ -1,5 +1,6 @@
 """How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
@@ -32,7 +33,10 @@ class Fullness:
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
         self._fills: dict[str, tuple[float, ...]] = {}
         self._peak_fills: dict[str, tuple[float, ...]] = {}
-        self._points: dict[tuple[object, Pod], tuple[float, ...]] = {}
+        by_size: defaultdict[frozenset[tuple[str, int]], dict[Pod, tuple[float, ...]]] = defaultdict(dict)
+        self._points = {
+            name: by_size[frozenset(each.node.allocatable.items())] for name, each in self.sources.items()
+        }  # nodes of one size share what pods are to them
         cluster.follow(self)
 
     def fill(self, name: str) -> Fill:
@@ -51,12 +55,11 @@ class Fullness:
 
     def points(self, pod: Pod, name: str) -> Fill:
         """Return what a pod uses, in percent of a node."""
-        node = self.sources[name].node
-        key = (id(node.allocatable), pod)  # nodes of one size share their amounts as a rule
-        known = self._points.get(key)
+        of_size = self._points[name]
+        known = of_size.get(pod)
         if known is None:
             shares = self.sources[name].points(self._usage.of_pod(pod))
-            known = self._points[key] = tuple([shares[each] for each in self._names])
+            known = of_size[pod] = tuple([shares[each] for each in self._names])
         return known
 
     def has_room(

@@ -64,7 +64,10 @@ class Goal:
 
     def is_over(self, fill: Fill) -> bool:
         """Return whether a node is above its band in some resource."""
-        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
+        for each, edge in zip(fill, self.high, strict=True):  # noqa: SIM110  asked for each pod on each node
+            if each > edge + TOLERANCE:
+                return True
+        return False
 
     def is_below(self, fill: Fill) -> bool:
         """Return whether a node is below its band in some resource."""

@@ -11,9 +11,10 @@ at as sources, and those with most room as destinations.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from itertools import groupby
 from math import floor, log
+from operator import attrgetter
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.fullness import Fullness
@@ -49,15 +50,28 @@ class Offer:
         """The pod, and where to."""
         return self.candidate.pod, self.destination
 
-    def order(self, best: float) -> tuple[object, ...]:
-        """Return the key to sort offers by, given the gain of the best: the first is made first."""
-        pod, behind = self.candidate.pod, floor(log(best / self.gain, _ABOUT))
-        return (behind, eviction_class(pod), -self.gain, pod.age_order, self.destination)
+    @property
+    def order(self) -> tuple[object, ...]:
+        """The key to sort offers by that bring about the same: the first is made first."""
+        pod = self.candidate.pod
+        return (eviction_class(pod), -self.gain, pod.age_order, self.destination)
 
 
-@dataclass(frozen=True, slots=True)
+def in_order(offers: Iterable[Offer]) -> Iterator[Offer]:
+    """Yield offers in the order in which moves are made; those that bring less are sorted when they are asked for."""
+    by_gain = sorted(offers, key=attrgetter("gain"), reverse=True)
+    for _, about_the_same in groupby(by_gain, key=lambda each: floor(log(by_gain[0].gain / each.gain, _ABOUT))):
+        yield from sorted(about_the_same, key=attrgetter("order"))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class _Side:
-    """A node at one end of a move, as it is before it."""
+    """A node at one end of a move, as it is before it.
+
+    Attributes:
+        given: by pod, the points that this node costs less without it: outside its band, and for evenness.
+        offers: by the other node as it was then, what pods of this one bring there; None where that is too little.
+    """
 
     name: str
     fill: Fill
@@ -65,10 +79,14 @@ class _Side:
     unevenness: float
     is_out: bool
     is_roused: bool
+    given: dict[Pod, tuple[float, float]] = field(default_factory=dict)
+    offers: "dict[str, tuple[_Side, dict[Pod, Offer | None]]]" = field(default_factory=dict)
 
 
 class Offers:
     """Finds the moves that bring most.
+
+    What a move brings hangs on its two nodes alone, so it is kept until one of them changes.
 
     Args:
         goal: what is aimed at.
@@ -82,35 +100,65 @@ class Offers:
         self._least = least
         self._least_outside = least * _OUTSIDE
         self._roused: set[str] = set()
+        self._sources: dict[str, _Side] = {}
+        self._receivers: dict[str, _Side] = {}
 
     def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
-        """Return what these pods would bring on these nodes, in the order in which moves are made."""
-        receivers = [self._side(name, self._fullness.peak(name)) for name in destinations]
-        source = cache(lambda name: self._side(name, self._fullness.fill(name)))
-        found = [offer for each in candidates for offer in self._of(each, source(each.pod.node), receivers)]
-        best = max((offer.gain for offer in found), default=0.0)
-        return sorted(found, key=lambda offer: offer.order(best))
+        """Return what these pods, node by node, would bring on these nodes."""
+        receivers = [self._side(self._receivers, name, self._fullness.peak(name)) for name in destinations]
+        found: list[Offer] = []
+        for name, group in groupby(candidates, key=lambda each: each.pod.node):
+            source, pods = self._side(self._sources, name, self._fullness.fill(name)), list(group)
+            for receiver in receivers:
+                if receiver.name != name and (source.is_roused or receiver.is_roused):
+                    found += self._between(source, receiver, pods)
+        return found
 
-    def _of(self, candidate: Candidate, source: _Side, receivers: Iterable[_Side]) -> Iterator[Offer]:
-        left = minus(source.fill, self._fullness.points(candidate.pod, source.name))
-        relief = source.outside - self._goal.outside(left)
-        evened = source.unevenness - self._goal.unevenness(left)
-        for receiver in receivers:
-            if receiver.name == source.name or not (source.is_roused or receiver.is_roused):
-                continue
-            least = self._least_outside if source.is_out or receiver.is_out else self._least
-            most = relief + receiver.outside
-            if most < least:
-                continue
-            joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
-            brought = most - self._goal.outside(joined)
-            if brought >= least and not self._goal.is_over(joined):
-                gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
-                yield Offer(candidate, receiver.name, max(gain, least))
+    def _between(self, source: _Side, receiver: _Side, candidates: Iterable[Candidate]) -> Iterator[Offer]:
+        least = self._least_outside if source.is_out or receiver.is_out else self._least
+        if source.outside + receiver.outside < least:
+            return
+        as_it_was, known = source.offers.get(receiver.name, (None, {}))
+        if as_it_was is not receiver:
+            known = {}
+            source.offers[receiver.name] = (receiver, known)
+        for candidate in candidates:
+            pod = candidate.pod
+            if pod not in known:
+                known[pod] = self._offer(candidate, source, receiver, least)
+            if offer := known[pod]:
+                yield offer
 
-    def _side(self, name: str, fill: Fill) -> _Side:
-        goal = self._goal
-        return _Side(name, fill, goal.outside(fill), goal.unevenness(fill), self._is_out(name), self._is_roused(name))
+    def _offer(self, candidate: Candidate, source: _Side, receiver: _Side, least: float) -> Offer | None:
+        """Return what a pod would bring; None if that is less than the least, or too much for the receiver."""
+        relief, evened = self._given(candidate.pod, source)
+        most = relief + receiver.outside
+        if most < least:
+            return None
+        joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
+        brought = most - self._goal.outside(joined)
+        if brought < least or self._goal.is_over(joined):
+            return None
+        gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
+        return Offer(candidate, receiver.name, max(gain, least))
+
+    def _given(self, pod: Pod, source: _Side) -> tuple[float, float]:
+        known = source.given.get(pod)
+        if known is None:
+            left = minus(source.fill, self._fullness.points(pod, source.name))
+            relief, evened = source.outside - self._goal.outside(left), source.unevenness - self._goal.unevenness(left)
+            known = source.given[pod] = (relief, evened)
+        return known
+
+    def _side(self, sides: dict[str, _Side], name: str, fill: Fill) -> _Side:
+        """Return a node as it is; the same object as before where nothing has changed."""
+        is_out, is_roused = self._is_out(name), self._is_roused(name)
+        known = sides.get(name)
+        if known is None or (known.fill, known.is_out, known.is_roused) != (fill, is_out, is_roused):
+            goal = self._goal
+            known = _Side(name, fill, goal.outside(fill), goal.unevenness(fill), is_out, is_roused)
+            sides[name] = known
+        return known
 
     def givers(self) -> list[str]:
         """Return all nodes as sources: first those that are furthest above their band, then those above the mean.

@@ -34,7 +34,7 @@ class Pool:
         self._fullness = fullness
         self._targets = targets
         self._limit = limit
-        self._known: dict[str, list[Candidate]] = {}
+        self._known: dict[str, list[tuple[object, Candidate]]] = {}
         self._lost: dict[str, int] = {}
         self._excluded: set[Pod] = set()
 
@@ -44,10 +44,8 @@ class Pool:
             if self._limit is not None and self._lost.get(name, 0) >= self._limit:
                 continue
             seen: set[object] = set()
-            for candidate in self._on(name):
+            for alike, candidate in self._on(name):
                 pod = candidate.pod
-                owner = pod.controller
-                alike = (owner.uid if owner else pod.key, tuple(candidate.usage.items()), id(pod.spec))
                 if alike not in seen and pod not in self._excluded and self._cluster.contains(pod):
                     seen.add(alike)
                     yield candidate
@@ -60,12 +58,18 @@ class Pool:
         """Count a pod that goes towards the limit of its node."""
         self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
 
-    def _on(self, name: str) -> list[Candidate]:
+    def _on(self, name: str) -> list[tuple[object, Candidate]]:
+        """Return the candidates of a node, each with what is the same for pods that are all alike."""
         known = self._known.get(name)
         if known is None:
             source = self._fullness.sources[name]
             is_over = bool(source.above(self._targets).points)
             because = why_relieved(source, self._targets, filling=False) if is_over else None
             groups = self._selection.groups(source, because)
-            known = self._known[name] = [candidate for group in groups for candidate in group]
+            known = self._known[name] = [(_shape(each), each) for group in groups for each in group]
         return known
+
+
+def _shape(candidate: Candidate) -> object:
+    owner = candidate.pod.controller
+    return (owner.uid if owner else candidate.pod.key, tuple(candidate.usage.items()), id(candidate.pod.spec))

@@ -24,7 +24,7 @@ from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, nee
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid, total
-from rebalancer.balancing.steering.offers import Offer
+from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -71,13 +71,14 @@ class Waves:
         """
         if self._is_sampled() and (draft := self._broad.next_wave(self._open, self._receivers)):
             return draft
-        ranked = self._ranked()
-        sources = list(dict.fromkeys(offer.candidate.pod.node for offer in ranked))
+        found = self._offers()
+        sources = list(dict.fromkeys(offer.candidate.pod.node for offer in found))
+        least = _WORTH_JOINING * max((offer.gain for offer in found), default=0.0)
         destinations = list(
-            dict.fromkeys(offer.destination for offer in ranked if offer.gain > _WORTH_JOINING * ranked[0].gain)
+            dict.fromkeys(each.destination for each in in_order(each for each in found if each.gain > least))
         )
         asked = 0
-        for offer in ranked:
+        for offer in in_order(found):
             pod = offer.candidate.pod
             if asked == _TRIES:
                 break
@@ -99,14 +100,13 @@ class Waves:
         first = next(self._parts.pool.on(self._parts.offers.givers()), None)
         return first is not None and self._parts.foresight.ask(first.pod).sampled
 
-    def _ranked(self) -> list[Offer]:
-        """Return the moves that bring most, the best first."""
+    def _offers(self) -> list[Offer]:
+        """Return the moves that bring most."""
         known = [each.node for each in self._parts.fullness.sources.values()]
         found: dict[tuple[Pod, str], Offer] = {}
         for sources, destinations in self._parts.offers.compared(known, self._receivers):
             found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
-        best = max((offer.gain for offer in found.values()), default=0.0)
-        return sorted(found.values(), key=lambda offer: offer.order(best))
+        return list(found.values())
 
     def _may_go(self, pod: Pod) -> bool:
         """Return whether a pod would be let go by itself; one that would not is offered no more."""
@@ -188,9 +188,10 @@ class Waves:
     def _with_more(self, draft: Draft, sources: Sequence[str], least: float, refused: set[Pod]) -> Draft:
         """Return the wave with the pods that do well in it, ranked once; then others of these nodes may do so too."""
         candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
-        for offer in self._parts.offers.offers(candidates, draft.receivers):
+        found = self._parts.offers.offers(candidates, draft.receivers)
+        for offer in in_order(each for each in found if each.gain >= least):
             pod = offer.candidate.pod
-            if offer.gain < least or len(draft.offers) == MOST_MOVES:
+            if len(draft.offers) == MOST_MOVES:
                 break
             if pod not in refused:
                 refused.add(pod)  # or it has joined
@@ -203,7 +204,7 @@ class Waves:
         if len(draft.receivers) > 1 and parts.zones.matter and _owner(pod) in map(_owner, draft.pods):
             return None  # nobody knows over which zones the two would be spread
         fine = parts.offers.offers([offer.candidate], draft.receivers)
-        gains = {each.destination: each for each in fine if each.gain >= least}
+        gains = {each.destination: each for each in in_order(fine) if each.gain >= least}
         shares = self._lands_well(draft, pod, gains)
         if not shares:
             return None
