@@ -22,7 +22,10 @@ Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
 
 from dataclasses import dataclass
 
-_STRICT = "is refused, since strict reading lets nothing pass that has no effect"
+#: Why a document is refused.
+CANNOT_BE_USED = "cannot be used"
+STRICT = "is refused, since strict reading lets nothing pass that has no effect"
+UNKNOWN_KEYS = "is refused, since a key that nobody knows may be a limit or a protection (a dry run warns of it)"
 
 
 class RebalancerError(Exception):
@@ -62,15 +65,14 @@ class PolicyError(UsageError):
     Args:
         source: where the policy is from.
         problems: in the order of the file.
-        only_strict: whether there are no errors, only parts without effect, which strict reading refuses.
+        why: why it is refused.
     """
 
     what = "policy"
 
-    def __init__(self, source: str, problems: tuple[Problem, ...], *, only_strict: bool = False) -> None:
+    def __init__(self, source: str, problems: tuple[Problem, ...], *, why: str = CANNOT_BE_USED) -> None:
         self.source = source
         self.problems = problems
-        why = _STRICT if only_strict else "cannot be used"
         super().__init__("\n".join([f"{self.what} {source} {why}:", *(f"  {each}" for each in problems)]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from rebalancer.errors import PolicyError, Problem
+from rebalancer.errors import CANNOT_BE_USED, STRICT, UNKNOWN_KEYS, PolicyError, Problem
 from rebalancer.untrusted.address import without_userinfo
 
 _FEW = 20
@@ -55,6 +55,7 @@ class Findings:
         self._errors: dict[Problem, None] = {}
         self._ignored: dict[Problem, None] = {}
         self._notices: dict[Problem, None] = {}
+        self._unknown: dict[Problem, None] = {}
 
     @property
     def failed(self) -> bool:
@@ -69,19 +70,34 @@ class Findings:
         """Note something that has no effect; in strict reading it is an error."""
         self._ignored[_problem(place, message)] = None
 
+    def unknown_key(self, place: Place, message: str) -> None:
+        """Note a key that nobody knows: `ignored`, and an error where evictions follow, since it may be a limit."""
+        self.ignored(place, message)
+        self._unknown[_problem(place, message)] = None
+
     def notice(self, place: Place, message: str) -> None:
         """Note something worth knowing; never an error."""
         self._notices[_problem(place, message)] = None
 
-    def settle(self, source: str, *, strict: bool, error: type[PolicyError] = PolicyError) -> tuple[Problem, ...]:
+    def settle(
+        self, source: str, *, strict: bool, live: bool = False, error: type[PolicyError] = PolicyError
+    ) -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or raise the errors.
+
+        Args:
+            source: where the text is from, for messages.
+            strict: whether parts that are ignored are errors.
+            live: whether unknown keys are errors.
+            error: what is raised.
 
         Raises:
             PolicyError: there are errors; of the class `error`.  It also names the parts that are ignored: these are
                 often the cause.
         """
         if self._errors or (strict and self._ignored):
-            raise error(source, _by_line(self._errors | self._ignored), only_strict=not self._errors)
+            raise error(source, _by_line(self._errors | self._ignored), why=CANNOT_BE_USED if self._errors else STRICT)
+        if live and self._unknown:
+            raise error(source, _by_line(self._unknown), why=UNKNOWN_KEYS)
         return _by_line(self._ignored | self._notices)
 
 

@@ -73,7 +73,9 @@ _VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
 
-def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
+def load_policy(
+    text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False, live: bool = False
+) -> LoadedPolicy:
     """Read a policy that can run.
 
     Args:
@@ -81,11 +83,14 @@ def load_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict
         plugins: what the policy may name, by name; DefaultEvictor among them.
         source: where the text is from, for messages.
         strict: whether a part that has no effect is an error; else it is a warning.
+        live: whether evictions follow; then an unknown key is an error.
 
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
     """
-    return _read(text, plugins, source=source, strict=strict, build=True)
+    findings = Findings()
+    policy = _read(text, plugins, findings, build=True)
+    return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
 def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
@@ -97,18 +102,19 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
     """
-    return _read(text, plugins, source=source, strict=strict, build=False)
-
-
-def _read(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool, build: bool) -> LoadedPolicy:
     findings = Findings()
+    policy = _read(text, plugins, findings, build=False)
+    return LoadedPolicy(policy, findings.settle(source, strict=strict))
+
+
+def _read(text: str, plugins: Mapping[str, Plugin], findings: Findings, *, build: bool) -> Policy:
     node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
     if build:
         check_enabled(node, plugins, findings)
         check_configured(node, plugins, findings)
         _check_purpose(policy, node, findings)
-    return LoadedPolicy(policy, findings.settle(source, strict=strict))
+    return policy
 
 
 def _document(text: str, findings: Findings) -> DocumentNode:

@@ -37,15 +37,22 @@ class PolicyFile:
         name: a file, `-` for standard input, which is read once, or a preset's name.
         report: see `rebalancer.run.watched`.
         strict: whether warnings count as errors.
+        live: whether unknown keys do.
         make: makes the policy in force ready to run.
 
     Raises:
         UsageError: there is no such policy, or it has problems.
     """
 
-    def __init__(self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool) -> None:
+    def __init__(
+        self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool, live: bool = False
+    ) -> None:
         self._make = make
-        self._file = Watched("policy", name, policy_text, lambda text: parse_policy(text, name, strict=strict), report)
+
+        def parse(text: str) -> LoadedPolicy:
+            return parse_policy(text, name, strict=strict, live=live)
+
+        self._file = Watched("policy", name, policy_text, parse, report)
 
     def work(self) -> Work:
         """Return what the policy in force asks for, with new strategies: these keep nothing from cycle to cycle."""
@@ -72,7 +79,8 @@ def run_loop(
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
         reporter = PolicyReporter(telemetry)
-        policy = PolicyFile(options.policy, reporter.report, work_maker(options), strict=options.strict)
+        make, live = work_maker(options), not options.dry_run
+        policy = PolicyFile(options.policy, reporter.report, make, strict=options.strict, live=live)
         cluster = connect(options, telemetry)
         for warning in policy.work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

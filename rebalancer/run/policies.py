@@ -72,23 +72,23 @@ def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
     return parse_policy(policy_text(name), name, strict=strict)
 
 
-def policy_of(name: str, text: str | None, *, strict: bool) -> LoadedPolicy:
+def policy_of(name: str, text: str | None, *, strict: bool, live: bool) -> LoadedPolicy:
     """Load a policy whose text was read already; of which it was not, as `read_policy` does.
 
     Raises:
         PolicyError: it has problems.
         UsageError: there is no such file and no such preset.
     """
-    return read_policy(name, strict=strict) if text is None else parse_policy(text, name, strict=strict)
+    return parse_policy(policy_text(name) if text is None else text, name, strict=strict, live=live)
 
 
-def parse_policy(text: str, name: str, *, strict: bool) -> LoadedPolicy:
-    """Load a policy from its text; `name` is what messages call it.
+def parse_policy(text: str, name: str, *, strict: bool, live: bool = False) -> LoadedPolicy:
+    """Load a policy from its text; `name` is what messages call it; see `load_policy` for the other arguments.
 
     Raises:
         PolicyError: it has problems.
     """
-    return load_policy(text, known_plugins(), source=name, strict=strict)
+    return load_policy(text, known_plugins(), source=name, strict=strict, live=live)
 
 
 def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:

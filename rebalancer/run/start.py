@@ -82,7 +82,8 @@ def run(
         ClusterError: there is no cluster to work on.
     """
     _check_conflicts(options)
-    work = work_maker(options)(policies.policy_of(options.policy, options.policy_text, strict=options.strict))
+    live, text = not options.dry_run and options.snapshot is None, options.policy_text
+    work = work_maker(options)(policies.policy_of(options.policy, text, strict=options.strict, live=live))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:

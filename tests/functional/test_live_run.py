@@ -145,6 +145,18 @@ def test_a_dry_run_without_limits_is_no_reason_to_warn(three, rebalancer):
     assert (outcome.report["warnings"], outcome.stderr) == ([], "")
 
 
+def test_a_misspelt_limit_stops_a_live_run_before_anything_is_asked(three, rebalancer):
+    """Once or in a loop; a dry run warns and shows what would go."""
+    misspelt = policy(OLD, maxNoOfPodsToEvictTotl=1)
+
+    for options in ([], ["--descheduling-interval", "5m"]):
+        outcome = rebalancer.run(three, misspelt, *options)
+        assert (outcome.exit_code, three.requests) == (2, [])
+        assert "maxNoOfPodsToEvictTotl: unknown key 'maxNoOfPodsToEvictTotl'" in outcome.stderr
+    dry = rebalancer.run(three, misspelt, "--dry-run")
+    assert (dry.exit_code, len(dry.report["evictions"])) == (0, 3)
+
+
 def test_several_requests_at_a_time_evict_what_one_after_the_other_would(rebalancer, server):
     """The report too is the same, but for the seconds."""
     for each in two_nodes_with(*(pod(f"p{number}", owner=f"owner-{number}") for number in range(20))):

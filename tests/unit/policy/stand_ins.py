@@ -111,18 +111,18 @@ def _plugins() -> dict[str, Plugin]:
 PLUGINS = _plugins()
 
 
-def load(text: str, *, strict: bool = False) -> LoadedPolicy:
-    return load_policy(dedent(text), PLUGINS, source="policy.yaml", strict=strict)
+def load(text: str, *, strict: bool = False, live: bool = False) -> LoadedPolicy:
+    return load_policy(dedent(text), PLUGINS, source="policy.yaml", strict=strict, live=live)
 
 
 def decode(text: str, *, strict: bool = False) -> LoadedPolicy:
     return decode_policy(dedent(text), PLUGINS, source="policy.yaml", strict=strict)
 
 
-def problems(text: str, *, strict: bool = False) -> list[str]:
+def problems(text: str, *, strict: bool = False, live: bool = False) -> list[str]:
     """What makes a policy unusable, as it is shown; empty where it is usable."""
     try:
-        load(text, strict=strict)
+        load(text, strict=strict, live=live)
     except PolicyError as error:
         return [str(each) for each in error.problems]
     return []

@@ -74,6 +74,15 @@ def test_what_has_no_effect_is_an_error_in_strict_reading(text, warning):
     assert found.startswith(warning)
 
 
+@pytest.mark.parametrize(("text", "warning"), IGNORED)
+def test_before_evictions_only_a_key_that_nobody_knows_is_an_error(text, warning):
+    """It may be a limit, a protection or a selector; what the descheduler knows and does not use stays a warning."""
+    found = problems(text, live=True)
+
+    assert len(found) == ("unknown key" in warning)
+    assert all(each.startswith(warning) for each in found)
+
+
 def test_a_policy_without_any_of_these_is_clean():
     """Neither reading has anything to say of it."""
     assert load(RUNS).warnings == ()
