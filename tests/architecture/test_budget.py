@@ -12,7 +12,7 @@ BUDGET = {
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
     "rebalancer/eviction": 780,
-    "rebalancer/kube": 7040,
+    "rebalancer/kube": 7070,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
     "rebalancer/policy": 3160,

@@ -1,8 +1,8 @@
-"""The kinds that the scheduler goes by, as a real API server lists them."""
+"""The kinds that the scheduler and patience go by, as a real API server lists them."""
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
@@ -16,9 +16,9 @@ SELECTOR = {"app": "web"}
 
 
 def read(controlplane: ControlPlane) -> Snapshot:
-    """Read the cluster as a policy does that asks where the scheduler would put pods."""
+    """Read the cluster as a patient policy does that asks where the scheduler would put pods."""
     live = open_cluster(str(controlplane.kubeconfig), None)
-    return read_cluster(live, (), Halt(60.0, live.retry_policy.clock), SCHEDULER_KINDS)
+    return read_cluster(live, (), Halt(60.0, live.retry_policy.clock), SCHEDULER_KINDS | TRUST_KINDS)
 
 
 def owner(namespace: Namespace, pod: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ _HOLD = "kube-rebalancer/hold"
 _AVOID = "kube-rebalancer/avoid"
 _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
-_NO = ("false", "0", "no", "")
+_NO = ("false", "0", "no")
 _LONGEST_SHOWN = 40
 
 #: A string, null or absent.  Go reads null as an empty string, so an annotation that is null is present.
@@ -47,7 +47,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
         """What is odd about the annotation `evict`; empty if it clearly means yes or no."""
         if self.evict is None or self.evictable or self.evict.strip().lower() in _NO:
             return ""
-        return f"its annotation {EVICT} is {self.evict[:_LONGEST_SHOWN]!r}, which counts as no: only 'true' means yes"
+        return f"has {self.evict[:_LONGEST_SHOWN]!r} as its {EVICT}, which counts as no: only 'true' means yes"
 
     @property
     def avoids_eviction(self) -> bool:

@@ -11,7 +11,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import budgets, companions, metrics, objects, parts, storage
-from rebalancer.kube.wire.list_collector import Kind, ListCollector
+from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
 from rebalancer.kube.wire.pages import KINDS, Page, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
@@ -130,7 +130,7 @@ class Collection:
         """
         pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
         nodes: tuple[Node, ...] = self.collectors["Node"].unique()
-        told = (text for collector in self.collectors.values() for text in sorted(collector.warnings))
+        told = (text for collector in self.collectors.values() for text in collector.warnings)
         return Snapshot(
             now=now,
             nodes=nodes,
@@ -143,7 +143,7 @@ class Collection:
             companions=companions.companions(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
-            warnings=(*warnings, *told, *sorted(_about(pods))),
+            warnings=(*warnings, *told, *grouped("Pod", _about(pods))),
         )
 
     def _namespaces(self) -> dict[str, Labels] | None:
@@ -168,12 +168,12 @@ class Collection:
         return dict(self.collectors[kind].unique()) if kind in self.seen else None
 
 
-def _about(pods: tuple[Pod, ...]) -> Iterator[str]:
+def _about(pods: tuple[Pod, ...]) -> Iterator[tuple[str, str]]:
     for pod in pods:
         if pod.problem:
-            yield f"Pod {pod} is malformed and left alone: {pod.problem}"
+            yield str(pod), f"is malformed and left alone: {pod.problem}"
         elif pod.remark:
-            yield f"Pod {pod}: {pod.remark}"
+            yield str(pod), pod.remark
 
 
 class Document(msgspec.Struct, rename="camel"):

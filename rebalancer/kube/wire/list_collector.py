@@ -1,6 +1,6 @@
 """The objects of one kind, collected page by page; one that cannot be read becomes a stand-in that protects."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,7 @@ W = TypeVar("W")
 T = TypeVar("T")
 
 #: What decoding and converting an object may raise.
+_MOST_NAMES = 3
 _MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
@@ -55,18 +56,22 @@ class ListCollector(Generic[W, T]):
     Attributes:
         items: the objects.
         lost: how many were left out.
-        warnings: about malformed ones.
         more: how many are on the pages to come; None where the server does not say.
     """
 
     def __init__(self, kind: Kind[W, T]) -> None:
         self.items: list[T] = []
         self.lost = 0
-        self.warnings: list[str] = []
         self.more: int | None = None
         self._kind = kind
         self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
+        self._malformed_ones: list[tuple[str, str]] = []
+
+    @property
+    def warnings(self) -> list[str]:
+        """About malformed ones; those of which the same is to be said are in one line."""
+        return grouped(self._kind.name, self._malformed_ones)
 
     def add_page(self, page: bytes) -> str:
         """Add one page of a list and return its continue token, empty at the end.
@@ -92,7 +97,7 @@ class ListCollector(Generic[W, T]):
         try:
             self.items.append(self._kind.convert(self._item.decode(raw)))
         except _MALFORMED as error:
-            self._malformed(raw, in_words(error))
+            self._add_malformed(raw, in_words(error))
 
     def unique(self) -> tuple[T, ...]:
         """Return the objects; one that occurs twice and is the same both times counts once.
@@ -116,12 +121,12 @@ class ListCollector(Generic[W, T]):
         self.more = decoded.metadata.remaining_item_count
         return decoded.token
 
-    def _malformed(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> None:
+    def _add_malformed(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> None:
         stands = self._stand_in(raw, problem)
         self.lost += not stands
         meaning = self._kind.meaning if stands else self._kind.otherwise
         if meaning:
-            self.warnings.append(f"{self._kind.name} {_name(raw)} is malformed and {meaning}: {problem}")
+            self._malformed_ones.append((_name(raw), f"is malformed and {meaning}: {problem}"))
 
     def _stand_in(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> bool:
         if self._kind.stand_in is None:
@@ -133,6 +138,26 @@ class ListCollector(Generic[W, T]):
         except _MALFORMED:
             return False
         return True
+
+
+def grouped(kind: str, remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for what is said of objects, with their names: `12 Pod objects (a, b, c and 9 more): each ...`.
+
+    Args:
+        kind: of all of them.
+        remarks: name of an object, and what is said of it.
+    """
+    names: dict[str, list[str]] = {}
+    for name, says in sorted(remarks):
+        names.setdefault(says, []).append(name)
+    return [_line(kind, who, says) for says, who in sorted(names.items(), key=lambda each: each[1])]
+
+
+def _line(kind: str, names: Sequence[str], says: str) -> str:
+    if len(names) == 1:
+        return f"{kind} {names[0]} {says}"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{len(names)} {kind} objects ({', '.join(names[:_MOST_NAMES])}{more}): each {says}"
 
 
 def _fields(item: object) -> object:

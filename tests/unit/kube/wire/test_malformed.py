@@ -64,7 +64,7 @@ def test_replicas_with_one_bad_template_are_all_left_alone() -> None:
     snapshot = read("Pod", pod_document("a", spec=CPU), pod_document("b", spec=CPU))
 
     assert all(pod.problem for pod in snapshot.pods)
-    assert len(snapshot.warnings) == 2
+    assert snapshot.warnings[0].startswith("2 Pod objects (default/a, default/b): each is malformed")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,17 @@ def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
         "Node x is malformed and left alone, and so are its pods",
     ]
     assert "cpu: 'lots'" in snapshot.warnings[2]
+
+
+def test_the_same_trouble_of_many_is_one_line() -> None:
+    """With the names of three; another trouble has a line of its own."""
+    bad = [{"metadata": {"name": f"n{number:02}"}, "status": {"allocatable": {"cpu": "lots"}}} for number in range(12)]
+    other = {"metadata": {"name": "x"}, "spec": {"taints": 5}}
+
+    many, one = read("Node", *bad, other).warnings
+
+    assert many.startswith("12 Node objects (n00, n01, n02 and 9 more): each is malformed and left alone")
+    assert one.startswith("Node x is malformed")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +214,7 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     )
 
     assert [pod.name for pod in collector.items] == ["b"]
-    assert len(collector.warnings) == 2
+    assert collector.warnings[0].startswith("2 Pod objects (a, without a name): each is malformed")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_annotations_hold_a_node_unless_they_clearly_do_not(annotations: dict[st
     assert read_pod(annotations=annotations).holding == holding
 
 
-@pytest.mark.parametrize("value", ["false", "False", "0", "no", "No", "", "  ", None])
+@pytest.mark.parametrize("value", ["false", "False", "0", "no", "No", None])
 def test_the_annotation_evict_may_say_no(value: str | None) -> None:
     """Without a word about it."""
     snapshot = read("Pod", pod_document(annotations={EVICT: value}))
@@ -153,17 +153,16 @@ def test_a_plain_yes_needs_no_warning(value: str) -> None:
     assert read("Pod", pod_document("a", annotations={EVICT: value})).warnings == ()
 
 
-@pytest.mark.parametrize("value", ["yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
+@pytest.mark.parametrize("value", ["", "  ", "yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
 def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(value: str) -> None:
     """It names the pod, and what would mean yes; a long value is cut."""
     snapshot = read("Pod", pod_document("a", annotations={EVICT: value}))
 
     assert not snapshot.pods[0].evict_annotation
     (warning,) = snapshot.warnings
-    assert warning.startswith(f"Pod default/a: its annotation {EVICT} is ")
+    assert warning.startswith(f"Pod default/a has {value[:40]!r} as its {EVICT}, ")
     assert warning.endswith("which counts as no: only 'true' means yes")
     assert "\n" not in warning
-    assert repr(value[:40]) in warning
 
 
 @pytest.mark.parametrize(
