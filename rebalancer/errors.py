@@ -25,7 +25,7 @@ from dataclasses import dataclass
 #: Why a document is refused.
 CANNOT_BE_USED = "cannot be used"
 STRICT = "is refused, since strict reading lets nothing pass that has no effect"
-UNKNOWN_KEYS = "is refused, since a key that nobody knows may be a limit or a protection (a dry run warns of it)"
+UNSAFE = "is not safe for a live run (a dry run warns of this)"
 
 
 class RebalancerError(Exception):

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
+from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.providers import MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
+from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.v1alpha2 import EVICTOR, POINTS, WirePolicy
+from rebalancer.policy.values import Policy
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, shown
 
 _SOURCES = (KUBERNETES_METRICS, PROMETHEUS, LOAD_WATCHER)
@@ -172,6 +175,29 @@ def check_configured(node: DocumentNode, plugins: Mapping[str, Plugin], findings
                     f"{name} is configured but not enabled, so it does not run;"
                     f" list it under plugins.{points}.enabled if it should",
                 )
+
+
+def check_sources(policy: Policy, node: DocumentNode, findings: Findings) -> None:
+    """Check that the policy sets up the source of usage of each strategy that runs, and that it measures what is named.
+
+    The descheduler finds out in each cycle, and evicts nothing.
+    """
+    known = {each.source for each in policy.metrics_providers}
+    if policy.metrics_collector_enabled:
+        known.add(KUBERNETES_METRICS)
+    for profile, part in zip(policy.profiles, items(node, "profiles"), strict=False):
+        for entry in items(part, "pluginConfig"):
+            args, runs = profile.args.get(_name(entry)), (*profile.deschedule, *profile.balance)
+            if not isinstance(args, UtilizationArgs) or not args.metrics_utilization or _name(entry) not in runs:
+                continue
+            source, place = args.metrics_utilization.origin, at(entry, "args", "metricsUtilization").place
+            if source not in known:
+                cure = f"add `- source: {source}` to the policy's metricsProviders"
+                findings.unsafe(place, f"{source} is not set up: {cure}")
+            strangers = sorted(args.thresholds.keys() - {CPU, MEMORY, PODS})
+            if strangers and source != PROMETHEUS:
+                message = f"thresholds name {', '.join(strangers)}, which {source} does not measure"
+                findings.unsafe(at(entry, "args", "thresholds").place, f"{message}; Prometheus does, with a query")
 
 
 def _name(entry: DocumentNode) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from rebalancer.errors import CANNOT_BE_USED, STRICT, UNKNOWN_KEYS, PolicyError, Problem
+from rebalancer.errors import CANNOT_BE_USED, STRICT, UNSAFE, PolicyError, Problem
 from rebalancer.untrusted.address import without_userinfo
 
 _FEW = 20
@@ -55,7 +55,7 @@ class Findings:
         self._errors: dict[Problem, None] = {}
         self._ignored: dict[Problem, None] = {}
         self._notices: dict[Problem, None] = {}
-        self._unknown: dict[Problem, None] = {}
+        self._unsafe: dict[Problem, None] = {}
 
     @property
     def failed(self) -> bool:
@@ -70,10 +70,10 @@ class Findings:
         """Note something that has no effect; in strict reading it is an error."""
         self._ignored[_problem(place, message)] = None
 
-    def unknown_key(self, place: Place, message: str) -> None:
-        """Note a key that nobody knows: `ignored`, and an error where evictions follow, since it may be a limit."""
+    def unsafe(self, place: Place, message: str) -> None:
+        """Note what must not be followed by evictions, as a key that may be a misspelt limit; else it is `ignored`."""
         self.ignored(place, message)
-        self._unknown[_problem(place, message)] = None
+        self._unsafe[_problem(place, message)] = None
 
     def notice(self, place: Place, message: str) -> None:
         """Note something worth knowing; never an error."""
@@ -87,7 +87,7 @@ class Findings:
         Args:
             source: where the text is from, for messages.
             strict: whether parts that are ignored are errors.
-            live: whether unknown keys are errors.
+            live: whether evictions follow.
             error: what is raised.
 
         Raises:
@@ -96,8 +96,8 @@ class Findings:
         """
         if self._errors or (strict and self._ignored):
             raise error(source, _by_line(self._errors | self._ignored), why=CANNOT_BE_USED if self._errors else STRICT)
-        if live and self._unknown:
-            raise error(source, _by_line(self._unknown), why=UNKNOWN_KEYS)
+        if live and self._unsafe:
+            raise error(source, _by_line(self._unsafe), why=UNSAFE)
         return _by_line(self._ignored | self._notices)
 
 

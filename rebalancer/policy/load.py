@@ -6,7 +6,14 @@ from types import MappingProxyType
 
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
-from rebalancer.policy.checks import check_configured, check_effect, check_enabled, check_fields, check_providers
+from rebalancer.policy.checks import (
+    check_configured,
+    check_effect,
+    check_enabled,
+    check_fields,
+    check_providers,
+    check_sources,
+)
 from rebalancer.policy.config_map import POLICY, wanted_document
 from rebalancer.policy.document import TOP, DocumentNode, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
@@ -83,7 +90,7 @@ def load_policy(
         plugins: what the policy may name, by name; DefaultEvictor among them.
         source: where the text is from, for messages.
         strict: whether a part that has no effect is an error; else it is a warning.
-        live: whether evictions follow; then an unknown key is an error.
+        live: whether evictions follow; then an unknown key is an error, and so is usage that cannot be measured.
 
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
@@ -113,6 +120,7 @@ def _read(text: str, plugins: Mapping[str, Plugin], findings: Findings, *, build
     if build:
         check_enabled(node, plugins, findings)
         check_configured(node, plugins, findings)
+        check_sources(policy, node, findings)
         _check_purpose(policy, node, findings)
     return policy
 

@@ -77,7 +77,7 @@ def _validate(model: type[Model], document: object) -> Model:
 def _note(model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings) -> None:
     place = _place(node, error["loc"])
     if error["type"] == "extra_forbidden":
-        findings.unknown_key(place, _unknown_key(model, error["loc"], " has no effect"))
+        findings.unsafe(place, _unknown_key(model, error["loc"], " has no effect"))
         return
     for message in _messages(model, error):
         findings.error(place, message)

@@ -32,7 +32,11 @@ prometheus:
 """
 
 
-def load(usage: str, thresholds: str = "cpu: 20", providers: str = "[]"):
+ALL = """[{source: KubernetesMetrics}, {source: Prometheus, prometheus: {url: 'https://a'}},
+  {source: LoadWatcher, loadWatcher: {url: 'https://b'}}]"""
+
+
+def load(usage: str, thresholds: str = "cpu: 20", providers: str = ALL, *, live: bool = False):
     """Read a policy whose LowNodeUtilization has this `metricsUtilization`."""
     args = {
         "thresholds": yaml.safe_load(f"{{{thresholds}}}"),
@@ -51,7 +55,7 @@ def load(usage: str, thresholds: str = "cpu: 20", providers: str = "[]"):
             }
         ],
     }
-    return load_policy(yaml.safe_dump(document), known_plugins(), source="test", strict=True)
+    return load_policy(yaml.safe_dump(document), known_plugins(), source="test", strict=not live, live=live)
 
 
 def usage(text: str, thresholds: str = "cpu: 20"):
@@ -227,15 +231,40 @@ def test_a_wrong_provider_is_told(fields, message):
     """Our keys are checked like the descheduler's."""
     with pytest.raises(PolicyError) as error:
         load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
-    (only,) = error.value.problems
+    first = error.value.problems[0]
 
-    assert f"{only.path}: {only.message}".startswith(message)
+    assert f"{first.path}: {first.message}".startswith(message)
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize(
+    ("usage", "thresholds", "providers", "message"),
+    [
+        ("source: KubernetesMetrics", "cpu: 20, nvidia.com/gpu: 20", ALL, "thresholds name nvidia.com/gpu, which Kube"),
+        (
+            "source: LoadWatcher",
+            "nvidia.com/gpu: 20",
+            ALL,
+            "thresholds name nvidia.com/gpu, which LoadWatcher does not",
+        ),
+        ("source: KubernetesMetrics", "cpu: 20", "[]", "KubernetesMetrics is not set up: add `- source: KubernetesMet"),
+        ("metricsServer: true", "cpu: 20", "[]", "KubernetesMetrics is not set up"),
+    ],
+)
+def test_what_cannot_be_measured_is_an_error_in_validate_and_before_evictions(
+    live, usage, thresholds, providers, message
+):
+    """In a dry run the strategy fails, as the descheduler's does."""
+    with pytest.raises(PolicyError) as error:
+        load(f"{{{usage}}}", thresholds, providers, live=live)
+
+    assert [each.message[: len(message)] for each in error.value.problems] == [message]
 
 
 def test_a_token_that_will_not_be_sent_is_a_warning():
     """Never an error: the descheduler would send it, and its policies load."""
-    fields = "{source: Prometheus, prometheus: {url: 'http://a', tokenFile: /t%s}}"
-    (warning,) = load("{source: LoadWatcher}", providers=f"[{fields % ''}]").warnings
+    fields = "[{source: KubernetesMetrics}, {source: Prometheus, prometheus: {url: 'http://a', tokenFile: /t%s}}]"
+    (warning,) = load("{source: KubernetesMetrics}", providers=fields % "").warnings
 
     assert "will not be sent over plain http" in warning.message
-    assert load("{source: LoadWatcher}", providers=f"[{fields % ', allowTokenOverHTTP: true'}]").warnings == ()
+    assert load("{source: KubernetesMetrics}", providers=fields % ", allowTokenOverHTTP: true").warnings == ()
