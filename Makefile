@@ -67,8 +67,9 @@ schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
 	@$(VENV)/bin/python -m rebalancer.report.plan > policies/schema/plan-v1.json
 
-chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
+chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, the policy's schema, examples/kubernetes
 	@$(VENV)/bin/python -m tests.chart.described
+	@$(VENV)/bin/python -m tests.chart.policy_schema
 	@$(VENV)/bin/python -m tests.chart.examples
 
 pictures: $(READY) ## draw the README's pictures of the terminal anew

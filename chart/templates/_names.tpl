@@ -23,10 +23,10 @@
 {{- end -}}
 
 {{- define "rebalancer.serviceAccountName" -}}
-{{- if .Values.serviceAccount.create -}}
-{{- default (include "rebalancer.fullname" .) .Values.serviceAccount.name -}}
+{{- if (.Values.serviceAccount).create -}}
+{{- default (include "rebalancer.fullname" .) (.Values.serviceAccount).name -}}
 {{- else -}}
-{{- default "default" .Values.serviceAccount.name -}}
+{{- default "default" (.Values.serviceAccount).name -}}
 {{- end -}}
 {{- end -}}
 
@@ -55,7 +55,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* What serves metrics, as a YAML list: each with the name of its objects, and which labels are its own. */ -}}
 {{- define "rebalancer.servers" -}}
 - {name: {{ include "rebalancer.fullname" . }}, labels: rebalancer.labels, selector: rebalancer.selectorLabels, loops: {{ eq .Values.kind "Deployment" }}}
-{{- if .Values.marking.enabled }}
+{{- if (.Values.marking).enabled }}
 - {name: {{ include "rebalancer.markName" . }}, labels: rebalancer.markLabels, selector: rebalancer.markSelectorLabels, loops: true}
 {{- end -}}
 {{- end -}}
@@ -70,7 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "rebalancer.image" -}}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- printf "%s:%s" (required "image.repository is needed: the name of your image of rebalancer" (.Values.image).repository) (default .Chart.AppVersion (.Values.image).tag) -}}
 {{- end -}}
 
 {{- define "rebalancer.markName" -}}

@@ -1,15 +1,15 @@
 {{- /* The port that health and metrics are served at; 0 where nothing is served. */ -}}
 {{- define "rebalancer.port" -}}
-{{- $given := get .Values.cmdOptions "secure-port" -}}
+{{- $given := get (.Values.cmdOptions | default dict) "secure-port" -}}
 {{- if eq (toString $given) "0" -}}0{{- else -}}{{- default 10258 $given | int -}}{{- end -}}
 {{- end -}}
 
 {{- /* Seconds until a run is ended: given, or nine tenths of the time between two runs. */ -}}
 {{- define "rebalancer.activeDeadlineSeconds" -}}
-{{- $minutes := regexFind "^\\*/[0-9]+ \\* \\* \\* \\*$" (trim .Values.schedule) | regexFind "[0-9]+" -}}
+{{- $minutes := regexFind "^\\*/[0-9]+ \\* \\* \\* \\*$" (trim (default "" .Values.schedule)) | regexFind "[0-9]+" -}}
 {{- if .Values.activeDeadlineSeconds -}}
 {{- int .Values.activeDeadlineSeconds -}}
-{{- else if eq (trim .Values.schedule) "* * * * *" -}}
+{{- else if eq (trim (default "" .Values.schedule)) "* * * * *" -}}
 54
 {{- else if and (eq .Values.kind "CronJob") $minutes -}}
 {{- mul (int $minutes) 54 -}}
@@ -48,14 +48,14 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- else if not (hasKey .Values.cmdOptions "deadline") }}
+{{- else if not (hasKey (.Values.cmdOptions | default dict) "deadline") }}
 - --deadline={{ include "rebalancer.deadline" . }}s
 {{- end }}
 {{- include "rebalancer.leaseArgs" . }}
-{{- if and .Values.dryRun (not (hasKey .Values.cmdOptions "dry-run")) }}
+{{- if and .Values.dryRun (not (hasKey (.Values.cmdOptions | default dict) "dry-run")) }}
 - --dry-run
 {{- end }}
-{{- with .Values.pushgateway.url }}
+{{- with (.Values.pushgateway).url }}
 - --pushgateway={{ . }}
 {{- end }}
 {{- range $key, $value := .Values.cmdOptions }}
@@ -110,7 +110,7 @@
 {{- $several := and (eq .Values.kind "Deployment") (gt (int .Values.replicas) 1) -}}
 metadata:
   annotations:
-    checksum/config: {{ print (include "rebalancer.policyText" .) .Values.schedulerConfig.text | sha256sum }}
+    checksum/config: {{ print (include "rebalancer.policyText" .) (.Values.schedulerConfig).text | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -237,7 +237,7 @@ spec:
         - name: policy-volume
           mountPath: /policy-dir
           readOnly: true
-        {{- if .Values.schedulerConfig.configMapName }}
+        {{- if (.Values.schedulerConfig).configMapName }}
         - name: scheduler-volume
           mountPath: /scheduler-dir
           readOnly: true
@@ -254,7 +254,7 @@ spec:
     - name: policy-volume
       configMap:
         name: {{ include "rebalancer.fullname" . }}
-    {{- with .Values.schedulerConfig.configMapName }}
+    {{- with (.Values.schedulerConfig).configMapName }}
     - name: scheduler-volume
       configMap:
         name: {{ . }}

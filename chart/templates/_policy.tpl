@@ -2,11 +2,11 @@
 {{- define "rebalancer.policyText" -}}
 {{- $text := include "rebalancer.givenPolicy" . -}}
 {{- $text -}}
-{{- if and .Values.steering.enabled (not (hasKey ($text | fromYaml) "steering")) -}}
+{{- if and (.Values.steering).enabled (not (hasKey ($text | fromYaml) "steering")) -}}
 {{- if hasPrefix "{" $text -}}
 {{- fail "steering.enabled adds a line to the policy, which policy.text in JSON cannot take: write \"steering\": {} into the policy" -}}
 {{- end }}
-steering: {key: {{ .Values.steering.key | quote }}}
+steering: {key: {{ (.Values.steering).key | quote }}}
 {{- end -}}
 {{- end -}}
 
@@ -14,21 +14,21 @@ steering: {key: {{ .Values.steering.key | quote }}}
 {{- define "rebalancer.steers" -}}
 {{- $policy := include "rebalancer.policyText" . | fromYaml -}}
 {{- $said := and (hasKey $policy "steering") (not (kindIs "invalid" $policy.steering)) -}}
-{{- $option := and (hasKey .Values.cmdOptions "steer") (ne (toString (get .Values.cmdOptions "steer")) "false") -}}
+{{- $option := and (hasKey (.Values.cmdOptions | default dict) "steer") (ne (toString (get (.Values.cmdOptions | default dict) "steer")) "false") -}}
 {{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* Whether nodes that were emptied are held: "true", or empty. */ -}}
 {{- define "rebalancer.holds" -}}
 {{- $policy := include "rebalancer.policyText" . | fromYaml -}}
-{{- $given := or $policy.hold (get .Values.cmdOptions "hold") (has "--hold" .Values.extraArgs) -}}
+{{- $given := or $policy.hold (get (.Values.cmdOptions | default dict) "hold") (has "--hold" .Values.extraArgs) -}}
 {{- range .Values.extraArgs }}{{ if hasPrefix "--hold=" . }}{{ $given = true }}{{ end }}{{ end -}}
 {{- if and $given (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* Whether `mark` changes nodes: "true", or empty. */ -}}
 {{- define "rebalancer.marks" -}}
-{{- if and .Values.marking.enabled (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
+{{- if and (.Values.marking).enabled (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* Whether nodes are changed at all: "true", or empty. */ -}}
@@ -55,12 +55,12 @@ steering: {key: {{ .Values.steering.key | quote }}}
 {{- /* The key of the soft taints; the one that hot nodes carry as well has -more appended. */ -}}
 {{- define "rebalancer.avoidKey" -}}
 {{- $steering := get (include "rebalancer.policyText" . | fromYaml) "steering" | default dict -}}
-{{- default .Values.steering.key $steering.key -}}
+{{- default (.Values.steering).key $steering.key -}}
 {{- end -}}
 
 {{- /* The policy as it was given: deschedulerPolicy, else policy.text, else the preset. */ -}}
 {{- define "rebalancer.givenPolicy" -}}
-{{- if and .Values.deschedulerPolicy .Values.policy.text -}}
+{{- if and .Values.deschedulerPolicy (.Values.policy).text -}}
 {{- fail "deschedulerPolicy and policy.text are two policies: give one of them" -}}
 {{- end -}}
 {{- if .Values.deschedulerPolicy -}}
@@ -70,17 +70,18 @@ steering: {key: {{ .Values.steering.key | quote }}}
 apiVersion: {{ .Values.deschedulerPolicyAPIVersion }}
 kind: DeschedulerPolicy
 {{ tpl (toYaml (omit .Values.deschedulerPolicy "apiVersion" "kind")) . }}
-{{- else if .Values.policy.text -}}
-{{ .Values.policy.text | trim }}
+{{- else if (.Values.policy).text -}}
+{{ (.Values.policy).text | trim }}
 {{- else -}}
-{{- $file := printf "presets/%s.yaml" .Values.policy.preset -}}
+{{- $name := default "safe" (.Values.policy).preset -}}
+{{- $file := printf "presets/%s.yaml" $name -}}
 {{- $preset := .Files.Get $file -}}
 {{- if not $preset -}}
 {{- $known := list -}}
 {{- range $path, $_ := .Files.Glob "presets/*.yaml" -}}
 {{- $known = append $known ($path | base | trimSuffix ".yaml") -}}
 {{- end -}}
-{{- fail (printf "policy.preset: there is no preset %q; there are %s" .Values.policy.preset (join ", " (sortAlpha $known))) -}}
+{{- fail (printf "policy.preset: there is no preset %q; there are %s" $name (join ", " (sortAlpha $known))) -}}
 {{- end -}}
 {{ $preset | trim }}
 {{- end -}}
@@ -100,8 +101,9 @@ with its tokens.
 {{- $apart := "RemovePodsViolatingInterPodAntiAffinity" -}}
 {{- $sources := list -}}
 {{- range $profile := $policy.profiles -}}
-  {{- $deschedule := dig "plugins" "deschedule" "enabled" list $profile | default list -}}
-  {{- $balance := dig "plugins" "balance" "enabled" list $profile | default list -}}
+  {{- $plugins := $profile.plugins | default dict -}}
+  {{- $deschedule := ($plugins.deschedule | default dict).enabled | default list -}}
+  {{- $balance := ($plugins.balance | default dict).enabled | default list -}}
   {{- $enabled := concat $deschedule $balance -}}
   {{- if has $apart $enabled -}}{{- $_ := set $needs "namespaces" true -}}{{- end -}}
   {{- range $entry := $profile.pluginConfig -}}
@@ -132,8 +134,8 @@ with its tokens.
   {{- $_ := set $needs "trust" (ne (toString (get $policy.trust "enabled")) "false") -}}
   {{- end -}}
 {{- end -}}
-{{- $steer := get $.Values.cmdOptions "steer" -}}
-{{- $steered := and (hasKey $.Values.cmdOptions "steer") (ne (toString $steer) "false") -}}
+{{- $steer := get ($.Values.cmdOptions | default dict) "steer" -}}
+{{- $steered := and (hasKey ($.Values.cmdOptions | default dict) "steer") (ne (toString $steer) "false") -}}
 {{- if or $steered (has "--steer" $.Values.extraArgs) (not (kindIs "invalid" $policy.steering)) -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
 {{- range $name, $strategy := $policy.strategies -}}
   {{- if $strategy.enabled -}}
@@ -177,12 +179,12 @@ with its tokens.
 
 {{- /* Whether nothing is evicted: "true", or empty. */ -}}
 {{- define "rebalancer.dryRun" -}}
-{{- $option := get .Values.cmdOptions "dry-run" -}}
-{{- $given := and (hasKey .Values.cmdOptions "dry-run") (ne (toString $option) "false") -}}
+{{- $option := get (.Values.cmdOptions | default dict) "dry-run" -}}
+{{- $given := and (hasKey (.Values.cmdOptions | default dict) "dry-run") (ne (toString $option) "false") -}}
 {{- if or .Values.dryRun $given -}}true{{- end -}}
 {{- end -}}
 
 {{- /* A limit in words. */ -}}
 {{- define "rebalancer.limit" -}}
-{{- if kindIs "invalid" . }}any number{{ else }}{{ int64 . }}{{ end -}}
+{{- if kindIs "invalid" . }}any number{{ else if kindIs "string" . }}{{ . }} of the pods{{ else }}{{ int64 . }}{{ end -}}
 {{- end -}}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
@@ -114,10 +114,22 @@ def _selector(value: object) -> object:
     return parse_label_selector(value) if isinstance(value, Mapping) else value
 
 
-Selector = Annotated[
-    LabelSelector,
-    BeforeValidator(_selector, json_schema_input_type=dict[str, Any]),
-]
+class LabelExpression(Part):
+    """An expression of a label selector, as editors and helm are told of it; `parse_label_selector` checks it."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[str] = []
+
+
+class LabelSelectorKeys(Part):
+    """The keys of a label selector, likewise."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelExpression] = []
+
+
+Selector = Annotated[LabelSelector, BeforeValidator(_selector, json_schema_input_type=LabelSelectorKeys)]
 """A Kubernetes LabelSelector (matchLabels, matchExpressions), parsed."""
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]

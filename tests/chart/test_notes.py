@@ -47,6 +47,7 @@ def notes(chart: Path, values: str = "", *options: str) -> str:
             "deschedulerPolicy: {maxNoOfPodsToEvictTotal: 0, profiles: [{}]}",
             "Pods that a cycle evicts at most: 0 in all,",
         ),
+        ("deschedulerPolicy: {maxNoOfPodsToEvictTotal: 5%, profiles: [{}]}", "5% of the pods in all, any number from"),
         ("", "The policy is the preset safe."),
         ("policy: {text: 'profiles: []'}", "The policy is policy.text of your values."),
         ("deschedulerPolicy: {profiles: [{}]}", "The policy is deschedulerPolicy of your values."),

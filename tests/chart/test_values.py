@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.chart.described import VALUES, Value, described, shown_table, table
-from tests.chart.helm import CHART, Object, needed, refusal, rendered
+from tests.chart.helm import CHART, KUBERNETES, Object, helm, needed, refusal, rendered
 
 SCHEMA: Object = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Object = yaml.safe_load(VALUES.read_text())
@@ -48,7 +48,6 @@ OTHERS: Mapping[str, object] = {
     "policy.preset": "usage-pack",
     "policy.text": "profiles: []",
     "deschedulerPolicy": {"profiles": [{"name": "other"}]},
-    "deschedulerPolicyAPIVersion": "descheduler/v1alpha1",
     "image.pullPolicy": "Always",
     "cmdOptions": {"strict": None},
     "cmdOptions.v": 3,
@@ -66,8 +65,8 @@ OTHERS: Mapping[str, object] = {
     "ports": [],
     "steering.key": "example.com/avoid",
 }
-#: A value that only has one.
-SINGLE = {"leaderElection.resourceLock"}
+#: A value that only has one; and one that belongs to what deschedulerPolicy holds (ci/old-policy-values.yaml has it).
+SINGLE = {"leaderElection.resourceLock", "deschedulerPolicyAPIVersion"}
 
 
 def paths(schema: Object, prefix: str = "") -> Iterator[str]:
@@ -154,6 +153,17 @@ def test_every_value_is_used(value: Value) -> None:
     change = nested(value.path, other(value))
 
     assert any(rendered(merged(scene, change)) != unchanged(index) for index, scene in enumerate(SCENES))
+
+
+@needed
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+@pytest.mark.parametrize("value", sorted(DEFAULTS.keys() - {"kind"}))
+def test_a_value_that_is_null_renders_or_is_named(value: str, kind: str) -> None:
+    """Null takes the default away; what cannot do without one says so."""
+    values = {"kind": kind, value: None}
+    done = helm("template", "rebalancer", CHART, "--values", "-", "--kube-version", KUBERNETES, text=json.dumps(values))
+
+    assert done.returncode == 0 or f"{value} is needed" in done.stderr or f"{value}.repository is needed" in done.stderr
 
 
 @needed

@@ -1,0 +1,165 @@
+"""A mistake in `deschedulerPolicy` is found by helm, before anything is installed; what the program takes renders."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rebalancer.errors import PolicyError
+from rebalancer.policy.load import decode_policy
+from rebalancer.run.policies import known_plugins
+from tests.chart.helm import Object, helm, needed, refusal, template
+from tests.chart.policy_schema import PATH, with_policy, written
+from tests.conformance import corpus
+
+SCHEMA: Object = json.loads(PATH.read_text())
+
+#: A little of everything that is a limit, a protection, a selector or a source.
+POLICY = """
+nodeSelector: pool=a
+maxNoOfPodsToEvictPerNode: 10%
+maxNoOfPodsToEvictPerNamespace: 5
+maxNoOfPodsToEvictTotal: 20
+gracePeriodSeconds: 30
+windows: [{cron: "0 22 * * *", for: 6h, timezone: UTC}]
+freeze: [{from: "2026-12-20", to: "2027-01-06"}]
+metricsProviders: [{source: Prometheus, prometheus: {url: "http://prometheus:9090"}}]
+profiles:
+  - name: p
+    pluginConfig:
+      - name: DefaultEvictor
+        args:
+          minReplicas: 2
+          minPodAge: 10m
+          nodeFit: scheduler
+          priorityThreshold: {value: 5}
+          labelSelector: {matchExpressions: [{key: a, operator: Exists}]}
+          podProtections: {extraEnabled: [PodsWithPVC], config: {PodsWithPVC: {protectedStorageClasses: [{name: a}]}}}
+      - name: LowNodeUtilization
+        args:
+          thresholds: {cpu: 20}
+          targetThresholds: {cpu: 50}
+          evictionLimits: {node: 3}
+          evictableNamespaces: {exclude: [kube-system]}
+          metricsUtilization: {source: Prometheus, prometheus: {query: up}}
+    plugins:
+      balance: {enabled: [LowNodeUtilization], disabled: ["*"]}
+      sort: {}
+"""
+#: Names that are the author's own.
+FREE = {"cpu"}
+
+
+def keys(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    """The paths of all keys."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found: list[tuple[object, ...]] = []
+    for step, below in steps:
+        found += [(*path, step)] * isinstance(value, dict)
+        found += keys(below, (*path, step))
+    return found
+
+
+def misspelt(path: Sequence[object]) -> Object:
+    """The policy with another name of one key."""
+    policy: Any = yaml.safe_load(POLICY)
+    part = policy
+    for step in path[:-1]:
+        part = part[step]
+    part[f"{path[-1]}s"] = part.pop(path[-1])
+    return policy
+
+
+def refused(folder: Path, policies: Sequence[Object]) -> dict[int, str]:
+    """Ask helm, in one go, which policies the schema refuses, and why."""
+    (folder / "templates").mkdir()
+    (folder / "Chart.yaml").write_text("{apiVersion: v2, name: policies, version: 1.0.0}")
+    one = {key: SCHEMA[key] for key in ("if", "then", "else")}
+    all_of_them = {key: SCHEMA[key] for key in ("$schema", "definitions")} | {"properties": {"all": {"items": one}}}
+    (folder / "values.schema.json").write_text(json.dumps(all_of_them))
+    versions = [
+        {"deschedulerPolicyAPIVersion": each["apiVersion"]} if "apiVersion" in each else {} for each in policies
+    ]
+    values = [{"deschedulerPolicy": each, **version} for each, version in zip(policies, versions, strict=True)]
+    said = helm("template", "x", folder, "--values", "-", text=json.dumps({"all": values})).stderr
+    return {int(index): line for line in said.splitlines() for index in re.findall(r"'/all/(\d+)", line)}
+
+
+def test_it_is_the_programs_own() -> None:
+    """`make chart` was run after the last change of an argument."""
+    assert PATH.read_text() == written(with_policy(SCHEMA))
+
+
+@needed
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "{maxNoOfPodsToEvictTotl: 5, profiles: [{name: p}]}",
+        "{profiles: [{name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplica: 2}}]}]}",
+        "{profiles: [{name: p, pluginConfig: [{name: DefaultEvictor, args: {labelSelector: {matchLabel: {}}}}]}]}",
+        "{strategies: {PodLifeTime: {enabled: true, param: {}}}}\ndeschedulerPolicyAPIVersion: descheduler/v1alpha1",
+    ],
+)
+def test_a_misspelt_key_does_not_render(policy: str) -> None:
+    """A limit that nobody reads is no limit."""
+    said = refusal(f"deschedulerPolicy: {policy}")
+
+    assert "values don't meet the specifications of the schema" in said
+    assert "not allowed" in said
+
+
+@needed
+def test_every_misspelt_key_is_refused(tmp_path: Path) -> None:
+    """Wherever it stands; and the policy without a mistake is taken."""
+    paths = [path for path in keys(yaml.safe_load(POLICY)) if path[-1] not in FREE]
+
+    said = refused(tmp_path, [*map(misspelt, paths), yaml.safe_load(POLICY)])
+
+    # `name` is not required everywhere.
+    assert [paths[index] for index in range(len(paths)) if index not in said and paths[index][-1] != "name"] == []
+    assert len(paths) not in said
+
+
+@needed
+@pytest.mark.skipif(bool(corpus.missing()), reason=corpus.missing())
+def test_what_the_program_takes_is_taken(tmp_path: Path) -> None:
+    """All recorded policies in which nothing is without effect, of either version."""
+    recorded = [case.get("policy") or yaml.safe_load(case.get("policy_yaml") or "{}") for case in corpus.read()]
+    taken = [policy for policy in recorded if policy and accepted(policy)]
+
+    assert len(taken) > 400
+    assert {index: taken[index] for index in refused(tmp_path, taken)} == {}
+
+
+def accepted(policy: Object) -> bool:
+    try:
+        decode_policy(json.dumps(policy), known_plugins(), source="recorded", strict=True)
+    except PolicyError:
+        return False
+    return True
+
+
+@needed
+def test_nulls_templates_and_plugins_of_ones_own_render() -> None:
+    """As they do in the descheduler's chart."""
+    policy = {
+        "nodeSelector": "team={{ .Release.Name }}",
+        "maxNoOfPodsToEvictTotal": None,
+        "profiles": [
+            {
+                "name": "{{ .Release.Name }}",
+                "pluginConfig": [
+                    {"name": "DefaultEvictor", "args": {"minPodAge": "{{ .Values.deschedulingInterval }}"}},
+                    {"name": "OurOwn", "args": {"anything": 1}},
+                    {"name": "RemoveDuplicates"},
+                ],
+                "plugins": {"deschedule": {"enabled": ["OurOwn"]}, "balance": None},
+            }
+        ],
+    }
+
+    assert template({"deschedulerPolicy": policy})
