@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.completing import FILE, POLICY
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -21,12 +22,19 @@ from rebalancer.untrusted.printable import printable
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
 @click.option(
-    "--policy", default="safe", show_default=True, metavar="FILE|PRESET", help="The policy that is to be run."
+    "--policy",
+    default="safe",
+    show_default=True,
+    type=POLICY,
+    metavar="FILE|PRESET",
+    help="The policy that is to be run.",
 )
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("--snapshot", metavar="FILE", help="Check the cluster of a file: without what only a server can say.")
+@click.option(
+    "--snapshot", type=FILE, metavar="FILE", help="Check the cluster of a file: without what only a server can say."
+)
 @scheduler_config_option
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @verbosity_option

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.completing import FILE, NAMESPACE
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -25,12 +26,20 @@ _MOST = 20
 
 @click.command(short_help="Say why a pod goes or stays, and where it could go.")
 @click.argument("target", metavar="POD|deploy/NAME|node/NAME")
-@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME", help="Of the pod or owner.")
+@click.option(
+    "-n",
+    "--namespace",
+    type=NAMESPACE,
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Of the pod or owner.",
+)
 @policy_option
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster.")
+@click.option("--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster.")
 @click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
 @scheduler_config_option
 @click.option("--steer", is_flag=True, help="As for `run`.")

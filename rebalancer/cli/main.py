@@ -14,6 +14,7 @@ from rebalancer import __version__
 from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.completing import FILE, PRESET, STRATEGY
 from rebalancer.cli.doctor import doctor
 from rebalancer.cli.explain import explain
 from rebalancer.cli.group import Spelled
@@ -23,6 +24,7 @@ from rebalancer.cli.options import (
     client_options,
     context_option,
     kubeconfig_option,
+    policies_option,
     policy_option,
     scheduler_config_option,
     verbosity_option,
@@ -66,7 +68,9 @@ def main() -> None:
 @context_option
 @client_options
 @click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
-@click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run.")
+@click.option(
+    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run."
+)
 @click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
     "-o",
@@ -160,30 +164,46 @@ def run(
         run_on(asked, Question(yes=yes), delivered, interruption, progress)
 
 
-@main.command(short_help="Check a policy without a cluster.")
-@policy_option
+@main.command(short_help="Check policies without a cluster.")
+@policies_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
 @scheduler_config_option
 @exit_on_error
-def validate(policy: str, scheduler_config: str | None, *, lenient: bool) -> None:
-    """Check a policy without a cluster; what the descheduler would silently ignore is an error."""
-    from rebalancer.run import policies  # noqa: PLC0415
+def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: bool) -> None:
+    """Check policies without a cluster; what the descheduler would silently ignore is an error."""
     from rebalancer.run.scheduler import read_scheduler  # noqa: PLC0415
 
-    loaded = policies.read_policy(policy, strict=not lenient)
-    for warning in (*loaded.warnings, *read_scheduler(scheduler_config).warnings):
+    for warning in read_scheduler(scheduler_config).warnings:
+        complain(f"Warning: {warning}")
+    codes = [_checked(each, lenient=lenient) for each in named]
+    sys.exit(max(codes))
+
+
+def _checked(name: str, *, lenient: bool) -> int:
+    """Say what is wrong with a policy, or that nothing is; return the exit code."""
+    from rebalancer.run import policies  # noqa: PLC0415
+
+    try:
+        loaded = policies.read_policy(name, strict=not lenient)
+    except UsageError as error:
+        complain(f"Error: {error}")
+        return error.exit_code
+    for warning in loaded.warnings:
         complain(f"Warning: {warning}")
     profiles = loaded.policy.profiles
-    names = [name for profile in profiles for name in (*profile.deschedule, *profile.balance)]
+    names = [strategy for profile in profiles for strategy in (*profile.deschedule, *profile.balance)]
     count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
-    click.echo(f"{printable(policy)} is valid: {count}, strategies {', '.join(names) or 'none'}")
+    click.echo(f"{printable(name)} is valid: {count}, strategies {', '.join(names) or 'none'}")
+    return 0
 
 
 @main.command()
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("-o", "--output", "path", required=True, metavar="FILE|-", help="Where to; gzipped if it ends in .gz.")
+@click.option(
+    "-o", "--output", "path", required=True, type=FILE, metavar="FILE|-", help="Where to; gzipped if it ends in .gz."
+)
 @verbosity_option
 @exit_on_error
 def snapshot(
@@ -209,7 +229,7 @@ def snapshot(
 
 
 @main.command()
-@click.argument("name", required=False)
+@click.argument("name", type=STRATEGY, required=False)
 @exit_on_error
 def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
@@ -220,7 +240,7 @@ def strategies(name: str | None) -> None:
 
 
 @main.command(short_help="List the presets (policies that are ready to use), or print one.")
-@click.argument("name", required=False)
+@click.argument("name", type=PRESET, required=False)
 @exit_on_error
 def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.completing import FILE
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -22,7 +23,9 @@ from rebalancer.run.options import ClientOptions
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
 @policy_option
-@click.option("-r", "--rules", required=True, metavar="FILE|-", help="When a node is marked, and how (MarkingRules).")
+@click.option(
+    "-r", "--rules", required=True, type=FILE, metavar="FILE|-", help="When a node is marked, and how (MarkingRules)."
+)
 @kubeconfig_option
 @context_option
 @client_options

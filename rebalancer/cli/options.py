@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rebalancer.cli.completing import CONTEXT, FILE, POLICY
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.run.options import ClientOptions
 
@@ -82,40 +83,45 @@ class _Verbosity(click.IntRange):
         return super().convert(number, param, ctx)
 
 
-class _Policy(click.ParamType[str]):
-    """A policy: the name of a file or of a preset."""
-
-    name = "policy"
-
-    def get_missing_message(
-        self,
-        param: click.Parameter,  # noqa: ARG002  click gives both by name
-        ctx: click.Context | None,  # noqa: ARG002
-    ) -> str:
-        return "Give a file, or the name of a preset: `rebalancer presets` lists them."
+def _one(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str:  # noqa: ARG001  click's
+    """Return the one policy; of two, neither is silently left out."""
+    if len(given) > 1:
+        raise click.UsageError("there are several policies: give one")
+    return given[0]
 
 
-policy_option = click.option(
-    "--policy-config-file",
-    "--policy",
-    "policy",
-    required=True,
-    type=_Policy(),
-    metavar="FILE|PRESET",
-    help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
-)
+def _policy(dest: str, **more: Any) -> Callable[[Command], Command]:
+    return click.option(
+        "--policy-config-file",
+        "--policy",
+        dest,
+        required=True,
+        multiple=True,
+        type=POLICY,
+        metavar="FILE|PRESET",
+        help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
+        **more,
+    )
+
+
+policy_option = _policy("policy", callback=_one)
+policies_option = _policy("named")
 scheduler_config_option = click.option(
     "--scheduler-config",
+    type=FILE,
     metavar="FILE|-",
     help="The scheduler's KubeSchedulerConfiguration; without it, its defaults count.",
 )
 kubeconfig_option = click.option(
     "--kubeconfig",
     "--client-connection-kubeconfig",
+    type=FILE,
     metavar="FILE",
     help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
 )
-context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig; else its current one.")
+context_option = click.option(
+    "--context", type=CONTEXT, metavar="NAME", help="The context of the kubeconfig; else its current one."
+)
 verbosity_option = click.option(
     "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.completing import FILE, POLICY
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -32,7 +33,9 @@ Command = Callable[..., None]
 #: With --detailed-exitcode: there is something to do.
 CHANGES = 10
 
-_snapshot_option = click.option("--snapshot", metavar="FILE|-", help="Work on a cluster file instead of a cluster.")
+_snapshot_option = click.option(
+    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster."
+)
 _now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
 _detailed_option = click.option(
     "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
@@ -46,7 +49,7 @@ _detailed_option = click.option(
 @client_options
 @_snapshot_option
 @_now_option
-@click.option("--out", default="-", metavar="FILE|-", help="Where to; YAML if it ends in .yaml.")
+@click.option("--out", default="-", type=FILE, metavar="FILE|-", help="Where to; YAML if it ends in .yaml.")
 @click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
 @click.option("--max-evictions", type=click.IntRange(min=0), metavar="N", help="As for `run`.")
 @scheduler_config_option
@@ -72,7 +75,7 @@ def plan(out: str, summary: str | None, verbosity: int, *, detailed_exitcode: bo
 
 
 @click.command(short_help="Carry out a plan: what still holds of it, and nothing else.")
-@click.argument("path", metavar="PLAN")
+@click.argument("path", type=FILE, metavar="PLAN")
 @policy_option
 @kubeconfig_option
 @context_option
@@ -184,13 +187,13 @@ def _options(
 
 
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@click.option("--policy", metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")
+@click.argument("first", type=FILE, metavar="A")
+@click.argument("second", type=FILE, metavar="B")
+@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("--snapshot", metavar="FILE", help="A and B are policies, both on this cluster file.")
+@click.option("--snapshot", type=FILE, metavar="FILE", help="A and B are policies, both on this cluster file.")
 @scheduler_config_option
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @_detailed_option

@@ -7,13 +7,16 @@ from zoneinfo import ZoneInfo
 import click
 
 from rebalancer.cli.complaints import complain, exit_on_error
+from rebalancer.cli.completing import FILE
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.errors import UsageError
 
 
 @click.command(short_help="Recommend requests and limits from what containers used.")
-@click.option("--samples", required=True, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
-@click.option("--snapshot", metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
+@click.option(
+    "--samples", required=True, type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time."
+)
+@click.option("--snapshot", type=FILE, metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
 @click.option("--peak", metavar="HH:MM-HH:MM[,...]", help="The hours that count; by default they are found.")
 @click.option("--days", default="mon-sun", show_default=True, help="The days that count, like mon-fri.")
@@ -31,7 +34,9 @@ from rebalancer.errors import UsageError
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
 @click.option("--warmup", type=Seconds(), default="5m", show_default=True, help="Counts for limits only.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "csv"]), default="table", show_default=True)
-@click.option("--patches", metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot.")
+@click.option(
+    "--patches", type=FILE, metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot."
+)
 @exit_on_error
 def recommend(
     output: str, timezone: str, patches: str | None, request_share: float, min_days: int, min_samples: int, **given: Any

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.completing import FILE
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")
-@click.argument("path", metavar="[FILE|-]", required=False)
+@click.argument("path", type=FILE, metavar="[FILE|-]", required=False)
 @kubeconfig_option
 @context_option
 @client_options
-@click.option("--snapshot", metavar="FILE", help="Show the cluster of a file, and not the live one.")
-@click.option("--out", default="-", metavar="FILE|-", help="Where to.")
+@click.option("--snapshot", type=FILE, metavar="FILE", help="Show the cluster of a file, and not the live one.")
+@click.option("--out", default="-", type=FILE, metavar="FILE|-", help="Where to.")
 @verbosity_option
 @exit_on_error
 def report(path: str | None, out: str, verbosity: int, **cluster: Any) -> None:

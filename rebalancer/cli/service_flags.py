@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from rebalancer.cli.completing import FILE
 from rebalancer.run.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address
 
@@ -89,11 +90,11 @@ _SERVING = (
     _Flag(
         "tls_cert_file",
         "--tls-cert-file",
-        str,
+        FILE,
         "The certificate to serve with; default: one made at the start.",
         "FILE",
     ),
-    _Flag("tls_private_key_file", "--tls-private-key-file", str, "The key of that certificate.", "FILE"),
+    _Flag("tls_private_key_file", "--tls-private-key-file", FILE, "The key of that certificate.", "FILE"),
     _Flag("tls_min_version", "--tls-min-version", str, "VersionTLS12 (default) or VersionTLS13.", "VERSION"),
     _Flag("tls_cipher_suites", "--tls-cipher-suites", str, "Suites of TLS 1.2, separated by commas.", "SUITES"),
 )
@@ -149,7 +150,7 @@ _LEASE = (
     _Flag("lease_wait", "--lease-wait", Seconds(), "How long to wait for another run to end; default 30s.", "DURATION"),
 )
 _EXPORT = (
-    _Flag("metrics_textfile", "--metrics-textfile", str, "Write the metrics here too, for node-exporter.", "FILE"),
+    _Flag("metrics_textfile", "--metrics-textfile", FILE, "Write the metrics here too, for node-exporter.", "FILE"),
     _Flag("pushgateway", "--pushgateway", _Url(), "Push the metrics here too.", "URL"),
 )
 _TRACING = (
@@ -163,7 +164,7 @@ _TRACING = (
     _Flag(
         "transport_ca_cert",
         "--otel-transport-ca-cert",
-        str,
+        FILE,
         "The authorities of its certificate; without: no TLS.",
         "FILE",
     ),

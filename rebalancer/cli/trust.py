@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebalancer.cli.complaints import exit_on_error
+from rebalancer.cli.completing import NAMESPACE
 from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
@@ -75,7 +76,9 @@ _WHERE = (
     ),
 )
 _TARGET = (
-    click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="Only pods of this namespace."),
+    click.option(
+        "-n", "--namespace", type=NAMESPACE, default="", metavar="NAMESPACE", help="Only pods of this namespace."
+    ),
     click.option("--owner", default="", metavar="KIND/NAME", help="Only pods of this owner, like Deployment/web."),
 )
 

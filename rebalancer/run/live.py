@@ -1,9 +1,12 @@
 """A live cluster: the connection to it, and how evictions and Events reach it."""
 
+import json
 import logging
+import os
 import secrets
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -22,6 +25,7 @@ from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
+from rebalancer.kube.kubeconfig import find
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
@@ -42,6 +46,8 @@ _EVENTS_SECONDS = 25.0
 
 #: How long a wait may still last after it is told to end.
 _BLINK_SECONDS = 0.1
+
+_LARGEST_NAMESPACES = 16 << 20
 
 _LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
 _TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
@@ -92,6 +98,29 @@ def open_cluster(
     seconds = asking.request_timeout or LONGEST_READ_SECONDS
     client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
     return LiveCluster(connection, client, retry_policy)
+
+
+def contexts(kubeconfig: str | None) -> Iterable[str]:
+    """Return the names of the contexts of the kubeconfig that kubectl would use.
+
+    Raises:
+        NoCredentials: a file cannot be read.
+    """
+    found = find(kubeconfig, os.environ)
+    return found.contexts if found else ()
+
+
+def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> list[str]:
+    """Return the names of the namespaces of a cluster that answers within so many seconds.
+
+    Raises:
+        ClusterError: it does not.
+    """
+    asking = ClientOptions(request_timeout=seconds, exec_timeout=seconds)
+    cluster = open_cluster(kubeconfig, context, asking=asking)
+    deadline = Deadline.after(seconds, cluster.retry_policy.clock)
+    answer = cluster.client.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)
+    return [str(each["metadata"]["name"]) for each in json.loads(answer)["items"]]
 
 
 class LiveSink:

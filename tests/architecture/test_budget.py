@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4380,
-    "rebalancer/cli": 2240,
+    "rebalancer/cli": 2380,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
     "rebalancer/eviction": 780,
@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 3160,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3120,
-    "rebalancer/run": 7990,
+    "rebalancer/run": 8030,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,

@@ -12,11 +12,24 @@ import pyte
 import pytest
 
 from tests import shells
+from tests.fake_api_server import FakeApiServer
 from tests.functional.program import TIMEOUT_SECONDS
 
 #: The program that the shells call stands beside Python.
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-CASES = [("rebalancer vali", "rebalancer validate"), ("rebalancer run --max-e", "rebalancer run --max-evictions")]
+CASES = [
+    ("rebalancer vali", "rebalancer validate"),
+    ("rebalancer run --max-e", "rebalancer run --max-evictions"),
+    ("rebalancer run --snapshot exam", "rebalancer run --snapshot examples/"),
+    ("rebalancer run --snapshot examples/clu", "rebalancer run --snapshot examples/cluster.json"),
+    ("rebalancer apply examples/clu", "rebalancer apply examples/cluster.json"),
+    ("rebalancer run --policy dem", "rebalancer run --policy demo"),
+    ("rebalancer run --policy examples/clu", "rebalancer run --policy examples/cluster.json"),
+    ("rebalancer run --kubeconfig config --context sta", "rebalancer run --kubeconfig config --context staging"),
+    ("rebalancer explain --kubeconfig config -n sh", "rebalancer explain --kubeconfig config -n shop"),
+    ("rebalancer strategies PodL", "rebalancer strategies PodLifeTime"),
+    ("rebalancer presets dem", "rebalancer presets demo"),
+]
 
 
 def needs(shell):
@@ -69,12 +82,22 @@ BARE = {
 }
 
 
+@pytest.fixture
+def folder(tmp_path: Path, server: FakeApiServer) -> Path:
+    """Where one types: with a cluster file, and the kubeconfig of a server that has a namespace `shop`."""
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "cluster.json").touch()
+    server.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "shop"}})
+    server.kubeconfig(tmp_path, context="staging").rename(tmp_path / "config")
+    return tmp_path
+
+
 @pytest.mark.parametrize(("typed", "completed"), CASES)
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in BARE])
-def test_the_tabulator_completes(tmp_path: Path, shell: str, typed: str, completed: str) -> None:
+def test_the_tabulator_completes(folder: Path, shell: str, typed: str, completed: str) -> None:
     """Typed on a terminal, the screen shows the whole word."""
     command, setting = BARE[shell]
-    with Shell(tmp_path, *command) as terminal:
+    with Shell(folder, *command) as terminal:
         terminal.type(f"{setting}; clear\n")
         terminal.wait_for_line("ready>")
         terminal.type(f"{typed}\t")
@@ -83,11 +106,12 @@ def test_the_tabulator_completes(tmp_path: Path, shell: str, typed: str, complet
 
 @needs("fish")
 @pytest.mark.parametrize(("typed", "completed"), CASES)
-def test_fish_completes(tmp_path: Path, typed: str, completed: str) -> None:
+def test_fish_completes(folder: Path, typed: str, completed: str) -> None:
     """As fish itself tells what it would offer."""
     done = subprocess.run(
         ["fish", "--no-config", "-c", f"rebalancer completion fish | source; complete --do-complete '{typed}'"],
-        env={"PATH": PATH, "HOME": str(tmp_path), "LANG": "C.UTF-8"},
+        env={"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8"},
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,

@@ -112,6 +112,19 @@ def test_a_policy_that_cannot_be_used(told, text, words):
     assert told(text, "validate") == (2, words)
 
 
+def test_several_policies_are_all_checked_and_only_one_can_run(rebalancer):
+    """Each has its line, and one that is wrong does not hide behind another."""
+    bad = rebalancer.folder / "bad.yaml"
+    bad.write_text(f"{HEAD}profile: []\n")
+
+    done = rebalancer("validate", "--policy", bad, "--policy", "safe")
+    run = rebalancer("run", "--policy", "demo", "--policy", "safe", "--snapshot", "nowhere")
+
+    assert (done.exit_code, done.stdout.partition(":")[0]) == (2, "safe is valid")
+    assert "profile: unknown key 'profile' has no effect; did you mean 'profiles'?" in done.stderr
+    assert (run.exit_code, "there are several policies: give one" in run.stderr) == (2, True)
+
+
 def test_configured_but_not_enabled_is_a_warning(told):
     """The policy is valid all the same."""
     assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (
