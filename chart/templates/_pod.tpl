@@ -251,9 +251,7 @@ spec:
         {{- end }}
         {{- end }}
   volumes:
-    - name: policy-volume
-      configMap:
-        name: {{ include "rebalancer.fullname" . }}
+    - {{ include "rebalancer.policyVolume" . | indent 6 | trim }}
     {{- with (.Values.schedulerConfig).configMapName }}
     - name: scheduler-volume
       configMap:

@@ -1,5 +1,6 @@
 {{- /* The policy as text, with steering if the values want it and the policy does not say how. */ -}}
 {{- define "rebalancer.policyText" -}}
+{{- if not (include "rebalancer.policyConfigMap" .) -}}
 {{- $text := include "rebalancer.givenPolicy" . -}}
 {{- $text -}}
 {{- if and (.Values.steering).enabled (not (hasKey ($text | fromYaml) "steering")) -}}
@@ -9,11 +10,44 @@
 steering: {key: {{ (.Values.steering).key | quote }}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* The ConfigMap of one's own that holds the policy, whose text is not known here; empty where none is named. */ -}}
+{{- define "rebalancer.policyConfigMap" -}}
+{{- with .Values.policy -}}
+{{- if .configMapName -}}
+{{- if or .text $.Values.deschedulerPolicy -}}
+{{- fail "policy.configMapName and policy.text or deschedulerPolicy are two policies: give one of them" -}}
+{{- end -}}
+{{ .configMapName }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The volume with policy.yaml, and with scheduler.yaml where that is given as text. */ -}}
+{{- define "rebalancer.policyVolume" -}}
+name: policy-volume
+{{- if include "rebalancer.policyConfigMap" . }}
+projected:
+  sources:
+    - configMap:
+        name: {{ include "rebalancer.policyConfigMap" . }}
+        items: [{key: {{ default "policy.yaml" .Values.policy.key | quote }}, path: policy.yaml}]
+    {{- if (.Values.schedulerConfig).text }}
+    - configMap:
+        name: {{ include "rebalancer.fullname" . }}
+    {{- end }}
+{{- else }}
+configMap:
+  name: {{ include "rebalancer.fullname" . }}
+{{- end }}
+{{- end -}}
 
 {{- /* Whether nodes are changed: "true", or empty. */ -}}
 {{- define "rebalancer.steers" -}}
 {{- $policy := include "rebalancer.policyText" . | fromYaml -}}
 {{- $said := and (hasKey $policy "steering") (not (kindIs "invalid" $policy.steering)) -}}
+{{- if include "rebalancer.policyConfigMap" . }}{{ $said = (.Values.steering).enabled }}{{ end -}}
 {{- $option := and (hasKey (.Values.cmdOptions | default dict) "steer") (ne (toString (get (.Values.cmdOptions | default dict) "steer")) "false") -}}
 {{- if and (or $said $option (has "--steer" .Values.extraArgs)) (not (include "rebalancer.dryRun" .)) -}}true{{- end -}}
 {{- end -}}
@@ -90,7 +124,7 @@ kind: DeschedulerPolicy
 {{- /*
 What the policy asks of the API server beside nodes, pods and PodDisruptionBudgets, as YAML: what it uses of
 namespaces, priorityclasses, claims and metrics, whether it asks where the scheduler would put pods, and the Secrets
-with its tokens.
+with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it gets all that may be read, and no Secrets.
 */ -}}
 {{- define "rebalancer.needs" -}}
 {{- $policy := include "rebalancer.policyText" . | fromYaml -}}
@@ -153,6 +187,9 @@ with its tokens.
 {{- end -}}
 {{- if and $measured (or (has "KubernetesMetrics" $sources) (has "LoadWatcher" $sources)) -}}
   {{- $_ := set $needs "metrics" true -}}
+{{- end -}}
+{{- if include "rebalancer.policyConfigMap" . -}}
+{{- $needs = dict "namespaces" true "priorityclasses" true "claims" true "metrics" true "scheduler" true "trust" true "secrets" list -}}
 {{- end -}}
 {{- toYaml $needs -}}
 {{- end -}}

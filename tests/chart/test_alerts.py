@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.chart.helm import CHART, Object, needed, one, template
+from tests.chart.helm import CHART, needed, one, template
 from tests.real_prometheus import needed as prometheus_needed
 
 ALERTS = CHART / "rules" / "alerts.yaml"
+RUNS = CHART / "rules" / "runs.yaml"
 HERE = 'namespace="kube-system", job="rebalancer"'
 INTERVAL = {f"rebalancer_interval_seconds{{{HERE}}}": "300x120"}
 
@@ -56,6 +57,42 @@ CASES = {
     "RebalancerPolicyInvalid": (series(policy_valid=constant(0)), series(policy_valid=constant(1))),
 }
 
+#: What kube-state-metrics says of a CronJob that runs every ten minutes, and of one of its Jobs.
+CRON_JOB = 'namespace="kube-system", cronjob="rebalancer"'
+JOB = 'namespace="kube-system", job_name="rebalancer-29400000"'
+
+
+def cron_job(**times: int) -> dict[str, str]:
+    times = {"created": 0, "status_last_schedule_time": 3000, "next_schedule_time": 3600, **times}
+    return {f"kube_cronjob_{name}{{{CRON_JOB}}}": constant(time) for name, time in times.items()}
+
+
+def last_good(time: int) -> dict[str, str]:
+    return cron_job(status_last_successful_time=time)
+
+
+def failed_job(created: int, job: str = JOB) -> dict[str, str]:
+    return {
+        f'kube_job_status_failed{{{job}, reason="DeadlineExceeded"}}': constant(1),
+        f'kube_job_status_failed{{{job}, reason="BackoffLimitExceeded"}}': constant(0),
+        f"kube_job_created{{{job}}}": constant(created),
+    }
+
+
+OTHER_JOB = JOB.replace("rebalancer-2", "other-2")
+#: Alert, whether it fires after an hour, and the series.
+RUN_CASES = {
+    "failed since the last good run": ("RebalancerRunFailed", True, last_good(2500) | failed_job(3000)),
+    "failed, and none was good": ("RebalancerRunFailed", True, cron_job() | failed_job(3000)),
+    "failed before the last good run": ("RebalancerRunFailed", False, last_good(3100) | failed_job(2400)),
+    "another CronJob's Job failed": ("RebalancerRunFailed", False, cron_job() | failed_job(3000, OTHER_JOB)),
+    "no good run for three schedules": ("RebalancerNoGoodRun", True, last_good(1000)),
+    "never a good run": ("RebalancerNoGoodRun", True, cron_job()),
+    "a good run two schedules ago": ("RebalancerNoGoodRun", False, last_good(2400)),
+    "once a day, and yesterday's was good": ("RebalancerNoGoodRun", False, cron_job(next_schedule_time=3000 + 86400)),
+    "suspended": ("RebalancerNoGoodRun", False, cron_job(spec_suspend=1)),
+}  # fmt: skip
+
 
 def played(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> subprocess.CompletedProcess[str]:
     """Let promtool look at the alert after an hour: does it fire, once?"""
@@ -71,16 +108,18 @@ def played(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> s
         ],
     }
     path = folder / "test.yaml"
-    path.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
+    path.write_text(
+        yaml.safe_dump({"rule_files": [str(ALERTS), str(RUNS)], "evaluation_interval": "1m", "tests": [test]})
+    )
     command = ["promtool", "test", "rules", str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_every_alert_is_played() -> None:
     """None is shipped that was not seen to fire."""
-    rules = yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"]
+    rules = [rule for file in (ALERTS, RUNS) for rule in yaml.safe_load(file.read_text())["groups"][0]["rules"]]
 
-    assert [rule["alert"] for rule in rules] == list(CASES)
+    assert [rule["alert"] for rule in rules] == [*CASES, *dict.fromkeys(alert for alert, *_ in RUN_CASES.values())]
     assert all(rule["annotations"]["summary"] and rule["annotations"]["description"] for rule in rules)
 
 
@@ -96,12 +135,33 @@ def test_alert_fires_when_it_should(tmp_path: Path, alert: str) -> None:
     assert silent.returncode == 0, silent.stdout + silent.stderr
 
 
+@prometheus_needed
+@pytest.mark.parametrize("case", RUN_CASES)
+def test_a_cron_job_whose_runs_fail_is_told_of(tmp_path: Path, case: str) -> None:
+    """By kube-state-metrics: such runs are gone before they could be scraped."""
+    alert, fires, given = RUN_CASES[case]
+
+    done = played(tmp_path, alert, given, fires=fires)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @needed
 def test_alerts_are_rendered_as_they_are() -> None:
-    """Braces and all: they are Prometheus' and not helm's."""
-    rule: Object = one(template("prometheusRule: {enabled: true}"), "PrometheusRule")
+    """Braces and all: they are Prometheus' and not helm's.  Those of a CronJob come with a CronJob, under its name."""
+    loops, runs = yaml.safe_load(ALERTS.read_text()), yaml.safe_load(RUNS.read_text())
+    rule, ours, other = (
+        one(template(f"{{prometheusRule: {{enabled: true}}, {values}}}"), "PrometheusRule")["spec"]["groups"]
+        for values in ("kind: Deployment", "kind: CronJob", "fullnameOverride: evener, namespaceOverride: other")
+    )
 
-    assert rule["spec"] == yaml.safe_load(ALERTS.read_text())
+    assert rule == loops["groups"]
+    assert ours == loops["groups"] + runs["groups"]
+    assert set(re.findall(r'(?:namespace|cronjob|job_name)=~?"(.*?)"', str(other[1]))) == {
+        "other",
+        "evener",
+        "evener-[0-9]+",
+    }
 
 
 @needed

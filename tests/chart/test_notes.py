@@ -51,6 +51,8 @@ def notes(chart: Path, values: str = "", *options: str) -> str:
         ("", "The policy is the preset safe."),
         ("policy: {text: 'profiles: []'}", "The policy is policy.text of your values."),
         ("deschedulerPolicy: {profiles: [{}]}", "The policy is deschedulerPolicy of your values."),
+        ("policy: {configMapName: ours}", "The policy is in your ConfigMap ours."),
+        ("policy: {configMapName: ours}", "kubectl get configmap ours --namespace kube-system -o yaml | rebalancer"),
     ],
 )
 def test_what_will_happen(chart: Path, values: str, sentence: str) -> None:

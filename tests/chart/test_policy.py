@@ -7,7 +7,7 @@ import yaml
 
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, policy_text, refusal, template
+from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, pod_spec, policy_text, refusal, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -115,9 +115,38 @@ def test_a_policy_as_text_is_taken_as_it_is() -> None:
 
 
 @needed
+@pytest.mark.parametrize("more", ["", "schedulerConfig: {text: 'kind: KubeSchedulerConfiguration'}"])
+def test_a_policy_may_be_in_a_config_map_of_ones_own(more: str) -> None:
+    """Mounted where the program reads it, beside the scheduler's configuration; no other policy is installed."""
+    found = template("policy: {configMapName: ours, key: p.yaml}\n" + more)
+
+    (volume,) = (each for each in pod_spec(found)["volumes"] if each["name"] == "policy-volume")
+    first, *others = volume["projected"]["sources"]
+    assert first == {"configMap": {"name": "ours", "items": [{"key": "p.yaml", "path": "policy.yaml"}]}}
+    assert others == ([{"configMap": {"name": "rebalancer"}}] if more else [])
+    assert "--policy-config-file=/policy-dir/policy.yaml" in container(found)["args"]
+    assert not [each for each in found if "policy.yaml" in each.get("data", {})]
+
+
+@needed
+@pytest.mark.parametrize(("more", "marks"), [("", set()), ("steering: {enabled: true}", MARKS)])
+def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(more: str, marks: set[str]) -> None:
+    """And no Secrets; nodes are changed where the values say so."""
+    found = template("policy: {configMapName: ours}\n" + more)
+
+    metrics = {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"}
+    assert granted(found) == ALWAYS | LIVE | SCHEDULER | TRUST | metrics | {"list priorityclasses"} | marks
+
+
+@needed
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
+        pytest.param(
+            "{policy: {configMapName: ours}, deschedulerPolicy: {profiles: [{}]}}",
+            "policy.configMapName and policy.text or deschedulerPolicy are two policies",
+            id="a ConfigMap and a policy",
+        ),
         pytest.param(
             "deschedulerPolicy: {maxNoOfPodsToEvictTotal: 3}", "deschedulerPolicy has no profiles", id="a part of one"
         ),

@@ -18,8 +18,14 @@ UNDESCRIBED = {"leaderElection.resourceNamescape", "global"}
 
 #: Values that make the others visible, by kind.
 SCENES: tuple[Object, ...] = (
-    {"kind": "CronJob", "marking": {"rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}},
-    {"kind": "Deployment", "leaderElection": {"enabled": True}, "service": {"enabled": True}},
+    {
+        "kind": "Deployment",
+        "leaderElection": {"enabled": True},
+        "service": {"enabled": True},
+        "marking": {"rules": {"cpu": {"query": "up", "above": 2, "below": 1}}},
+    },
+    {"kind": "CronJob"},
+    {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {
         "kind": "Deployment",
         "leaderElection": {"enabled": True},
@@ -28,9 +34,9 @@ SCENES: tuple[Object, ...] = (
             for each in ("podMonitor", "prometheusRule", "dashboard", "networkPolicy", "podDisruptionBudget")
         },
     },
-    {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     {"deschedulerPolicy": {"profiles": [{}]}},
     {"schedulerConfig": {"configMapName": "scheduler"}},
+    {"policy": {"configMapName": "ours"}},
     {"steering": {"enabled": True}},
     {"marking": {"enabled": True, "rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}},
 )
@@ -47,6 +53,7 @@ OTHERS: Mapping[str, object] = {
     "deschedulingInterval": "7m",
     "policy.preset": "usage-pack",
     "policy.text": "profiles: []",
+    "policy.configMapName": "theirs",
     "deschedulerPolicy": {"profiles": [{"name": "other"}]},
     "image.pullPolicy": "Always",
     "cmdOptions": {"strict": None},

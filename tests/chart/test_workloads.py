@@ -264,6 +264,19 @@ def test_a_monitor_without_a_service_is_refused() -> None:
     assert "service.enabled" in refusal("{kind: Deployment, serviceMonitor: {enabled: true}}")
 
 
+@pytest.mark.parametrize("kind", ["CronJob", "Job"])
+def test_a_monitor_of_runs_that_end_is_refused(kind: str) -> None:
+    """With what to do instead; that of a marking Deployment beside them is not."""
+    values = f"kind: {kind}\nservice: {{enabled: true}}\nserviceMonitor: {{enabled: true}}\n"
+    said = refusal(values)
+
+    assert f"serviceMonitor.enabled: a {kind} has ended before it could be scraped" in said
+    assert "pushgateway.url" in said
+    assert "prometheusRule.enabled=true" in said
+    rules = "marking: {enabled: true, rules: {cpu: {query: up, above: 2, below: 1}}}"
+    assert one(template(values + rules), "ServiceMonitor")["metadata"]["name"].endswith("-mark")
+
+
 def test_metrics_of_short_runs_go_to_a_pushgateway() -> None:
     """Where one is named."""
     assert "--pushgateway=http://push:9091" in args("pushgateway: {url: 'http://push:9091'}")
