@@ -1,6 +1,7 @@
 """The scheduler's own configuration: a KubeSchedulerConfiguration, checked at once and in full.
 
-Source: the Kubernetes documentation, kube-scheduler Configuration (v1).
+Sources: the Kubernetes documentation, kube-scheduler Configuration (v1); the chart as-a-second-scheduler of
+kubernetes-sigs/scheduler-plugins, its values.yaml and the ConfigMap that it makes.
 """
 
 import re
@@ -31,6 +32,9 @@ T = TypeVar("T")
 
 _WANTED = WantedDocument(KIND, API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations")
 _MINIMAL = f"`apiVersion: {API_VERSION}` and `kind: {KIND}`"
+_OLDER = tuple(f"{API_VERSION}beta{number}" for number in (1, 2, 3))
+#: How the chart as-a-second-scheduler calls its scheduler where its values do not say.
+_SECOND_SCHEDULER = "scheduler-plugins-scheduler"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _PERCENT = 100
 _TOP_KEYS = (
@@ -59,7 +63,7 @@ class SchedulerConfiguration:
 
 
 def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfiguration:
-    """Read a configuration, or the one inside a ConfigMap.
+    """Read a configuration, or the one inside a ConfigMap; an older version, and values of scheduler-plugins' chart.
 
     Args:
         text: YAML or JSON.
@@ -69,13 +73,51 @@ def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfigur
         SchedulerConfigurationError: it cannot be used; all its problems are in it.
     """
     findings = Findings()
-    node = wanted_document(text, findings, _WANTED)
+    node = _as_configuration(wanted_document(text, findings, _WANTED), findings)
     if _is_configuration(node, findings):
         _check(node, findings)
     warnings = findings.settle(source, strict=False, error=SchedulerConfigurationError)
     document = _plain(node)
     assert isinstance(document, dict)
     return SchedulerConfiguration(document, warnings)
+
+
+def _as_configuration(node: DocumentNode, findings: Findings) -> DocumentNode:
+    """Return the document in the one version that is read, with a notice where it is in another form."""
+    version, plugins = node.at("apiVersion"), node.at("plugins")
+    if version and version.value in _OLDER:
+        findings.notice(
+            version.place,
+            f"{version.value} is read as {API_VERSION}, with the default plugins and weights of that;"
+            " Kubernetes 1.29 and newer read nothing older",
+        )
+        return DocumentNode({**node.entries(), "apiVersion": DocumentNode(API_VERSION, version.place)}, node.place)
+    enabled = items(plugins, "enabled") if plugins and version is None and node.at("kind") is None else ()
+    named = enabled and all(isinstance(each.value, str) for each in enabled)
+    return _of_values(node, plugins, findings) if plugins and named else node
+
+
+def _of_values(node: DocumentNode, plugins: DocumentNode, findings: Findings) -> DocumentNode:
+    """Return what values of the chart as-a-second-scheduler come to: the default scheduler, and one with plugins."""
+
+    def made(value: "Mapping[str, DocumentNode] | tuple[DocumentNode, ...] | str") -> DocumentNode:
+        return DocumentNode(value, node.place)
+
+    name = node.at("scheduler", "name") or made(_SECOND_SCHEDULER)
+    findings.notice(
+        node.place,
+        f"read as values of the chart as-a-second-scheduler: pods that ask for {name.value} go by these plugins,"
+        f" all others by the {DEFAULT_SCHEDULER} of Kubernetes",
+    )
+    sides = {
+        side: DocumentNode(tuple(made({"name": each}) for each in items(plugins, side)), plugins.place)
+        for side in ("enabled", "disabled")
+    }
+    second = {"schedulerName": name, "plugins": made({"multiPoint": DocumentNode(sides, plugins.place)})}
+    if config := node.at("pluginConfig"):
+        second["pluginConfig"] = config
+    profiles = made((made({"schedulerName": made(DEFAULT_SCHEDULER)}), made(second)))
+    return made({"apiVersion": made(API_VERSION), "kind": made(KIND), "profiles": profiles})
 
 
 def _is_configuration(node: DocumentNode, findings: Findings) -> bool:

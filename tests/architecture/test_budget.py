@@ -15,7 +15,7 @@ BUDGET = {
     "rebalancer/kube": 7070,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3160,
+    "rebalancer/policy": 3190,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3120,
     "rebalancer/run": 8030,

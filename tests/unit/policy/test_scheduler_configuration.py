@@ -7,7 +7,13 @@ import pytest
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SchedulerConfigurationError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
-from rebalancer.scheduling.simulator.configuration import DEFAULT_PLUGINS, OTHER_PLUGINS, read_configuration
+from rebalancer.scheduling.simulator.configuration import (
+    DEFAULT_PLUGINS,
+    OTHER_PLUGINS,
+    ProfileConfig,
+    enabled,
+    read_configuration,
+)
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.state import State
 from tests import make
@@ -71,6 +77,75 @@ def test_one_inside_a_config_map_is_understood() -> None:
     ]
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1beta3"])
+def test_an_older_version_is_read_with_a_warning(version: str) -> None:
+    """As a guide to a scheduler of one's own prints it, inside a ConfigMap."""
+    text = """
+apiVersion: v1
+kind: ConfigMap
+data:
+  scheduler-config.yaml: |
+    apiVersion: kubescheduler.config.k8s.io/v1
+    kind: KubeSchedulerConfiguration
+    leaderElection:
+      leaderElect: false
+    profiles:
+    - schedulerName: scheduler-plugins-scheduler
+      plugins:
+        score:
+          enabled:
+          - name: PodCapacityOfNode
+"""
+    loaded = load(text.replace("io/v1\n", f"io/{version}\n"))
+
+    (profile,) = read_configuration(loaded.document).profiles
+    assert [each.name for each in profile.plugins.score.enabled] == ["PodCapacityOfNode"]
+    (warning,) = map(str, loaded.warnings)
+    assert f"line 6, apiVersion: kubescheduler.config.k8s.io/{version} is read as kubescheduler.con" in warning
+
+
+#: As a guide to Trimaran prints it.
+VALUES = """
+scheduler:
+  name: trimaran
+  leaderElect: false
+plugins:
+  enabled: ["TargetLoadPacking"]
+  disabled: ["NodeResourcesBalancedAllocation", "NodeResourcesLeastAllocated"]
+pluginConfig:
+- name: TargetLoadPacking
+  args:
+    watcherAddress: http://load-watcher.loadwatcher.svc.cluster.local:2020
+"""
+
+
+def test_values_of_the_chart_of_a_second_scheduler_are_read_as_what_they_are() -> None:
+    """Pods that ask for it go by its plugins, and all others by the default scheduler; it is said once."""
+    loaded = load(VALUES)
+
+    first, second = read_configuration(loaded.document).profiles
+    assert first == ProfileConfig()
+    assert second.scheduler_name == "trimaran"
+    scores = enabled(second, "score")
+    assert scores["TargetLoadPacking"] == 1
+    assert "NodeResourcesBalancedAllocation" not in scores
+    assert second.args("TargetLoadPacking")["watcherAddress"].endswith(":2020")
+    (warning,) = map(str, loaded.warnings)
+    assert (
+        "read as values of the chart as-a-second-scheduler: pods that ask for trimaran go by these plugins" in warning
+    )
+
+
+def test_mistakes_in_such_values_have_their_place() -> None:
+    """In the author's own lines, and the defaults of that chart where they say nothing."""
+    wrong = VALUES.replace("watcherAddress:", "defaultRequestsMultiplier: lots #")
+    assert [each.split(": ")[0] for each in problems(wrong)] == ["line 10, pluginConfig[0].args"]
+
+    unnamed = load('plugins: {enabled: ["Coscheduling"]}')
+    assert read_configuration(unnamed.document).profiles[1].scheduler_name == "scheduler-plugins-scheduler"
+    assert "nothing is known of the plugin Coscheduling" in str(unnamed.warnings[1])
+
+
 def test_a_config_map_without_one_says_what_it_has() -> None:
     """Its keys, so that the right one can be found."""
     text = "kind: ConfigMap\napiVersion: v1\ndata: {a: 'b: c', d: 'e: f'}"
@@ -87,7 +162,7 @@ def test_a_config_map_without_one_says_what_it_has() -> None:
         ("[]", "line 1: this is not a KubeSchedulerConfiguration"),
         ("a: [b", "this is neither YAML nor JSON"),
         ("kind: KubeSchedulerConfiguration", "line 1: apiVersion is missing: write `apiVersion: kubescheduler.config"),
-        (HEAD.replace("v1", "v1beta3"), "line 1, apiVersion: 'kubescheduler.config.k8s.io/v1beta3' is not understood"),
+        (HEAD.replace("v1", "v2"), "line 1, apiVersion: 'kubescheduler.config.k8s.io/v2' is not understood"),
         (HEAD.replace("KubeS", "S"), "line 2, kind: 'SchedulerConfiguration' is not understood here: write KubeSched"),
         (HEAD + "profiles: {}", "line 3, profiles: must be a list"),
         (HEAD + "profiles: [a]", "line 3, profiles[0]: a profile is a map of keys"),
