@@ -6,11 +6,15 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/ready
 REPORT := table
+ATTACKS := tests/attack tests/properties $(wildcard tests/functional/test_cycles_of_*.py)
 IMAGE := localhost/kube-rebalancer
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' rebalancer/__init__.py)
 ENGINE ?= $(firstword $(foreach engine,docker podman buildah,$(if $(shell command -v $(engine)),$(engine))))
 COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint constraints.txt \
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
+
+# Compiled modules are kept with the environment: tests start the program some hundred times.
+COMPILED := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test attack mutants lint bench e2e trimaran outcome soak fidelity schema pictures demonstration example chart image pins release release-test lowest third-party clean
@@ -23,10 +27,10 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 	@$(VENV)/bin/rebalancer run --policy demo --snapshot examples/cluster.json --output $(REPORT)
 
 test: $(READY) lint ## check style, types and layers, then run the tests
-	@$(VENV)/bin/python -m pytest -q -n auto
+	@$(COMPILED) $(VENV)/bin/python -m pytest -q -n auto
 
-attack: $(READY) ## the tests of random and hostile input alone, ten times as long as in `make test`, and at random
-	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-10} $(VENV)/bin/python -m pytest -q -n auto tests/attack tests/properties
+attack: $(READY) ## the tests of random and hostile input and of played cycles alone, forty times as many as in `make test`, and at random
+	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-40} $(COMPILED) $(VENV)/bin/python -m pytest -q -n auto $(ATTACKS)
 
 mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (an hour or more)
 	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)

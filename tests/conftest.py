@@ -18,7 +18,7 @@ settings.register_profile(
     "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
 )
 settings.register_profile(
-    "searching", settings.get_profile("steady"), derandomize=False, max_examples=100 * max(TIMES, 1)
+    "searching", settings.get_profile("steady"), derandomize=False, max_examples=100 * max(TIMES // 4, 1)
 )
 settings.load_profile("searching" if TIMES else "steady")
 

@@ -12,7 +12,7 @@ from tests.attack.seeds import seeds
 from tests.fake_budgets import covers
 
 
-@pytest.mark.parametrize("seed", seeds(100))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_live_run_does_what_the_dry_run_said_and_no_more_than_it_may(rebalancer, server, seed):
     """The same pods in the same order and the same refusals, within the limits and the PDBs."""
     dice = Random(seed)
@@ -60,7 +60,7 @@ def of_kind(objects, kind):
     return [each for each in objects if each["kind"] == kind]
 
 
-@pytest.mark.parametrize("seed", seeds(100))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_order_of_a_file_changes_nothing(rebalancer, tmp_path, seed):
     """The same objects in another order give the same report, to the letter."""
     dice = Random(seed)

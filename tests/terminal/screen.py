@@ -1,6 +1,7 @@
 """The program in a terminal of its own, and what is on its screen."""
 
 import fcntl
+import functools
 import os
 import re
 import struct
@@ -15,8 +16,6 @@ import pyte
 
 ROOT = Path(__file__).parents[2]
 
-#: More lines than any report has, so that nothing leaves the screen.
-_LINES = 4_000
 #: What in the surroundings of the tests decides on colours and sizes.
 _OURS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "KUBECONFIG")
 _TIMEOUT_SECONDS = 120.0
@@ -48,14 +47,19 @@ class Shown:
 
 
 def on_screen(*arguments: object, columns: int = 120, variables: Mapping[str, str] | None = None) -> Shown:
-    """Run the program in the checkout's folder on a terminal so wide, and return what it shows."""
+    """Run the program in the checkout's folder on a terminal so wide, and return what it shows; the same only once."""
+    return _run(arguments, columns, frozenset((variables or {}).items()))
+
+
+@functools.cache
+def _run(arguments: Sequence[object], columns: int, variables: frozenset[tuple[str, str]]) -> Shown:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     surroundings = {name: value for name, value in os.environ.items() if name not in _OURS}
     process = subprocess.Popen(
         [sys.executable, "-m", "rebalancer", *map(str, arguments)],
         cwd=ROOT,
-        env=surroundings | {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONUTF8": "1"} | dict(variables or {}),
+        env=surroundings | {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONUTF8": "1"} | dict(variables),
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.DEVNULL,  # signs of life would come and go there, as the machine is fast or slow
@@ -80,7 +84,8 @@ def _everything(terminal: int) -> str:
 
 
 def _read(raw: str, columns: int, exit_code: int) -> Shown:
-    screen = pyte.Screen(columns, _LINES)
+    rows = sum(1 + len(line) // columns for line in raw.split("\n"))  # so that nothing leaves the screen
+    screen = pyte.Screen(columns, rows)
     pyte.Stream(screen).feed(raw)
     last = max((row for row, cells in screen.buffer.items() if cells), default=-1)
     lines = [line.rstrip() for line in screen.display[: last + 1]]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from rebalancer.cli.main import main
 from tests.functional.objects import node, pod, policy
 from tests.terminal.screen import Shown, escapes, on_screen
 
@@ -38,7 +40,7 @@ def crowd(folder: Path, count: int, *, limit: int | None = 10_000, name: str = "
 
 def demo_names() -> list[str]:
     """Names that a report of the demo must show: those of pods that go, and of the nodes they go from."""
-    report = json.loads(on_screen(*DEMO, "--output", "json", columns=400).text)
+    report = json.loads(CliRunner().invoke(main, [*DEMO, "--output", "json"]).stdout)
     return [each[key] for each in report["evictions"] for key in ("name", "node")]
 
 
@@ -126,12 +128,14 @@ def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
         (("--color", "always"), {"TERM": "dumb"}, True),
     ],
 )
-def test_who_wants_no_colours_gets_none(options: tuple[str, ...], variables: dict[str, str], *, colored: bool) -> None:
+def test_who_wants_no_colours_gets_none(
+    tmp_path: Path, options: tuple[str, ...], variables: dict[str, str], *, colored: bool
+) -> None:
     """The option before the variable; the words are the same."""
-    shown = on_screen(*TROUBLE, *options, variables=variables)
+    shown = on_screen(*crowd(tmp_path, 1, limit=None), *options, variables=variables)
 
     assert bool(escapes(shown.raw)) == colored
-    assert "PodLifeTime" in shown.text
+    assert "the policy sets no limit" in shown.text
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
