@@ -20,7 +20,7 @@ _NO_SOURCE = f"source is missing: {', '.join(_SOURCES[:-1])} or {_SOURCES[-1]}"
 #: For each source the key of its block, and what to write there.
 _BLOCKS = {
     PROMETHEUS: ("prometheus", "where Prometheus answers, like http://prometheus.monitoring:9090"),
-    LOAD_WATCHER: ("loadWatcher", "where load-watcher answers, like http://load-watcher.kube-system:2020"),
+    LOAD_WATCHER: ("loadWatcher", "where load-watcher answers, like http://load-watcher.loadwatcher:2020"),
 }
 
 

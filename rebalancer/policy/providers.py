@@ -55,7 +55,7 @@ class Prometheus(Part):
 class LoadWatcher(Part):
     """A load-watcher."""
 
-    url: str = Field("", description="Base URL, like http://load-watcher.kube-system:2020.")
+    url: str = Field("", description="Base URL, like http://load-watcher.loadwatcher:2020.")
     timeout: Duration = Field(timedelta(seconds=30), description="For its answer.")
 
 

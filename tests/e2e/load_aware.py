@@ -59,9 +59,13 @@ class LoadAware:
         """The scheduler's log, with its scores."""
         return self._running.processes.log(SCHEDULER)
 
-    def watch(self) -> None:
-        """Start load-watcher, which measures at once, and wait until the scheduler has its figures."""
-        kubeconfig = self._running.directory / "components.kubeconfig"
+    def watch(self, kubeconfig: Path | None = None) -> None:
+        """Start load-watcher, which measures at once, and wait until the scheduler has its figures.
+
+        Args:
+            kubeconfig: Its own; that of the other components, which may do everything, if none is given.
+        """
+        kubeconfig = kubeconfig or self._running.directory / "components.kubeconfig"
         command = [self._binary, WATCHER, self._address]
         self._running.processes.start(WATCHER, ["env", f"KUBE_CONFIG={kubeconfig}", *command])
         self.wait_answered()

@@ -9,10 +9,12 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import yaml
 
+from tests.e2e.access import all_in_force
 from tests.e2e.acts import by_node, cordon, wait_older
 from tests.e2e.api import Object
 from tests.e2e.binaries import provide_trimaran
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"
+WATCHER = Path(__file__).parents[2] / "examples/load-watcher.yaml"
 #: How long the plugin counts a new pod by what it is expected to use, in seconds, and a little more.
 NEW = 65
 
@@ -43,6 +46,16 @@ def relief(url: str) -> Object:
     return policy({"LowNodeUtilization": args}, {"nodeFit": True}, metricsProviders=providers)
 
 
+def of_account(plane: ControlPlane, name: str, namespace: str) -> Path:
+    """A kubeconfig with the rights of a ServiceAccount."""
+    config = yaml.safe_load(plane.kubeconfig.read_text())
+    (user,) = config["users"]
+    user["user"] = {"token": plane.api.token(name, namespace)}
+    path = plane.directory / f"{name}.kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
 def measured(plane: ControlPlane, pods: int) -> bool:
     """Whether metrics-server knows all nodes and pods."""
     return len(plane.api.list("NodeMetrics")) == 3 and len(plane.api.list("PodMetrics")) >= pods
@@ -53,6 +66,10 @@ def test_replacements_land_where_the_plugin_puts_them(
 ) -> None:
     """Nodes at 84 %, 45 % and 30 %: what leaves the first fills the third up to 40 %, as foreseen; the rest goes on."""
     namespace.create(*(node(name, cpu="8") for name in "abc"))
+    _, _, role, _, deployed, _ = made = list(yaml.safe_load_all(WATCHER.read_text()))
+    for each in made:
+        metrics.api.create(each, each["metadata"].get("namespace", ""))
+    wait_for(lambda: all_in_force(metrics.api, "loadwatcher:load-watcher", [role]), "the role of load-watcher")
     with LoadAware(metrics, provide_trimaran(), yaml.safe_load(EXAMPLE.read_text())) as second:
         cordon(metrics.api, "b", "c")
         template = {"cpu": "100m", "usage": "280m", "spec": {"schedulerName": "trimaran"}}
@@ -66,7 +83,9 @@ def test_replacements_land_where_the_plugin_puts_them(
         pods = namespace.wait_ready(26)
         wait_older(pods, NEW)
         wait_for(lambda: measured(metrics, len(pods)), "figures of all nodes and pods")
-        second.watch()
+        second.watch(of_account(metrics, "load-watcher", "loadwatcher"))
+        probe = deployed["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"]
+        assert urlopen(second.url + probe, timeout=30).status == 200
         path = metrics.directory / "trimaran-for-the-program.json"
         path.write_text(json.dumps(second.configuration))
 

@@ -16,7 +16,7 @@ from tests.functional.objects import old_pods, policy, two_nodes_with
 
 METRICS = "metrics.k8s.io/v1beta1"
 PRESET = Path(__file__).parents[2] / "policies/presets/usage-load-watcher.yaml"
-PRESET_URL = "http://load-watcher.kube-system:2020"
+PRESET_URL = "http://load-watcher.loadwatcher:2020"
 
 #: Under which key a provider says where it is.
 PROVIDERS = {"Prometheus": "prometheus", "LoadWatcher": "loadWatcher", "KubernetesMetrics": None}

@@ -1,0 +1,26 @@
+"""The examples fit what names them."""
+
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_preset_asks_the_load_watcher_of_the_example() -> None:
+    """By the Service's name and port, behind which its pods are; and so does the example of Trimaran."""
+    found = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples/load-watcher.yaml").read_text())}
+    service, template = found["Service"], found["Deployment"]["spec"]["template"]
+    (port,) = service["spec"]["ports"]
+    name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
+    preset = yaml.safe_load((ROOT / "policies/presets/usage-load-watcher.yaml").read_text())
+    trimaran = yaml.safe_load((ROOT / "examples/trimaran-scheduler.yaml").read_text())
+
+    assert preset["metricsProviders"][0]["loadWatcher"]["url"] == f"http://{name}.{namespace}:{port['port']}"
+    asked = trimaran["profiles"][1]["pluginConfig"][0]["args"]["watcherAddress"]
+    assert asked == f"http://{name}.{namespace}.svc.cluster.local:{port['port']}"
+    assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+    (container,) = template["spec"]["containers"]
+    assert container["ports"] == [{"name": port["targetPort"], "containerPort": 2020}]
+    accounts = {each["name"] for each in found["ClusterRoleBinding"]["subjects"]}
+    assert template["spec"]["serviceAccountName"] in accounts
