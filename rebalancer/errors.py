@@ -11,6 +11,7 @@
     │   ├── NoCredentials     no kubeconfig, bad context, refused credentials
     │   ├── Forbidden         names the verb and the resource that is missing
     │   └── MarksLeft         our own soft taints stay on nodes     exit 4
+    ├── Declined              the answer to the question is no      exit 0
     └── StrategyError         one strategy cannot run; the others do
         └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
@@ -38,6 +39,12 @@ class UsageError(RebalancerError):
     """The command line, the policy or a file cannot be used as it is."""
 
     exit_code = 2
+
+
+class Declined(RebalancerError):  # noqa: N818  it is no error
+    """The person who was asked does not want it."""
+
+    exit_code = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import ParamSpec
 import click
 
 from rebalancer.cli.logs import as_logged
-from rebalancer.errors import Interrupted, RebalancerError
+from rebalancer.errors import Declined, Interrupted, RebalancerError
 from rebalancer.untrusted.printable import printable_lines
 
 P = ParamSpec("P")
@@ -25,6 +25,9 @@ def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except Declined as answer:
+            complain(str(answer))
+            sys.exit(answer.exit_code)
         except (RebalancerError, Interrupted) as error:
             complain(f"Error: {error}")
             sys.exit(error.exit_code)

@@ -23,6 +23,7 @@ from rebalancer.cli.mark import mark
 from rebalancer.cli.options import (
     client_options,
     context_option,
+    detailed_option,
     kubeconfig_option,
     policies_option,
     policy_option,
@@ -57,8 +58,8 @@ def main() -> None:
     `rebalancer presets` lists policies to begin with; `rebalancer run --policy PRESET --dry-run` changes nothing.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 130 and 143 SIGINT or
-    SIGTERM came (in a pod: before anything was evicted).
+    evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 10 there is something to do (only with
+    --detailed-exitcode); 130 and 143 SIGINT or SIGTERM came (in a pod: before anything was evicted).
     """
 
 
@@ -90,6 +91,7 @@ def main() -> None:
     "--deadline", default="5m", show_default=True, metavar="DURATION", help="No eviction later after the snapshot."
 )
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
+@detailed_option
 @click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
 @click.option(
     "--max-evictions",

@@ -10,7 +10,7 @@ import click
 
 from rebalancer.cli.completing import CONTEXT, FILE, POLICY
 from rebalancer.cli.service_flags import Seconds
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.options import CHANGES, ClientOptions
 
 Command = Callable[..., None]
 
@@ -121,6 +121,9 @@ kubeconfig_option = click.option(
 )
 context_option = click.option(
     "--context", type=CONTEXT, metavar="NAME", help="The context of the kubeconfig; else its current one."
+)
+detailed_option = click.option(
+    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
 )
 verbosity_option = click.option(
     "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."

@@ -15,6 +15,7 @@ from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import (
     client_options,
     context_option,
+    detailed_option,
     kubeconfig_option,
     policy_option,
     scheduler_config_option,
@@ -23,6 +24,7 @@ from rebalancer.cli.options import (
 )
 from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.errors import UsageError
+from rebalancer.run.options import CHANGES
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
@@ -30,16 +32,10 @@ if TYPE_CHECKING:
     from rebalancer.run.options import Options, Outcome
 
 Command = Callable[..., None]
-#: With --detailed-exitcode: there is something to do.
-CHANGES = 10
-
 _snapshot_option = click.option(
     "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster."
 )
 _now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
-_detailed_option = click.option(
-    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
-)
 
 
 @click.command(short_help="Write to a file what a run would do.")
@@ -54,7 +50,7 @@ _detailed_option = click.option(
 @click.option("--max-evictions", type=click.IntRange(min=0), metavar="N", help="As for `run`.")
 @scheduler_config_option
 @click.option("--steer", is_flag=True, help="As for `run`.")
-@_detailed_option
+@detailed_option
 @verbosity_option
 @exit_on_error
 def plan(out: str, summary: str | None, verbosity: int, *, detailed_exitcode: bool, **options: Any) -> None:
@@ -196,7 +192,7 @@ def _options(
 @click.option("--snapshot", type=FILE, metavar="FILE", help="A and B are policies, both on this cluster file.")
 @scheduler_config_option
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@_detailed_option
+@detailed_option
 @verbosity_option
 @exit_on_error
 def diff(

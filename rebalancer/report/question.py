@@ -34,6 +34,12 @@ def question_lines(report: Report) -> Iterator[Line]:
         yield "warning", warning
 
 
+def move_lines(report: Report) -> Iterator[Line]:
+    """Yield the pods that would be evicted: where each is, and why, with where it lands."""
+    for each in report["evictions"]:
+        yield f"{each['namespace']}/{each['name']}", f"on {each['node']}, by {each['strategy']}: {each['reason']}"
+
+
 def _listed(shares: Sequence[Mapping[str, Any]], name: Any) -> str:
     return listed((f"{name(each)} {each['evicted']} of {each['total']}{_percent(each)}" for each in shares), _MOST)
 

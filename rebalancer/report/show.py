@@ -18,11 +18,16 @@ _PLAIN_WIDTH = 500
 
 
 def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False, color: Color = "auto") -> None:
-    """Print a report.
+    """Print a report; the arguments are those of `lines`."""
+    stream.writelines(f"{line}\n" for line in lines(report, stream, everything=everything, color=color))
+
+
+def lines(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False, color: Color = "auto") -> list[str]:
+    """Return the lines of a report.
 
     Args:
         report: as `rebalancer.report.document` makes it.
-        stream: where to.
+        stream: where they are to be printed.
         everything: list every pod, however many they are.
         color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
     """
@@ -33,8 +38,8 @@ def show(report: Mapping[str, Any], stream: IO[str], *, everything: bool = False
         print_terminal(safe, _console(text, stream, color), everything=everything)
     else:
         print_table(safe, _console(text, stream, color, _PLAIN_WIDTH), everything=everything)
-    text = StringIO(_drawn_in(text.getvalue(), getattr(stream, "encoding", None)))
-    stream.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    drawn = _drawn_in(text.getvalue(), getattr(stream, "encoding", None))
+    return [line.rstrip() for line in drawn.splitlines()]
 
 
 def _console(text: IO[str], stream: IO[str], color: Color, width: int | None = None) -> Console:

@@ -39,7 +39,7 @@ class Person(Protocol):
             unseen: when the question is asked again, the pods of the plan that were not shown before.
 
         Raises:
-            UsageError: the answer is no.
+            Declined: the answer is no.
         """
         ...
 
@@ -76,7 +76,7 @@ class Consent:
         """LiveView, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
 
         Raises:
-            UsageError: the answer is no.
+            Declined: the answer is no.
             ClusterError: the cluster cannot be read.
         """
         finished = self._planned()

@@ -73,7 +73,8 @@ def run_live(
     """Run one cycle on a live cluster; the arguments are those of `rebalancer.run.start.run`.
 
     Raises:
-        UsageError: the run was declined, or an option cannot be used.
+        UsageError: an option cannot be used.
+        Declined: the answer to the question was no.
         ClusterError: there is no cluster to work on.
         Interrupted: a signal came before anything was evicted.
     """

@@ -73,7 +73,8 @@ def run_loop(
     """Run cycles until a signal comes.
 
     Raises:
-        UsageError: an option or the policy cannot be used, or the run was declined.
+        UsageError: an option or the policy cannot be used.
+        Declined: the answer to the question was no.
         ClusterError: the API server is not configured or not reachable, or the permission for the Lease is missing.
     """
     with ExitStack() as stack:

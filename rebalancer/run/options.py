@@ -108,6 +108,10 @@ class ClientOptions:
         return Overrides(self.as_user, self.as_group, self.insecure_skip_tls_verify, self.exec_timeout)
 
 
+#: The exit code, if it was asked for, of a dry run with something to do.
+CHANGES = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a run is asked to do; names as on the command line, durations in seconds.
@@ -135,6 +139,7 @@ class Options:
     strict: bool = False
     deadline: float = 300.0
     fail_on_error: bool = False
+    detailed_exitcode: bool = False
     interval: float = 0.0
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)

@@ -107,6 +107,8 @@ def _check_conflicts(options: Options) -> None:
         )
     if options.snapshot is not None and options.interval:
         raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+    if options.detailed_exitcode and (options.interval or not (options.dry_run or options.snapshot)):
+        raise UsageError("--detailed-exitcode goes with a single --dry-run or --snapshot")
     if options.policy == options.scheduler_config == "-":
         raise UsageError("--policy and --scheduler-config cannot both be standard input")
     if options.lease.leader_elect and not options.interval:

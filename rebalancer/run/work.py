@@ -23,7 +23,7 @@ from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
-from rebalancer.run.options import Options, Outcome
+from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.run.planned import applied, skipped_in_words
 from rebalancer.run.scheduler import DEFAULT, Scheduler, beside, read_scheduler
 
@@ -170,8 +170,10 @@ def publish(finished: Finished, options: Options) -> Outcome:
     if ledger.skipped:
         _LOG.warning("nothing was done: %s", ledger.skipped)
     # A Job starts a failed pod again with fresh limits: a run that may have evicted does not exit with 1 by default.
-    has_spent = bool(ledger.evictions or ledger.unknown)
+    has_spent = bool(ledger.evictions or ledger.unknown) and not finished.circumstances.dry_run
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
+    if options.detailed_exitcode and ledger.evictions:
+        exit_code = exit_code or CHANGES
     exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
     report = document(ledger, finished.cluster, finished.circumstances)
     if options.chosen:

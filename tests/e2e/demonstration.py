@@ -67,7 +67,7 @@ class Cast:
         process, terminal = self._start(command.split()[1:])
         for chunk in self._read(terminal):
             self._stream.feed(chunk)
-            if answer and "[y/N]" in "\n".join(self.screen.display):
+            if answer and "[y/N/show]" in "\n".join(self.screen.display):
                 self.keep()
                 os.write(terminal, f"{answer}\n".encode())
                 answer = ""

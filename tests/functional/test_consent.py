@@ -16,7 +16,7 @@ from tests.functional.terminal import Terminal
 from tests.functional.test_turns import hold
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
-PROMPT = "[y/N]: "
+PROMPT = "[y/N/show]: "
 
 
 @pytest.fixture
@@ -100,11 +100,37 @@ def test_the_plan_is_shown_before_the_question(two, at_home):
         "namespaces: default 1 of 2 (50 %)\n"
         "owners:     default/ReplicaSet/web (no PDB) 1 of 2 (50 %)\n"
         "limits:     1 in all\n"
-        f"Evict pods from context fake ({two.url})? [y/N]: "
+        "default/a  on n1, by PodLifeTime: age 2d > 1m\n"
+        f"Evict pods from context fake ({two.url})? [y/N/show]: "
     )
     assert (written, holder) == ([], "")
     assert outcome.exit_code == 0
     assert two.evicted == outcome.evicted() == ["default/a"]
+
+
+def test_show_pages_through_all_that_a_dry_run_says(server, rebalancer):
+    """The first screen has as many moves as fit; `show` has them all, a screen at a time, and asks again."""
+    for each in two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))):
+        server.add(each)
+    program = replace(rebalancer, environment={"KUBECONFIG": str(server.kubeconfig(rebalancer.folder))})
+
+    with Terminal(program, *live(program, policy(OLD, maxNoOfPodsToEvictTotal=39))) as terminal:
+        first = terminal.read_until(PROMPT)
+        terminal.type("show\n")
+        pages = [terminal.read_until("back to the question -- ")]
+        terminal.type("\n")
+        pages.append(terminal.read_until("back to the question -- "))
+        terminal.type("q\n")
+        terminal.read_until(PROMPT)
+        terminal.type("n\n")
+        outcome = terminal.finish()
+
+    assert (first.count("by PodLifeTime"), first.count("more: `show` lists them")) == (first.count("default/p"), 1)
+    assert first.count("\n") < 24
+    assert "39 pods would be evicted" in pages[0]
+    assert all(page.count("\n") <= 24 for page in pages)
+    assert " p33 " in pages[1]
+    assert (outcome.exit_code, server.evicted) == (0, [])
 
 
 def test_no_name_is_broken_where_the_terminal_ends(server, rebalancer):
@@ -126,14 +152,14 @@ def test_no_name_is_broken_where_the_terminal_ends(server, rebalancer):
 
 @pytest.mark.parametrize("answer", ["\n", "n\n", "sure\n", "\x04"], ids=["Enter", "no", "else", "the end of input"])
 def test_anything_but_yes_evicts_nothing(two, at_home, answer):
-    """Exit code 2, and no report of a run that did not happen."""
+    """That is no failure, and there is no report of a run that did not happen."""
     with Terminal(at_home, *live(at_home)) as terminal:
         terminal.read_until(PROMPT)
         terminal.type(answer)
         outcome = terminal.finish()
 
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert outcome.stderr.endswith("Error: nothing was done\n")
+    assert (outcome.exit_code, outcome.stdout) == (0, "")
+    assert outcome.stderr.endswith("Nothing was evicted: the answer was not yes.\n")
     assert two.sent("POST", "*") == []
 
 
@@ -182,7 +208,8 @@ def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
         terminal.type("y\n")
         outcome = terminal.finish()
 
-    assert "new:        default/b was not shown before\nThe plan has changed. Evict pods from context fake" in again
+    assert "new:        default/b was not shown before\n" in again
+    assert "\nThe plan has changed. Evict pods from context fake" in again
     assert before == []
     assert outcome.exit_code == 0
     assert two.evicted == outcome.evicted() == ["default/b"]

@@ -113,9 +113,9 @@ def test_measured_usage_is_refused_when_it_is_needed(two, rebalancer):
     assert "usage" in run["error"]
 
 
-@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])
+@pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1), (("--dry-run",), 1)])
 def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options, exit_code):
-    """And makes the run fail only on demand where another one has evicted."""
+    """It makes a live run fail only on demand where another one has evicted, and a dry run in any case."""
     args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {"metricsServer": True}}
     both = policy(OLD, maxNoOfPodsToEvictTotal=1, metricsProviders=[{"source": "KubernetesMetrics"}])
     (profile,) = both["profiles"]
@@ -125,7 +125,17 @@ def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options
     outcome = rebalancer.run(two, both, *options)
 
     assert outcome.exit_code == exit_code
-    assert two.evicted == ["default/a"]
+    assert outcome.evicted() == ["default/a"]
+
+
+@pytest.mark.parametrize(("most", "options", "exit_code"), [(1, (), 10), (0, (), 0), (1, ("--strict",), 10)])
+def test_a_dry_run_tells_by_its_exit_code_whether_there_is_something_to_do(two, rebalancer, most, options, exit_code):
+    """On request; a live run has no such code, since a Job would start it again."""
+    asked = policy(OLD, maxNoOfPodsToEvictTotal=most)
+
+    assert rebalancer.run(two, asked, "--dry-run", "--detailed-exitcode", *options).exit_code == exit_code
+    assert rebalancer.run(two, asked, "--detailed-exitcode").exit_code == 2
+    assert two.evicted == []
 
 
 @pytest.mark.parametrize(

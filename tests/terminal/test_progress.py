@@ -62,7 +62,7 @@ def test_reading_and_evicting_are_shown_on_a_terminal(crowded, at_home):
     with Terminal(at_home, *live(at_home)) as terminal:
         shown = terminal.read_until("reading pods: 500 of 600")
         reading.set()
-        shown += terminal.read_until("[y/N]: ")
+        shown += terminal.read_until("[y/N/show]: ")
         terminal.type("y\n")
         shown += terminal.read_until("evicting: PodLifeTime, pods: 1 of 3; 4:")
         allowed.set()
@@ -72,7 +72,7 @@ def test_reading_and_evicting_are_shown_on_a_terminal(crowded, at_home):
     assert "3 pods evicted" in outcome.stdout
     left = on_screen(shown + outcome.stderr)
     assert left[0] == "pods:       3 of 600 would be evicted"
-    assert re.fullmatch(r"Evict pods from context fake \(.*\)\? \[y/N\]: y", left[-1])
+    assert re.fullmatch(r"Evict pods from context fake \(.*\)\? \[y/N/show\]: y", left[-1])
 
 
 def test_without_a_plan_that_was_shown_the_limit_is(crowded, at_home):

@@ -21,6 +21,7 @@ PLAN = {
     },
     "strategies": [],
     "failures": [],
+    "evictions": [],
     "warnings": [],
 }
 
@@ -31,7 +32,7 @@ def test_a_signal_that_another_thread_hears_ends_it(monkeypatch):
 
     def send():
         shown = b""
-        while b"[y/N]" not in shown:
+        while b"[y/N/show]" not in shown:
             shown += os.read(screen, 65_536)
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
