@@ -11,9 +11,8 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import LeaseOptions, Options
 from rebalancer.run.start import run
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish
 from tests.functional.terminal import Terminal
-from tests.functional.test_turns import hold
+from tests.functional.test_turns import OFTEN, hold
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 PROMPT = "[y/N/show]: "
@@ -45,7 +44,7 @@ def test_without_a_terminal_only_yes_evicts(two, at_home, naming, more):
     value = {"--kubeconfig": at_home.environment["KUBECONFIG"], "--context": "fake"}
     options = (naming, value[naming]) if naming in value else ()
 
-    outcome = finish(at_home.start(*live(at_home, LIMITED, *options, *more)))
+    outcome = at_home(*live(at_home, LIMITED, *options, *more))
 
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert outcome.stderr == (
@@ -79,7 +78,7 @@ def test_in_a_pod_nobody_is_asked(two, at_home):
     """KUBERNETES_SERVICE_HOST tells of a pod, with a mounted kubeconfig too."""
     in_pod = replace(at_home, environment={**at_home.environment, "KUBERNETES_SERVICE_HOST": "10.0.0.1"})
 
-    outcome = finish(in_pod.start(*live(in_pod), "--secure-port", "0"))
+    outcome = in_pod(*live(in_pod), "--secure-port", "0")
 
     assert outcome.exit_code == 0
     assert two.evicted == outcome.evicted() == ["default/a"]
@@ -199,7 +198,7 @@ def test_with_nothing_to_evict_there_is_no_question(two, at_home):
 
 def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
     """It evicted what was shown: the plan holds a pod that nobody saw, and the question is asked again."""
-    with Terminal(at_home, *live(at_home)) as terminal:
+    with Terminal(at_home, *live(at_home), *OFTEN) as terminal:
         terminal.read_until(PROMPT)
         hold_for_a_moment(two)
         terminal.type("y\n")

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
-from tests.functional.program import Program, finish
+from tests.functional.program import Program
 
 ALWAYS = {"/api/v1/nodes", "/api/v1/pods", "/apis/policy/v1/poddisruptionbudgets"}
 
 
 def test_a_dry_run_only_reads(server, rebalancer):
-    """As a process: whatever it finds to evict, nothing but GET reaches the server, and it says that it was one."""
+    """Whatever it finds to evict, nothing but GET reaches the server, and it says that it was one."""
     for each in two_nodes_with(*old_pods("a", "b")):
         server.add(each)
 
-    outcome = finish(rebalancer.start(*rebalancer.arguments(server, policy(OLD)), "--dry-run"))
+    outcome = rebalancer.run(server, policy(OLD), "--dry-run")
 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert outcome.report["dryRun"] is True

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import signal
 import subprocess
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rebalancer.kube import exec_plugin
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import TIMEOUT_SECONDS, finish
@@ -72,7 +72,7 @@ def wait_until(holds):
 
 def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
     """Its name, how long it had, and the cure; what it has started ends with it, and nothing is sent."""
-    outcome = finish(rebalancer.start(*arguments(rebalancer, two, HANGING), "--exec-timeout", "1s"))
+    outcome = rebalancer(*arguments(rebalancer, two, HANGING), "--exec-timeout", "1s")
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert outcome.stderr == (
@@ -86,16 +86,16 @@ def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
     assert two.requests == []
 
 
-def test_a_plugin_that_takes_its_time_is_named(two, rebalancer):
-    """After five seconds, while it is waited for; its answer is used when it comes."""
-    os.mkfifo(rebalancer.folder / "answer")
-    process = rebalancer.start(*arguments(rebalancer, two, WAITING))
-    said = process.stderr.readline()
+def test_a_plugin_that_takes_its_time_is_named(two, rebalancer, monkeypatch):
+    """While it is waited for; its answer is used when it comes."""
+    assert exec_plugin.NAMED_AFTER_SECONDS == 5.0
+    monkeypatch.setattr(exec_plugin, "NAMED_AFTER_SECONDS", 0.1)
     (rebalancer.folder / "answer").write_text(answer(token="the-token"))
-    outcome = finish(process)
 
-    assert said.endswith(
-        f": the exec plugin {rebalancer.folder}/sso-login of context 'fake' has not answered for 5 s; "
+    outcome = rebalancer(*arguments(rebalancer, two, WAITING.replace("cat", "sleep 0.3; cat")))
+
+    assert outcome.stderr.endswith(
+        f": the exec plugin {rebalancer.folder}/sso-login of context 'fake' has not answered for 0.1 s; "
         "it is given up after 60 s (--exec-timeout)\n"
     )
     assert outcome.evicted() == ["default/a"]
@@ -248,7 +248,7 @@ def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):
 
 def test_a_plugin_that_must_ask_somebody_needs_a_terminal(two, rebalancer):
     """interactiveMode: Always, in a CronJob."""
-    outcome = finish(rebalancer.start(*arguments(rebalancer, two, HANGING, interactiveMode="Always")))
+    outcome = rebalancer(*arguments(rebalancer, two, HANGING, interactiveMode="Always"))
 
     assert outcome.exit_code == 3
     assert "it wants to ask somebody (interactiveMode: Always), and there is no terminal.\n" in outcome.stderr

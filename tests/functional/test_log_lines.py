@@ -9,7 +9,6 @@ import pytest
 
 from rebalancer.cli.logs import JsonLines
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish
 
 
 @pytest.fixture
@@ -32,8 +31,7 @@ def test_everything_is_an_object_a_line(many, rebalancer, flag):
     many.fail("POST", "*/events", status=403)
     document = policy(OLD, maxNoOfPodsToEvictTotal=2)
 
-    process = rebalancer.start(*arguments(rebalancer, many, document), flag, "json", "-v", "1")
-    outcome = finish(process)
+    outcome = rebalancer(*arguments(rebalancer, many, document), flag, "json", "-v", "1")
 
     logged = [json.loads(line) for line in outcome.stderr.splitlines()]
     lines = [json.loads(line) for line in outcome.stdout.splitlines()]
@@ -56,10 +54,10 @@ def test_everything_is_an_object_a_line(many, rebalancer, flag):
 def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words):
     """`kubectl logs POD | jq` reads why a pod failed."""
     option, value = changed
-    process = rebalancer.start(
-        *arguments(rebalancer, many, policy(OLD)), option, value.format(folder=rebalancer.folder), "--log-format=json"
-    )
-    outcome = finish(process)
+    given = [*arguments(rebalancer, many, policy(OLD)), "--deadline", "9m"]
+    given[given.index(option) + 1] = value.format(folder=rebalancer.folder)
+
+    outcome = rebalancer(*given, "--log-format=json")
 
     last = json.loads(outcome.stderr.splitlines()[-1])
     assert outcome.exit_code in (2, 3)
@@ -81,10 +79,9 @@ def test_no_line_grows_with_the_cluster(many, rebalancer):
     """However many pods are refused."""
     evictor = {"minReplicas": 100}
 
-    process = rebalancer.start(
+    outcome = rebalancer(
         *arguments(rebalancer, many, policy(OLD, evictor=evictor, maxNoOfPodsToEvictTotal=9)), "--log-format=json"
     )
-    outcome = finish(process)
 
     lines = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert [line["kind"] for line in lines] == ["Refusals", "Strategy", "Summary"]
@@ -103,8 +100,7 @@ def test_a_line_of_text_begins_with_its_time(many, rebalancer):
     """RFC 3339 in UTC, wherever the machine is; then level, module and message."""
     before = datetime.now(UTC).replace(microsecond=0)
 
-    process = rebalancer.start(*rebalancer.arguments(many, policy(OLD, maxNoOfPodsToEvictTotal=2)), "-v", "1")
-    lines = finish(process).stderr.splitlines()
+    lines = rebalancer.run(many, policy(OLD, maxNoOfPodsToEvictTotal=2), "-v", "1").stderr.splitlines()
 
     pattern = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (INFO|WARNING) rebalancer(\.\w+)+: .+")
     times = [datetime.fromisoformat(pattern.fullmatch(line)[1]) for line in lines]

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def test_warnings_about_the_policy_come_first(three, rebalancer):
     three.fail("GET", "/api/v1/nodes", status=400, message="not now")
     kubeconfig = three.kubeconfig(rebalancer.folder)
 
-    outcome = finish(rebalancer.start("run", "--yes", "--policy", twice, "--kubeconfig", kubeconfig))
+    outcome = rebalancer("run", "--yes", "--policy", twice, "--kubeconfig", kubeconfig)
 
     first, last = outcome.stderr.splitlines()
     assert f" WARNING rebalancer.run.start: policy {twice}: " in first

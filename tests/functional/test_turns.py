@@ -11,6 +11,12 @@ from tests.functional.test_interruption import EVICTIONS, arrival
 from tests.functional.test_loop import SUCCEEDED, Loop
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+#: A Lease is looked at often.
+OFTEN = (
+    "--leader-elect-lease-duration=90s",
+    "--leader-elect-renew-deadline=60s",
+    "--leader-elect-retry-period=100ms",
+)
 
 
 @pytest.fixture
@@ -77,7 +83,7 @@ def test_a_run_waits_for_the_one_before_it(three, rebalancer):
     hold(three)
     asked = arrival(three, "GET", "*/leases/rebalancer")
 
-    process = rebalancer.start(*in_turn(rebalancer, three))
+    process = rebalancer.start(*in_turn(rebalancer, three, *OFTEN))
     wait_for(asked, process)
     assert three.evicted == []
     give_back(three)
@@ -85,15 +91,6 @@ def test_a_run_waits_for_the_one_before_it(three, rebalancer):
 
     assert outcome.exit_code == 0
     assert three.evicted == ["default/a"]
-
-
-def test_what_a_killed_run_left_keeps_nobody_for_long(three, rebalancer):
-    """Its Lease was over yesterday."""
-    hold(three, renewed_ago=86400)
-
-    outcome = rebalancer(*in_turn(rebalancer, three))
-
-    assert outcome.evicted() == ["default/a"]
 
 
 @pytest.mark.parametrize("verb", ["get", "create"])
@@ -158,10 +155,8 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
     answer = three.stall("POST", EVICTIONS)
     arguments = in_turn(rebalancer, three)
     rebalancer.policy(policy(OLD, maxNoOfPodsToEvictTotal=3))
-    timing = ["lease-duration", "90s", "renew-deadline", "60s", "retry-period", "100ms"]
-    flags = [f"--leader-elect-{each}" if number % 2 == 0 else each for number, each in enumerate(timing)]
 
-    process = rebalancer.start(*arguments, *flags)
+    process = rebalancer.start(*arguments, *OFTEN)
     wait_for(evicting, process)
     hold(three, holder="thief")
     lost = arrival(three, "GET", "*/leases/rebalancer")

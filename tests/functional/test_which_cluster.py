@@ -1,13 +1,19 @@
 """Which cluster a run means, and what is said when there is none."""
 
+import re
 import socket
 from dataclasses import replace
 
 import pytest
 
+from rebalancer.cli.question import Question
+from rebalancer.errors import ClusterError
+from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import Options
+from rebalancer.run.start import run
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 #: Variables that would let a request go without the proxy.
@@ -20,6 +26,13 @@ def two(server):
     for each in two_nodes_with(*old_pods("a", "b")):
         server.add(each)
     return server
+
+
+def run_without_waits(rebalancer, kubeconfig):
+    """Run in this process, with tries one after another."""
+    options = Options(policy=str(rebalancer.policy(LIMITED)), kubeconfig=str(kubeconfig))
+    with Interruption() as interruption:
+        run(options, Question(yes=True), interruption, RetryPolicy(sleep=lambda _: None))
 
 
 def test_the_home_directory_is_looked_into(two, rebalancer):
@@ -61,18 +74,17 @@ def test_kubeconfig_in_the_environment_that_is_not_there(rebalancer):
 @pytest.mark.parametrize(
     ("variable", "tls"), [("HTTP_PROXY", False), ("http_proxy", False), ("HTTPS_PROXY", True), ("https_proxy", True)]
 )
-def test_a_proxy_that_is_not_there(rebalancer, variable, tls):
+def test_a_proxy_that_is_not_there(rebalancer, monkeypatch, variable, tls):
     """The variable that sets it is named, and what went wrong, in words of the system."""
     with FakeApiServer(tls=tls) as server, socket.socket() as taken:  # bound and not listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        behind = replace(rebalancer, environment={**NO_EXCEPTIONS, variable: proxy})
+        for name, value in {**NO_EXCEPTIONS, variable: proxy}.items():
+            monkeypatch.setenv(name, value)
 
-        outcome = finish(behind.start(*behind.arguments(server, LIMITED)))
-
-        assert (outcome.exit_code, outcome.stdout) == (3, "")
-        last = outcome.stderr.splitlines()[-1]
-        assert last.endswith(f"the proxy {proxy} ({variable}) refuses to connect us: Connection refused")
+        words = f"the proxy {proxy} ({variable}) refuses to connect us: Connection refused"
+        with pytest.raises(ClusterError, match=f"{re.escape(words)}$"):
+            run_without_waits(rebalancer, server.kubeconfig(rebalancer.folder))
         assert server.requests == []
 
 
@@ -132,16 +144,12 @@ def test_a_kubeconfig_that_cannot_be_used(rebalancer, text, words):
 
 
 def test_a_server_that_is_not_there(two, rebalancer):
-    """Exit code 3 within seconds, with its address and the context."""
+    """After some tries, with its address and the context."""
     with socket.socket() as taken:  # bound and not listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         kubeconfig = two.kubeconfig(rebalancer.folder)
         kubeconfig.write_text(kubeconfig.read_text().replace(two.url, address))
 
-        outcome = rebalancer("run", "--yes", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    last = outcome.stderr.splitlines()[-1]
-    for word in (address, "context fake", "refused"):
-        assert word in last
+        with pytest.raises(ClusterError, match=f"{address}.*context fake.*refused"):
+            run_without_waits(rebalancer, kubeconfig)
