@@ -6,6 +6,7 @@
 `python tests/e2e/binaries.py helm` provides helm; one on the PATH serves too.
 """
 
+import functools
 import json
 import subprocess
 from collections.abc import Iterator
@@ -64,12 +65,17 @@ def refusal(values: str | Object, *options: str, kubernetes: str = KUBERNETES) -
 
 def _template(values: str | Object, *options: str) -> subprocess.CompletedProcess[str]:
     text = values if isinstance(values, str) else json.dumps(values)
+    return _templated(text, options)
+
+
+@functools.cache
+def _templated(text: str, options: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     return helm("template", "rebalancer", CHART, "--values", "-", *options, text=text)
 
 
 def objects(text: str) -> Iterator[Object]:
     """Read what helm printed."""
-    return (each for each in yaml.safe_load_all(text) if each)
+    return (each for each in yaml.load_all(text, yaml.CSafeLoader) if each)
 
 
 def kinds(found: list[Object]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 import pytest
 import yaml
@@ -123,11 +122,6 @@ def merged(*files: Object) -> Object:
     return result
 
 
-@cache
-def unchanged(scene: int) -> str:
-    return rendered(SCENES[scene])
-
-
 def test_every_value_has_a_comment_and_a_place_in_the_schema() -> None:
     """No more and no fewer on either side."""
     told = {value.path for value in described()}
@@ -159,7 +153,7 @@ def test_every_value_is_used(value: Value) -> None:
     """Another value renders another chart, whatever the kind."""
     change = nested(value.path, other(value))
 
-    assert any(rendered(merged(scene, change)) != unchanged(index) for index, scene in enumerate(SCENES))
+    assert any(rendered(merged(scene, change)) != rendered(scene) for scene in SCENES)
 
 
 @needed
