@@ -10,6 +10,7 @@ from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.report.layout import listed
 
 _LARGEST = 5
 #: A plan is alarming if it takes more than this share of the cluster's pods, or of the pods of an owner without a PDB.
@@ -37,10 +38,19 @@ class _OwnerShare:
 
     def alarm(self) -> str:
         """Return why the share is alarming, empty if it is not."""
-        if self.has_pdb or self.evicted < 2 or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:  # noqa: PLR2004  a single pod is not many
+        if self.has_pdb or self.is_single or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:
             return ""
+        share = "all" if self.evicted == self.total else "more than half"
+        return f"{self.evicted} of {self.total} pods of {self}, which no PDB covers: {share}"
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it loses its only pod."""
+        return self.total == 1
+
+    def __str__(self) -> str:
         namespace, kind, name = self.owner
-        return f"{self.evicted} of {self.total} pods of {kind} {namespace}/{name}, which no PDB covers: more than half"
+        return f"{kind} {namespace}/{name}"
 
 
 def overview(
@@ -87,8 +97,11 @@ def _owner(pod: Pod) -> _Owner:
     return (pod.namespace, owner.kind, owner.name) if owner else (pod.namespace, "", "")
 
 
-def _alarms(evicted: int, total: int, owners: Iterable[_OwnerShare], limits: Limits) -> list[str]:
+def _alarms(evicted: int, total: int, owners: Sequence[_OwnerShare], limits: Limits) -> list[str]:
     alarms = [] if limits else [NO_LIMITS]
     if total and Fraction(evicted, total) > _ALARMING_OF_CLUSTER:
         alarms.append(f"{evicted} of {total} pods of the cluster: more than a fifth")
-    return [*alarms, *filter(None, (each.alarm() for each in owners))]
+    alarms += filter(None, (each.alarm() for each in owners))
+    if singles := sorted(str(each) for each in owners if each.is_single and not each.has_pdb):
+        alarms.append(f"the only pod of {listed(singles, _LARGEST)}: nothing serves until its replacement is Ready")
+    return alarms

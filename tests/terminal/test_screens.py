@@ -112,7 +112,7 @@ def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
     assert "red" in shown.color_of(bars["node-04"])
     assert "green" in shown.color_of(bars["node-03"])
     assert not {"red", "green"} & shown.color_of(bars["node-09"])
-    assert "brown" in shown.color_of("more than half")  # pyte's word for yellow
+    assert "brown" in shown.color_of(": all")  # pyte's word for yellow
     assert "red" in on_screen(*TROUBLE).color_of("FAILED: 1 of 3")
 
 

@@ -58,7 +58,7 @@ def test_more_than_a_fifth_of_the_cluster_is_called_out():
 
 
 def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
-    """Half is not, a single pod is not a share, and a PDB looks after its own."""
+    """Half is not, and a PDB looks after its own; an owner that loses all, or its only pod, is named."""
     web, others = crowd(4, WEB, name="web"), crowd(96)
     pods = [*web, *others]
 
@@ -71,8 +71,13 @@ def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
     large = crowd(100, API, name="api")
     assert alarms(large[:50], [*large, *crowd(400)]) == []
     assert len(alarms(large[:51], [*large, *crowd(400)])) == 1
-    single = crowd(1, API, name="api")
-    assert alarms(single, [*single, *others]) == []
+    assert alarms(web, pods) == ["4 of 4 pods of ReplicaSet default/web, which no PDB covers: all"]
+    only = (
+        "the only pod of ReplicaSet default/api, ReplicaSet default/web: nothing serves until its replacement is Ready"
+    )
+    singles = [*crowd(1, API, name="api"), *crowd(1, WEB, name="web")]
+    assert alarms(singles, [*singles, *others]) == [only]
+    assert alarms(singles[1:], [*singles, *others], [pdb("web", 1)]) == []
 
 
 def test_pods_that_have_ended_are_no_part_of_what_an_owner_has():
