@@ -1,0 +1,135 @@
+"""docs/recipes.md: each recipe is taken where it says, does what it says, and jq reads what the program prints."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+from rebalancer.eviction.causes import Code
+
+ROOT = Path(__file__).parents[2]
+RECIPES = (ROOT / "docs/recipes.md").read_text()
+FRAGMENTS = re.findall(r"^```yaml\n# (args of \w+|top of the policy)\n(.*?)^```", RECIPES, re.MULTILINE | re.DOTALL)
+FILTERS = re.findall(r"^```jq\n(.*?)^```", RECIPES, re.MULTILINE | re.DOTALL)
+
+Policy = dict[str, Any]
+
+
+def policy(place: str, text: str) -> Policy:
+    """A policy of the demonstration, with one recipe in its place."""
+    made: Policy = yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text())
+    part = yaml.safe_load(text)
+    if place == "top of the policy":
+        return {**made, **part}
+    name = place.removeprefix("args of ")
+    if "nvidia.com/gpu" in text:  # by what pods request
+        return {
+            **made,
+            "profiles": [
+                {
+                    "name": "gpu",
+                    "pluginConfig": [{"name": name, "args": part}],
+                    "plugins": {"balance": {"enabled": [name]}},
+                }
+            ],
+        }
+    configs = made["profiles"][0]["pluginConfig"]
+    configs[0] = {"name": name, "args": {**configs[0]["args"], **part}}
+    return made
+
+
+def ran(folder: Path, document: Policy, *options: str) -> str:
+    path = folder / "policy.yaml"
+    path.write_text(yaml.safe_dump(document))
+    cluster = json.loads((ROOT / "examples/cluster.json").read_text())
+    for each in cluster["items"]:
+        if each["kind"] == "Namespace":  # as every API server labels it
+            each["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = each["metadata"]["name"]
+    (folder / "cluster.json").write_text(json.dumps(cluster))
+    command = ["run", "--policy", str(path), "--snapshot", str(folder / "cluster.json"), "--strict"]
+    done = CliRunner().invoke(main, [*command, "--output", "json", *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.parametrize(("place", "text"), FRAGMENTS)
+def test_each_recipe_is_taken_where_it_says(place: str, text: str, tmp_path: Path) -> None:
+    """Strictly, in a policy that decides."""
+    assert json.loads(ran(tmp_path, policy(place, text)))["kind"] == "Report"
+
+
+def test_there_is_a_recipe_for_each_wish() -> None:
+    """None without a fragment."""
+    headings = re.findall(r"^## (.*)$", RECIPES, re.MULTILINE)
+
+    assert len(headings) >= 8
+    assert len(FRAGMENTS) >= len(headings) - 1
+
+
+def went(folder: Path, wish: str, **change: str) -> list[Any]:
+    """The evictions with the first recipe under a heading, in words that fit the example cluster."""
+    (section,) = (each for each in RECIPES.split("\n## ") if each.startswith(wish))
+    place, text = re.findall(r"^```yaml\n# (.*?)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
+    for old, new in change.items():
+        assert old in text
+        text = text.replace(old, new)
+    evictions: list[Any] = json.loads(ran(folder, policy(place, text)))["evictions"]
+    return evictions
+
+
+def test_a_namespace_is_left_alone(tmp_path: Path) -> None:
+    """The others are not."""
+    evictions = went(tmp_path, "Leave a namespace alone", payments="shop")
+
+    assert {each["namespace"] for each in evictions} == {"batch", "tools"}
+
+
+def test_the_worst_node_takes_the_whole_limit(tmp_path: Path) -> None:
+    """Of the strategy that comes by load."""
+    (section,) = (each for each in RECIPES.split("\n## ") if each.startswith("Only the worst node"))
+    limits = yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0])
+    made = policy("top of the policy", yaml.safe_dump(limits))
+    made["profiles"][0]["plugins"] = {"balance": {"enabled": ["LowNodeUtilization"]}}
+    report = json.loads(ran(tmp_path, made))
+
+    (weighed,) = (each["nodes"] for each in report["strategies"])
+    over = {
+        each["name"]: max(
+            each["before"].get(name, 0) - limit for name, limit in report["strategies"][0]["targetThresholds"].items()
+        )
+        for each in weighed
+    }
+    assert report["evictions"]
+    assert report["evictions"][0]["node"] == max(over, key=lambda name: over[name])
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq: apt-get install jq")
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_each_filter_reads_the_report(filter_: str, tmp_path: Path) -> None:
+    """And finds something in it; the last one ends in an error, as it says."""
+    report = ran(tmp_path, yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text()))
+
+    done = subprocess.run(["jq", "-r", filter_], input=report, capture_output=True, text=True, timeout=60, check=False)
+
+    if "error(" in filter_:
+        assert "look at it first" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip()
+        assert "null" not in done.stdout
+
+
+def test_causes_in_troubleshooting_are_those_of_reports() -> None:
+    """None is named that no report has."""
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    named = {cause for row in re.findall(r"refused by ([^|;]*)", text) for cause in re.findall(r"`(\w+)`", row)}
+
+    assert len(named) >= 8
+    assert named <= {code.value for code in Code}
