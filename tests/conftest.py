@@ -15,7 +15,12 @@ from tests.conformance import summary
 TIMES = int(os.environ.get("REBALANCER_ATTACK") or 0)
 
 settings.register_profile(
-    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+    "steady",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
 )
 settings.register_profile(
     "searching", settings.get_profile("steady"), derandomize=False, max_examples=100 * max(TIMES // 4, 1)

@@ -10,26 +10,31 @@ from typing import Self
 
 import pyte
 import pytest
+from click.shell_completion import BashComplete
 
+from rebalancer.cli.main import main
 from tests import shells
 from tests.fake_api_server import FakeApiServer
 from tests.functional.program import TIMEOUT_SECONDS
 
 #: The program that the shells call stands beside Python.
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+#: Words are the program's, and files the shell's.
 CASES = [
-    ("rebalancer vali", "rebalancer validate"),
     ("rebalancer run --max-e", "rebalancer run --max-evictions"),
     ("rebalancer run --snapshot exam", "rebalancer run --snapshot examples/"),
-    ("rebalancer run --snapshot examples/clu", "rebalancer run --snapshot examples/cluster.json"),
-    ("rebalancer apply examples/clu", "rebalancer apply examples/cluster.json"),
-    ("rebalancer run --policy dem", "rebalancer run --policy demo"),
     ("rebalancer run --policy examples/clu", "rebalancer run --policy examples/cluster.json"),
-    ("rebalancer run --kubeconfig config --context sta", "rebalancer run --kubeconfig config --context staging"),
-    ("rebalancer explain --kubeconfig config -n sh", "rebalancer explain --kubeconfig config -n shop"),
-    ("rebalancer strategies PodL", "rebalancer strategies PodLifeTime"),
-    ("rebalancer presets dem", "rebalancer presets demo"),
 ]
+#: What is offered where the last word ends so, whatever the shell.
+WORDS = {
+    "vali": ["validate"],
+    "run --max-e": ["--max-evictions"],
+    "run --policy dem": ["demo"],
+    "run --kubeconfig config --context sta": ["staging"],
+    "explain --kubeconfig config -n sh": ["shop"],
+    "strategies PodL": ["PodLifeTime"],
+    "presets dem": ["demo"],
+}
 
 
 def needs(shell):
@@ -90,6 +95,27 @@ def folder(tmp_path: Path, server: FakeApiServer) -> Path:
     server.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "shop"}})
     server.kubeconfig(tmp_path, context="staging").rename(tmp_path / "config")
     return tmp_path
+
+
+@pytest.mark.parametrize(("typed", "offered"), WORDS.items())
+def test_words_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]) -> None:
+    """Commands, options, presets, strategies, and contexts and namespaces of the kubeconfig that is named."""
+    monkeypatch.chdir(folder)
+    *before, begun = typed.split()
+
+    found = BashComplete(main, {}, "rebalancer", "_REBALANCER_COMPLETE").get_completions(before, begun)
+
+    assert [each.value for each in found] == offered
+
+
+@pytest.mark.parametrize("command", ["run --snapshot", "run --policy", "apply"])
+def test_files_are_left_to_the_shell(command: str) -> None:
+    """It knows folders, blanks and hidden files."""
+    found = BashComplete(main, {}, "rebalancer", "_REBALANCER_COMPLETE").get_completions(
+        command.split(), "examples/clu"
+    )
+
+    assert [each.type for each in found] == ["file"]
 
 
 @pytest.mark.parametrize(("typed", "completed"), CASES)

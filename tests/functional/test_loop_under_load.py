@@ -12,7 +12,7 @@ from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.probing import ask, ask_once
 from tests.functional.test_loop import FAILED, SUCCEEDED, Loop
 
-SCRAPES = 1000
+SCRAPES = 200
 SLOW = 250
 
 
@@ -44,7 +44,7 @@ def rude_client(port):
 
 
 def test_cycles_go_on_under_scrapes_and_slow_clients(loop):
-    """A thousand scrapes and more slow clients than there are connections; each probe is answered, each cycle runs."""
+    """Scrapes and more slow clients than there are connections; each probe is answered, each cycle runs."""
     loop.wait_metric(SUCCEEDED, 3)
     before = descriptors(loop.process)
     good = loop.metric(SUCCEEDED)

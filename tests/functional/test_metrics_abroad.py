@@ -59,7 +59,7 @@ def three(server):
 
 @pytest.fixture
 def prometheus(tmp_path):
-    """Starts a Prometheus that scrapes a port over TLS every second, with the shipped rules; returns what asks it."""
+    """Starts a Prometheus that scrapes a port over TLS all the time, with the shipped rules; returns what asks it."""
     processes = []
 
     def start(scraped):
@@ -70,7 +70,7 @@ def prometheus(tmp_path):
             "tls_config": {"insecure_skip_verify": True},
             "static_configs": [{"targets": [f"127.0.0.1:{scraped}"]}],
         }
-        timing = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+        timing = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
         config = tmp_path / "prometheus.yaml"
         config.write_text(yaml.safe_dump({"global": timing, "rule_files": [str(RULES)], "scrape_configs": [job]}))
         command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/data"]

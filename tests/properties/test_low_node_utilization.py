@@ -43,7 +43,7 @@ def model(world, given_args, limits):
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(worlds(), args(), LIMITS, st.booleans())
 def test_it_decides_as_the_model_does(world, given_args, limits, node_fit):
     """The same pods in the same order, none from a node that is not over, and none at all when no node is under."""
