@@ -70,6 +70,7 @@ fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minu
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
 	@$(VENV)/bin/python -m rebalancer.report.plan > policies/schema/plan-v1.json
+	@$(VENV)/bin/python -m rebalancer.marking.rules > policies/schema/marking-rules-v1.json
 
 chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, the policy's schema, examples/kubernetes
 	@$(VENV)/bin/python -m tests.chart.described

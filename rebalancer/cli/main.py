@@ -253,14 +253,15 @@ def presets(name: str | None) -> None:
 
 
 @main.command()
+@click.argument("document", type=click.Choice(["policy", "plan", "report", "log", "marking-rules"]), default="policy")
 @exit_on_error
-def schema() -> None:
-    """Print the JSON schema of a policy, for editors and checks."""
+def schema(document: str) -> None:
+    """Print the JSON schema of a policy or another DOCUMENT, for editors and checks."""
     import json  # noqa: PLC0415
 
-    from rebalancer.run.policies import schema  # noqa: PLC0415
+    from rebalancer.run.describe import schema_of  # noqa: PLC0415
 
-    click.echo(json.dumps(schema(), indent=2))
+    click.echo(json.dumps(schema_of(document), indent=2))
 
 
 _ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)

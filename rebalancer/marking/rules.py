@@ -1,5 +1,6 @@
 """The rules by which nodes are marked, as their file has them (docs/marking.md)."""
 
+import json
 import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
@@ -126,3 +127,7 @@ class MarkingRules(Part):
         if not _SHORTEST_EXPIRY <= expiry <= _LONGEST_EXPIRY:
             raise ValueError("expiry has to be between 5s and 24h")
         return expiry
+
+
+if __name__ == "__main__":  # for `make schema`
+    print(json.dumps(MarkingRules.model_json_schema(by_alias=True), indent=2))  # noqa: T201

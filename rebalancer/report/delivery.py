@@ -19,8 +19,13 @@ from rebalancer.untrusted.printable import printable
 Line = dict[str, Any]
 
 
-def report_lines(report: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the objects of a report; `kind` says which each is."""
+def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iterator[Line]:
+    """Yield the objects of a report; `kind` says which each is.
+
+    Args:
+        report: as `rebalancer.report.document` makes it.
+        everything: nodes too, one for each strategy that compares them.
+    """
     for eviction in report["evictions"]:
         yield {"kind": "Eviction", "ts": report["now"], "dryRun": report["dryRun"], **eviction}
     for failure in report["failures"]:
@@ -31,6 +36,8 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[Line]:
     for run in report["strategies"]:
         plain = {key: value for key, value in run.items() if not isinstance(value, list)}
         yield _about(report, "Strategy", **plain)
+        for node in run["nodes"] if everything else ():
+            yield _about(report, "Node", profile=run["profile"], strategy=run["strategy"], **node)
     for warning in report["warnings"]:
         yield _about(report, "Warning", msg=warning)
     yield _summary(report)
@@ -108,7 +115,7 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
         case "json":
             stream.write(_as_json(report) + "\n")
         case "lines":
-            stream.writelines(json.dumps(line) + "\n" for line in report_lines(report))
+            stream.writelines(json.dumps(line) + "\n" for line in report_lines(report, everything=everything))
         case "html":
             from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
 

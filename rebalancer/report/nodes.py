@@ -36,6 +36,8 @@ Row = Mapping[str, Any]
 
 #: How many of the most used and of the least used nodes get bars.
 _SHOWN = 10
+#: The same for rows, where there is no terminal.
+_ROWS = 20
 #: How many nodes that stay over target are named, each with the reasons.
 _NAMED = 5
 _BANDS = ((OVERUTILIZED, "over target"), (APPROPRIATE, "between"), (UNDERUTILIZED, "under thresholds"))
@@ -95,6 +97,37 @@ def staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
         yield node["name"], f"stays over target; {f'pods kept: {causes}' if causes else _why_none(report, run)}"
     if len(ranked) > _NAMED:
         yield f"{len(ranked) - _NAMED} more", "stay over target"
+
+
+def node_columns(run: Row) -> tuple[str, ...]:
+    """Return the titles of `node_rows`."""
+    return ("node", *run["thresholds"], "state", "afterwards")
+
+
+def node_rows(run: Row, *, everything: bool) -> list[tuple[str, ...]]:
+    """Return a row for each node, the fullest first: what it uses now and after the plan, and its states.
+
+    Of many nodes only the most and the least used have one, unless everything is asked for.
+    """
+    words = dict(_BANDS)
+    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
+    rows = [
+        (
+            node["name"],
+            *(
+                f"{node['before'].get(name, 0):.1f} % -> {node['after'].get(name, 0):.1f} %"
+                for name in run["thresholds"]
+            ),
+            words[node["state"]],
+            words[node["stateAfter"]],
+        )
+        for node in ranked
+    ]
+    between = 0 if everything else max(len(rows) - 2 * _ROWS, 0)
+    if not between:
+        return rows
+    blank = [""] * (len(run["thresholds"]) + 2)
+    return [*rows[:_ROWS], (f"... {between} nodes between (-v 1 lists each)", *blank), *rows[-_ROWS:]]
 
 
 def _kept_by_node(report: Report, run: Row) -> Mapping[str, Counter[str]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
 from rebalancer.report.nodes import COLUMNS as HELD_COLUMNS
-from rebalancer.report.nodes import held_rows
+from rebalancer.report.nodes import held_rows, node_columns, node_rows
 from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
 
 _PODS_SHOWN = 3
@@ -29,6 +29,10 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
     """
     _print_head(console, report)
     _print_totals(console, report)
+    for run in report["strategies"]:
+        if run["nodes"] and run["thresholds"]:
+            title, rows = f"Nodes now and after the plan ({run['strategy']})", node_rows(run, everything=everything)
+            _print_rows(console, title, node_columns(run), rows)
     _print_waves(console, report["strategies"])
     _print_held(console, report)
     _print_evictions(console, report["evictions"])

@@ -21,6 +21,14 @@ _INDENT = "  "
 _WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false"}
 
 
+def schema_of(document: str) -> dict[str, Any]:
+    """Return the JSON schema of a `policy`, `plan`, `report`, `marking-rules`, or of a line of the JSON `log`."""
+    if document == "policy":
+        return schema()  # with the strategies that are installed
+    found: dict[str, Any] = json.loads((preset_directory().parent / "schema" / f"{document}-v1.json").read_text())
+    return found
+
+
 def argument_lines(schema: Schema, name: str) -> Iterator[str]:
     """Yield a line for each argument of the model of this name, and for each key inside it.
 

@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 600,
     "rebalancer/policy": 3190,
     "rebalancer/recommendation": 500,
-    "rebalancer/report": 3150,
+    "rebalancer/report": 3200,
     "rebalancer/run": 8030,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,

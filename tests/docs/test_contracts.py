@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from rebalancer import api
 from rebalancer.cli.main import main
+from rebalancer.marking.rules import MarkingRules
 from rebalancer.report.plan import plan_schema
 from rebalancer.run.policies import presets, read_policy
 
@@ -71,6 +72,31 @@ def test_the_published_schema_is_the_programs_own() -> None:
 
     assert published == CliRunner().invoke(main, ["schema"]).stdout
     assert json.loads((ROOT / "policies/schema/plan-v1.json").read_text()) == plan_schema()
+    rules = MarkingRules.model_json_schema(by_alias=True)
+    assert json.loads((ROOT / "policies/schema/marking-rules-v1.json").read_text()) == rules
+
+
+@pytest.mark.parametrize("document", ["plan", "report", "log", "marking-rules"])
+def test_every_schema_is_printed(document: str) -> None:
+    """As it is kept in the repository."""
+    printed = CliRunner().invoke(main, ["schema", document]).stdout
+
+    assert json.loads(printed) == json.loads((ROOT / f"policies/schema/{document}-v1.json").read_text())
+
+
+def test_lines_of_a_json_log_are_as_their_schema_says() -> None:
+    """The report's lines of the demonstration, nodes included."""
+    asked = ["run", "--policy", "demo", "--snapshot", str(ROOT / "examples/cluster.json"), "-v", "1"]
+    printed = CliRunner().invoke(main, [*asked, "--log-format", "json"]).stdout
+    lines = [json.loads(line) for line in printed.splitlines()]
+    schema = json.loads((ROOT / "policies/schema/log-v1.json").read_text())
+    shapes = {each["title"]: each for each in schema["oneOf"]}
+
+    for line in lines:
+        shape = shapes[line["kind"]]
+        assert line.keys() >= set(shape["required"])
+        assert shape["additionalProperties"] or line.keys() <= shape["properties"].keys()
+    assert {each["kind"] for each in lines} == shapes.keys() - {"Log line", "Failure"}
 
 
 def test_no_room_is_above_a_quarter_of_the_code() -> None:
