@@ -42,7 +42,7 @@ lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 	@echo "Style, types and layers are in order."
 
-bench: $(READY) ## measure speed and memory of whole commands, of large clusters and of a loop; write docs/performance.md
+bench: $(READY) ## measure speed and memory of whole commands, of large clusters and of a loop; write docs/measurements/performance.md
 	@$(VENV)/bin/python tests/bench/bench.py
 	@$(VENV)/bin/python tests/bench/placements.py
 	@$(VENV)/bin/python tests/bench/memory.py

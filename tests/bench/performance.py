@@ -1,4 +1,4 @@
-"""Measures runs on large clusters, each as a process of its own, and writes docs/performance.md.
+"""Measures runs on large clusters, each as a process of its own, and writes docs/measurements/performance.md.
 
     .venv/bin/python tests/bench/performance.py --row 1,000 --no-write
 
@@ -35,7 +35,7 @@ from tests.bench.large_cluster import cluster
 nodes, pods, layout = sys.argv[1:]
 sys.stdout.buffer.write(msgspec.json.encode(cluster(int(nodes), int(pods), layout)))
 """
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs/measurements/performance.md"
 RELIEF = """\
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -200,11 +200,11 @@ def growth(found: Sequence[tuple[Row, Measured]]) -> list[str]:
 
 
 def page(lines: Sequence[str], grown: Sequence[str]) -> str:
-    """Return docs/performance.md."""
+    """Return docs/measurements/performance.md."""
     about = (
         "Each run once, in a process of its own: dry runs of a snapshot file, and live runs on a server that grants "
         "every eviction after 5 ms, about what a real one takes. `make bench` writes this page; "
-        "[performance.py](../tests/bench/performance.py) has the clusters and policies. "
+        "[performance.py](../../tests/bench/performance.py) has the clusters and policies. "
         "The stages are processor seconds: of the imports, of reading the cluster, of indexing it, of deciding (in a "
         "live run with the requests for evictions), of making the report and of writing it."
     )
@@ -225,7 +225,7 @@ def main() -> int:
     parser.add_argument("--row", default="", metavar="TEXT", help="measure rows alone whose name contains the text")
     parser.add_argument("--compare", metavar="CMD", help="a program to run beside; {policy}, {snapshot}: the files")
     parser.add_argument("--longest", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
-    parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md as it is")
+    parser.add_argument("--no-write", action="store_true", help="leave docs/measurements/performance.md as it is")
     options = parser.parse_args()
     lines, own = [], []
     for row in [each for each in rows() if options.row in each.name]:

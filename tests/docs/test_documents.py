@@ -19,6 +19,7 @@ DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 #: Everything that is written for people.
 PAGES = [
     *DOCUMENTS,
+    *(ROOT / "docs/measurements").glob("*.md"),
     *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "chart/README.md", "image/README.md")),
     *(ROOT / name for name in ("examples/kubernetes/README.md", "tests/e2e/README.md", "tests/outcome/README.md")),
 ]
