@@ -343,7 +343,8 @@ class FakeApiServer:
     def _review(self, review: Object) -> Reply:
         asked = review["spec"]["resourceAttributes"]
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
-        allowed = (asked["verb"], resource) not in self._forbidden
+        names = (resource, f"{resource}.{asked.get('group')}")
+        allowed = not any((asked["verb"], name) in self._forbidden for name in names)
         return Reply(201, {**review, "status": {"allowed": allowed}})
 
     # Evictions, by the rules of the real server (pkg/registry/core/pod/storage/eviction.go)

@@ -22,7 +22,7 @@ from rebalancer.untrusted.address import without_userinfo
 
 logger = logging.getLogger(__name__)
 
-CONTROLLER = "sigs.k8s.io.descheduler"
+CONTROLLER = "kube-rebalancer"
 
 #: The API's limits: of a note in bytes, of the reporting instance, a name and a reason in characters.
 _NOTE_LIMIT = 1024

@@ -117,7 +117,8 @@ def _failure(state: tenacity.RetryCallState) -> Transient:
 
 
 def _log_next_try(state: tenacity.RetryCallState) -> None:
-    logger.warning(
+    logger.log(
+        logging.WARNING if state.attempt_number == 1 else logging.INFO,  # one line for a person, all with -v 1
         "try %d failed: %s; trying again in %.1f s",
         state.attempt_number,
         _failure(state),

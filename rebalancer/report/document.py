@@ -43,6 +43,9 @@ _COUNTED = {
 }
 _NOUNS = {"pods": "pod", "failed": "failed pod"}
 _ONE = {
+    "matching": "that matches the arguments",
+    "intolerant": "on a node with a taint that it does not tolerate",
+    "conflicting": "next to pods that it must not be next to",
     "constraints": "spread constraint",
     "crowded": "pod too many in its domain",
     "doubled": "owner with several replicas on a node",

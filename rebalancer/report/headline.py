@@ -57,6 +57,11 @@ def calls(report: Report) -> Iterator[str]:
     yield from report["overview"]["alarms"]
 
 
+def pods_title(report: Report) -> str:
+    """Return the title above the pods that would go, or went."""
+    return "Pods that go" if report["dryRun"] else "Pods that went"
+
+
 def other_warnings(report: Report) -> list[str]:
     """Return the warnings, except those that are shown at the top."""
     return [warning for warning in report["warnings"] if warning not in report["overview"]["alarms"]]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rebalancer.report.headline import failures, looked_at, other_warnings, summary, when
+from rebalancer.report.headline import failures, looked_at, other_warnings, pods_title, summary, when
 from rebalancer.report.nodes import COLUMNS as HELD_COLUMNS
 from rebalancer.report.nodes import held_rows, node_columns, node_rows
 from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
@@ -35,7 +35,7 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
             _print_rows(console, title, node_columns(run), rows)
     _print_waves(console, report["strategies"])
     _print_held(console, report)
-    _print_evictions(console, report["evictions"])
+    _print_evictions(console, report["evictions"], pods_title(report))
     _print_doubts(console, report["unknown"])
     _print_refusals(console, report["refusals"], everything=everything)
     _print_trouble(console, report)
@@ -99,11 +99,11 @@ def _cell(value: str | int | None) -> str:
     return "" if value is None else str(value)
 
 
-def _print_evictions(console: Console, evictions: Sequence[Row]) -> None:
+def _print_evictions(console: Console, evictions: Sequence[Row], title: str) -> None:
     if not evictions:
         return
     rows = [(_pod(each), each["node"], _owner(each), each["strategy"], _why(each)) for each in evictions]
-    _print_rows(console, "Pods that go", ["pod", "node", "owner", "strategy", "because"], rows)
+    _print_rows(console, title, ["pod", "node", "owner", "strategy", "because"], rows)
 
 
 def _why(row: Row) -> str:
@@ -114,7 +114,7 @@ def _print_doubts(console: Console, doubts: Sequence[Row]) -> None:
     if not doubts:
         return
     rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["error"]) for each in doubts]
-    _print_rows(console, "Pods that may go", ["pod", "node", "owner", "strategy", "what is unclear"], rows)
+    _print_rows(console, "Pods that may have gone", ["pod", "node", "owner", "strategy", "what is unclear"], rows)
 
 
 def _pod(row: Row) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rebalancer.report.headline import count, failures, looked_at, other_warnings, summary, when
+from rebalancer.report.headline import count, failures, looked_at, other_warnings, pods_title, summary, when
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.nodes import held_rows, print_nodes
 from rebalancer.report.wave_lines import evenness_lines, wave_rows
@@ -159,7 +159,7 @@ def _print_evictions(report: Report, console: Console, *, everything: bool) -> N
     if not evictions:
         return
     in_full = everything or len(evictions) <= _LISTED
-    _title(console, "Pods that go" + ("" if in_full else " (-v 1 or --output wide lists each)"))
+    _title(console, pods_title(report) + ("" if in_full else " (-v 1 or --output wide lists each)"))
     for strategy in grouped(evictions):
         _print_group(strategy, console, in_full=in_full)
 

@@ -14,6 +14,7 @@ from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.kube.answers import Rejected
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import Tell, read_list, tell_nobody
+from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.kube.wire.list_collector import ListCollector
@@ -46,7 +47,10 @@ def read_cluster(
     collection = Collection()
     needed = {"Node", "Pod", *kinds}
     for kind in sorted(needed):
-        _read_kind(live, collection, kind, halt, tell)
+        try:
+            _read_kind(live, collection, kind, halt, tell)
+        except Forbidden as error:
+            raise _with_all_missing(live, needed, kind, halt, error) from error
     unread: dict[str, ClusterError] = {}
     for kind in sorted(set(helpful) - needed):
         try:
@@ -58,6 +62,20 @@ def read_cluster(
     parts = (("where the scheduler puts pods", others), ("what others scale", left))
     warnings = (f"{what} is unknown in part: {problem}" for what, of in parts if (problem := unread_in_words(of)))
     return collection.snapshot(now, tuple(warnings))
+
+
+def _with_all_missing(live: LiveCluster, needed: Iterable[str], first: str, halt: Halt, error: Forbidden) -> Forbidden:
+    """Return the error for all kinds that may not be listed, so that their rules are added at once."""
+
+    def is_missing(kind: str) -> bool:
+        group, plural = _group_and_plural(kind)
+        return kind == first or not may(live.client, live.retry_policy, halt.deadline, "list", group, plural)
+
+    try:
+        missing = [kind for kind in sorted(needed) if is_missing(kind)]
+    except ClusterError:  # it does not say
+        missing = [first]
+    return Forbidden(f"{error}\n{unread_in_words(dict.fromkeys(missing, error))}")
 
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:

@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 3190,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3200,
-    "rebalancer/run": 8030,
+    "rebalancer/run": 8060,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,

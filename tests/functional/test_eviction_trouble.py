@@ -244,7 +244,7 @@ def test_every_eviction_has_its_event_before_the_program_ends(three, evict):
     assert [event["regarding"]["name"] for event in three.events] == ["a", "b"]
     event, eviction = three.events[0], outcome.report["evictions"][0]
     assert (event["type"], event["reason"], event["action"]) == ("Normal", "PodLifeTime", "Descheduled")
-    assert event["reportingController"] == "sigs.k8s.io.descheduler"
+    assert event["reportingController"] == "kube-rebalancer"
     assert event["metadata"]["namespace"] == "default"
     assert event["regarding"]["uid"] == eviction["uid"]
     assert eviction["reason"] in event["note"]

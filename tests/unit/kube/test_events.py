@@ -15,7 +15,7 @@ WHAT = {"type_": "Normal", "reason": "PodLifeTime", "note": "it went"}
 
 @pytest.fixture
 def events(client, time):
-    publisher = Events(client, "sigs.k8s.io.descheduler-host", retry_policy=time.retry_policy(seconds=5))
+    publisher = Events(client, "kube-rebalancer-host", retry_policy=time.retry_policy(seconds=5))
     yield publisher
     publisher.close(120)
 
@@ -33,8 +33,8 @@ def test_an_event_has_the_documented_fields(events, server):
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"namespace": "shop"},
-        "reportingController": "sigs.k8s.io.descheduler",
-        "reportingInstance": "sigs.k8s.io.descheduler-host",
+        "reportingController": "kube-rebalancer",
+        "reportingInstance": "kube-rebalancer-host",
         "action": "Descheduled",
         "reason": "PodLifeTime",
         "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "cart-1", "uid": "uid-1"},
@@ -81,8 +81,8 @@ def test_notes_begin_with_the_words_of_the_descheduler():
 
 def test_the_reporter_is_the_controller_on_a_host():
     """Two replicas can be told apart."""
-    assert reporting_instance("node-7") == "sigs.k8s.io.descheduler-node-7"
-    assert reporting_instance().startswith("sigs.k8s.io.descheduler-")
+    assert reporting_instance("node-7") == "kube-rebalancer-node-7"
+    assert reporting_instance().startswith("kube-rebalancer-")
 
 
 def test_publishing_does_not_wait_for_the_server(events, server):

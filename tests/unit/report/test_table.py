@@ -139,7 +139,7 @@ def test_doubts_are_counted_where_there_are_any() -> None:
     """In the first line, by strategy, and pod by pod with what is unclear."""
     text = printed()
     assert "1 unknown" in text
-    assert "Pods that may go" in text
+    assert "Pods that may have gone" in text
     assert "unknown" not in printed(report(unknown=[]))
 
 
