@@ -45,7 +45,7 @@ class RemoveDuplicatesArgs(Args):
 
 
 @dataclass(slots=True)
-class Replicas:
+class OwnerReplicas:
     """The replicas of one owner: how many there are, and by node all but the oldest of those that are alike."""
 
     total: int = 0
@@ -74,12 +74,12 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
                 because = Cause(Code.DUPLICATE, {**whose, "node": node, **figures})
                 _evict_all(pods[most - 1 :], because, cluster, evict)
 
-    def _groups(self, cluster: Cluster, evict: Evict) -> list[tuple[Group, Replicas]]:
+    def _groups(self, cluster: Cluster, evict: Evict) -> list[tuple[Group, OwnerReplicas]]:
         """Return the replicas that may go by group, in the order of the groups; those without duplicates left out."""
         candidates = [pod for node in cluster.nodes for pod in cluster.active_pods_on(node) if self._selects(pod)]
         crowded = _crowded(candidates)
         evict.count({"pods": len(candidates), "doubled": 0})
-        groups: dict[Group, Replicas] = defaultdict(Replicas)
+        groups: dict[Group, OwnerReplicas] = defaultdict(OwnerReplicas)
         seen = set()
         for pod in candidates:
             keys = [group for group in _groups_of(pod) if group in crowded]
@@ -120,7 +120,7 @@ def _crowded(pods: Iterable[Pod]) -> set[Group]:
     return crowded
 
 
-def _number_of_nodes(eligible: EligibleNodes, replicas: Replicas) -> int:
+def _number_of_nodes(eligible: EligibleNodes, replicas: OwnerReplicas) -> int:
     """Return how many nodes take the duplicates: 0 or at least two.
 
     Where duplicates differ, each brings the nodes that take it; one that fewer than two nodes take brings none.

@@ -7,7 +7,7 @@ from rebalancer.balancing.band import Band
 from rebalancer.balancing.bounds import Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.assembly import compact
-from rebalancer.balancing.compaction.demands import Demands
+from rebalancer.balancing.compaction.demands import CompactionDemands
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
@@ -24,7 +24,7 @@ from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
-from rebalancer.balancing.weighing import Weighing, told
+from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
@@ -86,7 +86,7 @@ class ByUsage:
             (not under, NONE_RECEIVES),
             (few, TOO_FEW_UNDER),
         )
-        with self._told(Weighing(sources, self._usage.of_pod, low, high), counts, obstacles):
+        with self._told(UsageWeighing(sources, self._usage.of_pod, low, high), counts, obstacles):
             if few:
                 return
             if (
@@ -143,7 +143,7 @@ class ByUsage:
         few = len(under) <= max(args.number_of_nodes, 0)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(others)}
         obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not others, NONE_RECEIVES))
-        weighing = Weighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
+        weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
         with self._told(weighing, counts, obstacles):
             if few or not others:
                 return
@@ -173,11 +173,11 @@ class ByUsage:
             CycleOver: see `Evict`.
         """
         bounds = {**(_PACKED if self._args.metrics_utilization else {}), **ceilings}
-        demands = Demands(keep_free, group_label, keep_nodes)
+        demands = CompactionDemands(keep_free, group_label, keep_nodes)
         compact(self._args, self._cluster, self._evict, self._usage, self._selection, bounds, demands)
 
     def _told(
-        self, weighing: Weighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]
+        self, weighing: UsageWeighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]
     ) -> AbstractContextManager[None]:
         figures = {"numberOfNodes": self._args.number_of_nodes}
         return told(weighing, self._cluster, self._evict, counts, obstacles, figures)

@@ -8,7 +8,7 @@ from rebalancer.balancing.figures import above_caps, underutilized, with_pod_gon
 from rebalancer.balancing.room import Room
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.weighing import Weighing, told
+from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
@@ -56,7 +56,7 @@ class Relocation:
         under = [peak for peak in peaks if self._cluster.receives(peak.node) and peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
-        weighing = Weighing(sources, self._usage.of_pod, low, high)
+        weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
         weighing.receive_on(under)
         counts = {"nodes": len(sources), "over": len(over), "under": len(under)}
         obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
@@ -83,7 +83,7 @@ class Relocation:
         peaks = self._usage.destinations(self._cluster)
         destinations = [peak for peak in peaks if peak.node.name not in idle and self._cluster.receives(peak.node)]
         few = len(under) <= max(number_of_nodes, 0)
-        weighing = Weighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
+        weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
         weighing.receive_on(destinations)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
         obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not destinations, NONE_RECEIVES))
@@ -95,7 +95,7 @@ class Relocation:
                 self._drain(source, room, weighing, partial(underutilized, source, thresholds))
 
     def _drain(
-        self, source: NodeUtilization, room: Room, weighing: Weighing, because: Callable[[], Cause | None]
+        self, source: NodeUtilization, room: Room, weighing: UsageWeighing, because: Callable[[], Cause | None]
     ) -> None:
         """Evict pods of a node, the cheapest first; `because` returns why one more should go, None if none needs to.
 

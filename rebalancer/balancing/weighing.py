@@ -20,7 +20,7 @@ from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTIL
 _DECIMALS = 2
 
 
-class Weighing:
+class UsageWeighing:
     """Follows what nodes use.
 
     Args:
@@ -95,7 +95,7 @@ class Weighing:
 
 @contextmanager
 def told(
-    weighing: Weighing,
+    weighing: UsageWeighing,
     cluster: Cluster,
     evict: Evict,
     counts: Mapping[str, int],

@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from rebalancer.run.progress import Standing
+from rebalancer.run.progress import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,7 @@ class MovingLine:
         self._colored = colored
         self._shown: tuple[Progress, TaskID, _Logs] | None = None
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: Stage) -> None:
         """Show it, in the place of the one before."""
         progress, task, _ = self._shown = self._shown or self._open()
         progress.update(task, description=standing.words, completed=standing.done or 0, total=standing.of)

@@ -166,12 +166,12 @@ def _options(
     """Return what a run is asked to do that applies a plan, with what the command line said when it was made."""
     from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
     from rebalancer.run.options import Options  # noqa: PLC0415
-    from rebalancer.run.planned import Chosen  # noqa: PLC0415
+    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
 
     return Options(
         policy=policy,
         policy_text=text,
-        chosen=Chosen(read, moves, max_age, force),
+        chosen=ChosenPart(read, moves, max_age, force),
         identify=True,
         steer=read.options.steer,
         hold=parse_hold(read.options.hold) if read.options.hold else None,

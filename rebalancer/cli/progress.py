@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from rebalancer.run.progress import Progress, Silent, Standing
+from rebalancer.run.progress import Progress, Silent, Stage
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color
@@ -31,7 +31,7 @@ class Display(Protocol):
     first: float
     every: float
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: Stage) -> None:
         """Show it, in the place of the one before."""
         ...
 
@@ -45,7 +45,7 @@ class Lines:
 
     first = every = 5.0
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: Stage) -> None:
         """Write it."""
         _LOG.info("%s", standing.words)
 
@@ -53,14 +53,14 @@ class Lines:
         """Leave the lines where they are."""
 
 
-class Watch:
+class ProgressWatch:
     """Looks now and then how far a run is, and shows it."""
 
     def __init__(self, display: Display) -> None:
         self._display = display
-        self._standing: Standing | None = None
+        self._standing: Stage | None = None
 
-    def tell(self, standing: Standing) -> None:
+    def tell(self, standing: Stage) -> None:
         """Take it down for the next look."""
         self._standing = standing
 
@@ -99,8 +99,8 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: "Colo
     if _is_terminal():
         from rebalancer.cli.moving_line import MovingLine  # noqa: PLC0415  rich takes its time
 
-        return Watch(MovingLine(colored=color != "never"))
-    return Watch(Lines()) if verbosity else Silent()
+        return ProgressWatch(MovingLine(colored=color != "never"))
+    return ProgressWatch(Lines()) if verbosity else Silent()
 
 
 def _is_terminal() -> bool:

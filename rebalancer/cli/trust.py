@@ -130,10 +130,10 @@ def pause(standing: "Standing", namespace: str, owner: str, lasting: float | Non
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
     from datetime import timedelta  # noqa: PLC0415
 
-    from rebalancer.run.standing import Target  # noqa: PLC0415
+    from rebalancer.run.standing import PausedPart  # noqa: PLC0415
 
     duration = None if lasting is None else timedelta(seconds=lasting)
-    click.echo(printable(standing.pause(Target(namespace, owner), duration, reason)))
+    click.echo(printable(standing.pause(PausedPart(namespace, owner), duration, reason)))
 
 
 @click.command(short_help="End a pause.")
@@ -141,9 +141,9 @@ def pause(standing: "Standing", namespace: str, owner: str, lasting: float | Non
 @_standing
 def resume(standing: "Standing", namespace: str, owner: str) -> None:
     """End a pause: of all runs, of a namespace, or of an owner."""
-    from rebalancer.run.standing import Target  # noqa: PLC0415
+    from rebalancer.run.standing import PausedPart  # noqa: PLC0415
 
-    click.echo(printable(standing.resume(Target(namespace, owner))))
+    click.echo(printable(standing.resume(PausedPart(namespace, owner))))
 
 
 @click.command(short_help="Say what the levels of `appetite` mean.")

@@ -92,7 +92,7 @@ class Expired(Rejected):
     """The continue token of a list is too old."""
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     """One cause in a Status."""
 
     reason: str = ""
@@ -108,7 +108,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     kind: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: float = 0
 
 
@@ -125,7 +125,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An HTTP answer, read to its end."""
 
     status: int
@@ -159,7 +159,7 @@ class Answer:
         return retry_after(self.headers, self.explanation().details.retry_after_seconds)
 
 
-def error_of(answer: Answer, method: str, path: str) -> ClusterError:
+def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
     """Return the error for a request whose answer is not a success."""
     if answer.status == HTTPStatus.FORBIDDEN:
         verb, resource = verb_and_resource(method, path)
@@ -174,7 +174,7 @@ def error_of(answer: Answer, method: str, path: str) -> ClusterError:
     return Rejected(message)
 
 
-def is_transient(answer: Answer) -> bool:
+def is_transient(answer: HttpAnswer) -> bool:
     """Return whether the server is busy or broken for now: 429 and 5xx."""
     return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken
 

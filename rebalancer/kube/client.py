@@ -16,7 +16,7 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
-from rebalancer.kube.answers import Answer, Rejected, Transient, cut, error_of
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, error_of
 from rebalancer.kube.config import Connection
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.proxies import named, unauthorised
@@ -233,7 +233,7 @@ class Client:
             return answer.body
         raise error_of(answer, "GET", path)
 
-    def look(self, path: str, *, deadline: Deadline | None = None) -> Answer:
+    def look(self, path: str, *, deadline: Deadline | None = None) -> HttpAnswer:
         """Read `path` once, and return the answer whatever its status is; only a 401 is an error.
 
         Raises:
@@ -245,7 +245,7 @@ class Client:
 
     def post(
         self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a JSON body once, and return the answer whatever its status is; only a 401 is an error.
 
         Args:
@@ -262,13 +262,13 @@ class Client:
         """
         return self._send_once("POST", path, body, deadline, gate)
 
-    def put(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> Answer:
+    def put(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> HttpAnswer:
         """Replace an object, once; the answer and the errors are those of `post`."""
         return self._send_once("PUT", path, body, deadline)
 
     def patch(
         self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a JSON patch (RFC 6902), once; arguments, answer and errors are those of `post`."""
         return self._send_once("PATCH", path, body, deadline, gate)
 
@@ -279,12 +279,12 @@ class Client:
         body: bytes,
         deadline: Deadline | None,
         gate: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
         return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT, content_type))
 
-    def _send(self, request: Request) -> Answer:
+    def _send(self, request: Request) -> HttpAnswer:
         access = self._connection.access(self._loading_seconds(request))
         answer = self._send_as(access, request)
         if answer.status != HTTPStatus.UNAUTHORIZED:
@@ -301,7 +301,7 @@ class Client:
     def _loading_seconds(self, request: Request) -> float:
         return math.inf if self._is_patient else request.until.left()
 
-    def _send_as(self, access: "Access", request: Request) -> Answer:
+    def _send_as(self, access: "Access", request: Request) -> HttpAnswer:
         headers = access.headers() | request.headers()
         left = request.until.left()
         if left <= 0:
@@ -326,7 +326,7 @@ class Client:
             raise Unreachable(unauthorised(access.proxy))
         return answer
 
-    def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> Answer:
+    def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> HttpAnswer:
         wait = min(self._request_timeout, request.until.left()) or _BLINK
         response = access.pool.request(
             request.method,
@@ -340,7 +340,7 @@ class Client:
         )
         if response.status < HTTPStatus.OK:
             response.close()  # what follows such an answer would pass for the answer to the next request
-        return Answer(response.status, response.headers, self._read(response, request.until, request.largest))
+        return HttpAnswer(response.status, response.headers, self._read(response, request.until, request.largest))
 
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
         """Read the whole answer, however slowly it comes, but not past the deadline."""

@@ -22,7 +22,7 @@ from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.kubeconfig import Chosen, Document
+from rebalancer.kube.kubeconfig import ChosenContext, Document
 from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
@@ -49,7 +49,7 @@ _EXTENSION = "rebalancer"
 _PERMISSION = "allowTokenOverHTTP"
 
 
-def addressed(chosen: Chosen) -> Chosen:
+def addressed(chosen: ChosenContext) -> ChosenContext:
     """Return the context with its server's address ready for use: without userinfo and blanks.
 
     Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it:
@@ -140,7 +140,7 @@ _NAMES = {
 }
 
 
-class Settings(Protocol):
+class CredentialSettings(Protocol):
     """The fields of the `kubernetes` package's configuration that are used here."""
 
     host: str
@@ -174,7 +174,7 @@ class Endpoint:
         return ", ".join(different)
 
 
-def endpoint_of(settings: Settings) -> Endpoint:
+def endpoint_of(settings: CredentialSettings) -> Endpoint:
     """Return the API server that these settings lead to.
 
     Raises:
@@ -329,7 +329,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
         return access
 
 
-def _demand_known(chosen: files.Chosen) -> None:
+def _demand_known(chosen: files.ChosenContext) -> None:
     """Check the auth-provider now: one that is not supported would only show later, as a refused request.
 
     Raises:

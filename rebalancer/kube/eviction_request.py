@@ -22,7 +22,7 @@ import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown, Verdict
-from rebalancer.kube.answers import Answer, Rejected, Transient, error_of
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
@@ -35,14 +35,14 @@ from rebalancer.untrusted.documents import Unreadable, decode_json
 LOOK_SECONDS = 5.0
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _RequestMetadata(msgspec.Struct, rename="camel"):
     uid: str
     deletion_timestamp: str | None = None
 
 
-class _Pod(msgspec.Struct):
+class _RequestedPod(msgspec.Struct):
     kind: str
-    metadata: _Metadata
+    metadata: _RequestMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ class PodLook:
         return self.body() is None
 
 
-def is_not_found(answer: Answer, plural: str = "pods") -> bool:
+def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
     """Return whether the API server says that there is no such object; a 404 from a proxy does not count."""
     return answer.status == HTTPStatus.NOT_FOUND and answer.explanation().details.kind == plural
 
 
 def _is_leaving(body: bytes, uid: str) -> bool:
     try:
-        pod = decode_json(body, _Pod)
+        pod = decode_json(body, _RequestedPod)
     except Unreadable as error:
         raise Rejected(f"the answer is not a pod: {error}") from error
     if pod.kind != "Pod" or not pod.metadata.uid:
@@ -113,7 +113,7 @@ def _is_leaving(body: bytes, uid: str) -> bool:
     return pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None
 
 
-class State(Enum):
+class EvictionState(Enum):
     """What is known about an eviction."""
 
     NOT_ASKED = "no request can have had an effect"
@@ -146,7 +146,7 @@ class EvictionRequest:
     def __init__(
         self, ask: Callable[[], Verdict], is_gone: Callable[[], bool], is_gone_at_last: Callable[[], bool]
     ) -> None:
-        self.state = State.NOT_ASKED
+        self.state = EvictionState.NOT_ASKED
         self._ask = ask
         self._is_gone = is_gone
         self._is_gone_at_last = is_gone_at_last
@@ -159,19 +159,19 @@ class EvictionRequest:
             Modified: the pod has changed, and no earlier request can have changed it.
             ClusterError: another try would not help.
         """
-        if self.state is State.IN_DOUBT and self._is_gone():
+        if self.state is EvictionState.IN_DOUBT and self._is_gone():
             return self._done(GRANTED)
         try:
             verdict = self._ask()
         except Transient as error:
             if error.maybe_done:
-                self.state = State.IN_DOUBT
+                self.state = EvictionState.IN_DOUBT
             raise
         except Unclear:
-            self.state = State.IN_DOUBT
+            self.state = EvictionState.IN_DOUBT
             raise
         except Modified as error:
-            if self.state is State.IN_DOUBT:
+            if self.state is EvictionState.IN_DOUBT:
                 raise Unclear(f"an earlier try had no clear answer, and the pod has changed: {error}") from error
             raise
         return self._heard(verdict)
@@ -182,8 +182,8 @@ class EvictionRequest:
         Args:
             error: why no further request is sent.
         """
-        if self.state is not State.IN_DOUBT:
-            self.state = State.REFUSED
+        if self.state is not EvictionState.IN_DOUBT:
+            self.state = EvictionState.REFUSED
             return Failed(str(error))
         if self._is_gone_at_last():
             return self._done(GRANTED)
@@ -192,15 +192,15 @@ class EvictionRequest:
     def _heard(self, verdict: Verdict) -> Verdict:
         if verdict.granted:
             return self._done(verdict)
-        if self.state is not State.IN_DOUBT:
-            self.state = State.IN_DOUBT if isinstance(verdict, Unknown) else State.REFUSED
+        if self.state is not EvictionState.IN_DOUBT:
+            self.state = EvictionState.IN_DOUBT if isinstance(verdict, Unknown) else EvictionState.REFUSED
             return verdict
         if verdict.gone:
             return self._done(GRANTED)
         raise Unclear(f"an earlier try had no clear answer, and this one was refused: {_words(verdict)}")
 
     def _done(self, verdict: Verdict) -> Verdict:
-        self.state = State.DONE
+        self.state = EvictionState.DONE
         return verdict
 
 

@@ -55,7 +55,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import Answer, Transient, cut, error_of
+from rebalancer.kube.answers import HttpAnswer, Transient, cut, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear, is_not_found
 from rebalancer.kube.halt import Halt
@@ -213,7 +213,7 @@ class _Said(msgspec.Struct):
     status: str = ""
 
 
-def verdict_of(answer: Answer, path: str) -> Verdict:
+def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
     """Return the verdict of a definite answer to an eviction, by the table at the top of this module.
 
     Raises:
@@ -243,12 +243,12 @@ def verdict_of(answer: Answer, path: str) -> Verdict:
     return Failed(str(error), forbidden=_is_unauthorised(answer))
 
 
-def _is_unauthorised(answer: Answer) -> bool:
+def _is_unauthorised(answer: HttpAnswer) -> bool:
     """Return whether the permission is missing; a refusal by admission has the same code, but another message."""
     return answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in answer.explanation().message
 
 
-def _is_agreed(answer: Answer) -> bool:
+def _is_agreed(answer: HttpAnswer) -> bool:
     try:
         said = decode_json(answer.body, _Said)
     except Unreadable:
@@ -256,18 +256,18 @@ def _is_agreed(answer: Answer) -> bool:
     return said.kind == "Status" and said.status == "Success"
 
 
-def _is_taken_over(answer: Answer) -> bool:
+def _is_taken_over(answer: HttpAnswer) -> bool:
     return answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in answer.explanation().message
 
 
-def _is_undone(answer: Answer) -> bool:
+def _is_undone(answer: HttpAnswer) -> bool:
     """Return whether nothing was done yet, and another try may succeed."""
     if answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return _WEBHOOK_NOT_CALLED in answer.explanation().message
     return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)
 
 
-def _refused_by(answer: Answer) -> Code | None:
+def _refused_by(answer: HttpAnswer) -> Code | None:
     if _is_denied(answer):
         return Code.WEBHOOK
     if _is_short_of_budget(answer):
@@ -275,14 +275,14 @@ def _refused_by(answer: Answer) -> Code | None:
     return Code.GONE if _is_in_ending_namespace(answer) else None
 
 
-def _is_denied(answer: Answer) -> bool:
+def _is_denied(answer: HttpAnswer) -> bool:
     message = answer.explanation().message
     by_webhook = "admission webhook " in message and "denied the request" in message
     by_policy = "ValidatingAdmissionPolicy " in message and "denied request" in message
     return by_webhook or by_policy
 
 
-def _is_short_of_budget(answer: Answer) -> bool:
+def _is_short_of_budget(answer: HttpAnswer) -> bool:
     status = answer.explanation()
     is_about_pdb = status.details.kind.startswith("poddisruptionbudget")
     return (
@@ -292,16 +292,16 @@ def _is_short_of_budget(answer: Answer) -> bool:
     )
 
 
-def _is_about(answer: Answer, field: str) -> bool:
+def _is_about(answer: HttpAnswer, field: str) -> bool:
     """Return whether a precondition on this field, in lower case, was not met."""
     message = answer.explanation().message.lower()
     return answer.status == HTTPStatus.CONFLICT and f"{field} in" in message and "precondition" in message
 
 
-def _is_in_ending_namespace(answer: Answer) -> bool:
+def _is_in_ending_namespace(answer: HttpAnswer) -> bool:
     return answer.status == HTTPStatus.FORBIDDEN and answer.explanation().has_cause(_NAMESPACE_GOES)
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: HttpAnswer) -> str:
     status = answer.explanation()
     return cut(" ".join([status.message, *(cause.message for cause in status.details.causes)]))

@@ -22,7 +22,7 @@ import msgspec
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
 from rebalancer.kube.held_signals import held_signals
-from rebalancer.kube.kubeconfig import Chosen, Document
+from rebalancer.kube.kubeconfig import ChosenContext, Document
 from rebalancer.untrusted.documents import decode_json
 
 # Reads what a credentials plugin prints, and puts the credentials into the kubeconfig's user.
@@ -30,7 +30,7 @@ from rebalancer.untrusted.documents import decode_json
 # Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.
 
 
-class Status(msgspec.Struct, rename="camel"):
+class CredentialStatus(msgspec.Struct, rename="camel"):
     """The credentials in an answer."""
 
     token: str | None = None
@@ -48,10 +48,10 @@ class Status(msgspec.Struct, rename="camel"):
 class _Answer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
-    status: Status = msgspec.field(default_factory=Status)
+    status: CredentialStatus = msgspec.field(default_factory=CredentialStatus)
 
 
-def read_answer(printed: bytes, version: str) -> Status:
+def read_answer(printed: bytes, version: str) -> CredentialStatus:
     """Return the credentials that a plugin printed.
 
     Args:
@@ -75,7 +75,7 @@ def read_answer(printed: bytes, version: str) -> Status:
     return status
 
 
-def with_credentials(user: Document, status: Status) -> Document:
+def with_credentials(user: Document, status: CredentialStatus) -> Document:
     """Return a kubeconfig's user with the plugin's answer instead of the plugin."""
     replaced = {"exec"}
     given: Document = {}
@@ -108,11 +108,11 @@ class Answered:
         expires: when the credentials expire; None if the plugin does not say.
     """
 
-    chosen: Chosen
+    chosen: ChosenContext
     expires: datetime | None = None
 
 
-def answered(chosen: Chosen, seconds: float) -> Answered:
+def answered(chosen: ChosenContext, seconds: float) -> Answered:
     """Ask the context's plugin for credentials, if there is one.
 
     Args:
@@ -144,7 +144,7 @@ class _Plugin:
     wants_cluster: bool
 
     @classmethod
-    def of(cls, chosen: Chosen) -> "_Plugin":
+    def of(cls, chosen: ChosenContext) -> "_Plugin":
         given = chosen.user["exec"]
         try:
             return cls._read(chosen, given if isinstance(given, dict) else {})
@@ -155,7 +155,7 @@ class _Plugin:
             ) from None
 
     @classmethod
-    def _read(cls, chosen: Chosen, given: Document) -> "_Plugin":
+    def _read(cls, chosen: ChosenContext, given: Document) -> "_Plugin":
         environment = {str(each["name"]): str(each["value"]) for each in _list(given.get("env"))}
         plugin = cls(
             place=chosen.files,
@@ -238,7 +238,7 @@ class _Plugin:
             "give it longer with --exec-timeout"
         )
 
-    def answer(self, printed: bytes) -> Status:
+    def answer(self, printed: bytes) -> CredentialStatus:
         """Return the credentials in what the plugin printed."""
         try:
             return read_answer(printed, self.version)
@@ -274,7 +274,7 @@ def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _cluster(chosen: Chosen) -> Document:
+def _cluster(chosen: ChosenContext) -> Document:
     """Return what a plugin is told about the cluster, if it asks for that."""
     cluster = {key: chosen.cluster[key] for key in _CLUSTER if chosen.cluster.get(key)}
     authority = chosen.cluster.get("certificate-authority")

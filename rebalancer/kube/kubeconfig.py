@@ -38,7 +38,7 @@ class Kubeconfig:
     contexts: Mapping[str, Document]
     users: Mapping[str, Document]
 
-    def only(self, context: str | None) -> "Chosen":
+    def only(self, context: str | None) -> "ChosenContext":
         """Return what belongs to one context, the current one when None.
 
         Raises:
@@ -52,7 +52,7 @@ class Kubeconfig:
         chosen = self.contexts[name]
         cluster = self._named("cluster", self.clusters, str(chosen.get("cluster") or ""), name)
         user = str(chosen.get("user") or "")
-        return Chosen(self.files, name, cluster, self._named("user", self.users, user, name) if user else {})
+        return ChosenContext(self.files, name, cluster, self._named("user", self.users, user, name) if user else {})
 
     def _known(self) -> str:
         return ", ".join(sorted(self.contexts)) or "none"
@@ -64,7 +64,7 @@ class Kubeconfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenContext:
     """A context, with its cluster and its user; without a user, requests are anonymous."""
 
     files: str

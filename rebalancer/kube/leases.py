@@ -183,12 +183,12 @@ class Leases:
         )
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _LeaseMetadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _LeaseSpec(msgspec.Struct, rename="camel"):
     holder_identity: str | None = None
     lease_duration_seconds: _Int32 | None = None
     renew_time: datetime | None = None
@@ -198,8 +198,8 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 class _Document(msgspec.Struct):
     kind: str = ""
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    metadata: _LeaseMetadata = msgspec.field(default_factory=_LeaseMetadata)
+    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
 
 
 def _not_a_lease(path: str, error: str) -> ClusterError:

@@ -22,7 +22,7 @@ from rebalancer.marking.rules import Signs
 CLEAR_SECONDS = 60.0
 
 
-class Kind(Protocol):
+class KindOfMark(Protocol):
     """One kind of marks on nodes."""
 
     def is_on(self, node: MarkedNode) -> bool:
@@ -135,7 +135,7 @@ class HoldMarks:
 def clear(
     client: Client,
     nodes: Iterable[MarkedNode],
-    kind: Kind,
+    kind: KindOfMark,
     deadline: Deadline,
     gate: Callable[[], None] = lambda: None,
 ) -> Problems:
@@ -153,7 +153,7 @@ def clear(
     return on_each((each.name for each in nodes), lambda name: writer.change(name, change, deadline))
 
 
-def cleared(node: MarkedNode, kind: Kind) -> Wanted:
+def cleared(node: MarkedNode, kind: KindOfMark) -> Wanted:
     """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
     return Wanted(node.taints or (), node.note) if kind.is_in_use(node) else kind.off(node)
 
@@ -196,7 +196,7 @@ def any_mark(_: Mark | PressureMark | HoldMark) -> bool:
 
 
 def clear_leftovers(
-    client: Client, kind: Kind, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+    client: Client, kind: KindOfMark, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> Leftovers:
     """Take off the marks of runs that are over.
 
@@ -217,7 +217,7 @@ def clear_leftovers(
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
 
 
-def _find(client: Client, kind: Kind, deadline: Deadline) -> list[MarkedNode]:
+def _find(client: Client, kind: KindOfMark, deadline: Deadline) -> list[MarkedNode]:
     try:
         nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
     except ValueError as error:

@@ -38,7 +38,7 @@ class MapContent:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
-class _Document(msgspec.Struct):
+class _MapDocument(msgspec.Struct):
     kind: str = ""
     metadata: dict[str, object] = {}
     data: dict[str, str] | None = None
@@ -71,7 +71,7 @@ class MemoryMap:
         except NotFound:
             return MapContent()
         try:
-            found = decode_json(body, _Document)
+            found = decode_json(body, _MapDocument)
         except Unreadable as error:
             raise Rejected(f"the API server does not answer {self._path} with a ConfigMap: {error}") from error
         version = found.metadata.get("resourceVersion")

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import Answer, NotFound, Rejected, Transient, error_of
+from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.eviction_request import is_not_found
@@ -136,7 +136,7 @@ class NodeMarks:
         return node.marked()
 
 
-def _judge(answer: Answer, path: str) -> None:
+def _judge(answer: HttpAnswer, path: str) -> None:
     if answer.is_success or is_not_found(answer, "nodes"):
         return
     if answer.status == HTTPStatus.CONFLICT or _is_test_failed(answer):
@@ -146,12 +146,12 @@ def _judge(answer: Answer, path: str) -> None:
     raise error_of(answer, "PATCH", path)
 
 
-def _is_test_failed(answer: Answer) -> bool:
+def _is_test_failed(answer: HttpAnswer) -> bool:
     """Return whether a test in the patch failed; if the node would not be valid, the answer names fields as causes."""
     return answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not answer.explanation().details.causes
 
 
-def _is_denied(answer: Answer) -> bool:
+def _is_denied(answer: HttpAnswer) -> bool:
     message = answer.explanation().message
     return "denied the request" in message or "denied request" in message
 

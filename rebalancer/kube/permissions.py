@@ -23,7 +23,7 @@ _RULE = """  - apiGroups: [""]
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class WritePurpose:
     """What nodes are written for, in words.
 
     Attributes:
@@ -37,21 +37,21 @@ class Purpose:
     otherwise: str
 
 
-STEERING = Purpose("steering sets soft taints", "Nothing was evicted", "run without steering")
-HOLDING = Purpose("holding emptied nodes sets soft taints", "Nothing was evicted", "run without holding them")
-MARKING = Purpose("marking sets labels and soft taints", "No node was changed", "use --dry-run")
+STEERING = WritePurpose("steering sets soft taints", "Nothing was evicted", "run without steering")
+HOLDING = WritePurpose("holding emptied nodes sets soft taints", "Nothing was evicted", "run without holding them")
+MARKING = WritePurpose("marking sets labels and soft taints", "No node was changed", "use --dry-run")
 
 
-class _Status(msgspec.Struct):
+class _ReviewStatus(msgspec.Struct):
     allowed: bool = False
 
 
 class _Review(msgspec.Struct):
     kind: str = ""
-    status: _Status = msgspec.field(default_factory=_Status)
+    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
-def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: Purpose) -> None:
+def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: WritePurpose) -> None:
     """Make sure that nodes may be read and patched.
 
     Raises:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 
-from rebalancer.marking.pressure import Marks, Pressure, Reading, RuleAnswer
-from rebalancer.marking.rules import MarkingRules, Rule
+from rebalancer.marking.pressure import Marks, Pressure, PressureReading, RuleAnswer
+from rebalancer.marking.rules import MarkingRules, PressureRule
 
 _WHOLE = 100
 
@@ -90,7 +90,7 @@ class _Case:
     """
 
     rules: MarkingRules
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, PressureReading]
     standing: Mapping[str, Pressure]
     now: datetime
 
@@ -99,7 +99,7 @@ class _Case:
         cls,
         node: str,
         rules: MarkingRules,
-        known: Mapping[str, Mapping[str, Reading]],
+        known: Mapping[str, Mapping[str, PressureReading]],
         standing: tuple[Pressure, ...],
         now: datetime,
     ) -> "_Case":
@@ -119,7 +119,7 @@ class _Case:
             heats.append(reading.value / (rule.below if name in self.standing else rule.above))
         return max(heats)
 
-    def _pressure(self, name: str, rule: Rule) -> Pressure | None:
+    def _pressure(self, name: str, rule: PressureRule) -> Pressure | None:
         reading, standing = self.readings.get(name), self.standing.get(name)
         if reading is None:
             return standing
@@ -129,7 +129,7 @@ class _Case:
             return Pressure(name, self.now, self.now + self.rules.expiry, reading.value)
         return None
 
-    def _renewed(self, standing: Pressure, reading: Reading) -> Pressure:
+    def _renewed(self, standing: Pressure, reading: PressureReading) -> Pressure:
         """Return a mark with its full time again; as it is while half is left: watchers see each write."""
         if self.rules.expiry / 2 < standing.until - self.now <= self.rules.expiry:
             return standing

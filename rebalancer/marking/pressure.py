@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PressureReading:
     """What a rule measures on one node.
 
     Attributes:
@@ -20,7 +20,7 @@ class Reading:
     highest: float
 
     @classmethod
-    def of(cls, value: float) -> "Reading":
+    def of(cls, value: float) -> "PressureReading":
         """Return the reading of a rule that goes by the present value alone."""
         return cls(value, value, value)
 
@@ -37,7 +37,7 @@ class RuleAnswer:
         warnings: what the reader of a report should know.
     """
 
-    readings: Mapping[str, Reading] = field(default_factory=dict)
+    readings: Mapping[str, PressureReading] = field(default_factory=dict)
     problem: str = ""
     source: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)

@@ -49,7 +49,7 @@ def _rule_name(name: str) -> str:
 RuleName = Annotated[str, AfterValidator(_rule_name)]
 
 
-class Rule(Part):
+class PressureRule(Part):
     """When a node is under pressure: above one bound until it is below another."""
 
     query: str = Field("", description="In PromQL; its result is an instant vector with a value for each node.")
@@ -109,14 +109,14 @@ class MarkingRules(Part):
 
     api_version: Literal["rebalancer/v1"] = Field("rebalancer/v1", description="rebalancer/v1")
     kind: Literal["MarkingRules"] = Field("MarkingRules", description="MarkingRules")
-    rules: dict[RuleName, Rule] = Field(description="By name; the first that marks a node names its label.")
+    rules: dict[RuleName, PressureRule] = Field(description="By name; the first that marks a node names its label.")
     mark: Signs = Field(Signs(label=Sign(PRESSURE_KEY)), description="What marked nodes carry.")
     max_nodes: Share = Field(50, description="The largest share of nodes that may be marked at a time.")
     expiry: Duration = Field(timedelta(minutes=15), description="How long a mark stays without a sample.")
 
     @field_validator("rules")
     @classmethod
-    def _some(cls, rules: dict[str, Rule]) -> dict[str, Rule]:
+    def _some(cls, rules: dict[str, PressureRule]) -> dict[str, PressureRule]:
         if not rules:
             raise ValueError("give at least one rule, like `cpu: {query: ..., above: 0.8, below: 0.7}`")
         return rules

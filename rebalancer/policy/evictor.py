@@ -38,7 +38,7 @@ class PriorityThreshold(Part):
         return self
 
 
-class StorageClass(Part):
+class ProtectedStorageClass(Part):
     """A storage class by name."""
 
     name: str = Field("", description="Its name.")
@@ -47,7 +47,7 @@ class StorageClass(Part):
 class PvcProtection(Part):
     """Narrows PodsWithPVC to claims of certain storage classes."""
 
-    protected_storage_classes: tuple[StorageClass, ...] = Field(
+    protected_storage_classes: tuple[ProtectedStorageClass, ...] = Field(
         (), strict=False, description="Only pods with claims of these classes stay; unknown claims count as such."
     )
 

@@ -123,7 +123,7 @@ class Quantile(Rule):
         return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
 
 
-class Target(Rule):
+class TargetRule(Rule):
     """target: the 90 % quantile plus 15 %, where yesterday counts half as much as today.
 
     As the VerticalPodAutoscaler's target, without its buckets of 5 %: each CPU sample has a weight that halves every
@@ -146,7 +146,7 @@ class Target(Rule):
         return Need(_millicores(cpu * _MARGIN), None, _whole_mebi(memory * _MARGIN), None, why)
 
 
-BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, Target)
+BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, TargetRule)
 
 
 def rules() -> dict[str, type[Rule]]:

@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class UsageRange:
     """A range of percentages, and how many nodes are in it."""
 
     x: float
@@ -69,7 +69,7 @@ class Picture:
     target_text: str
     figures: str
     rows: Sequence[Row]
-    bars: Sequence[Bar]
+    bars: Sequence[UsageRange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ def _row(place: int, pair: tuple[float, float, str], target: float | None) -> Ro
     return Row(shown, place * _ROW + 24.0, _x(before), _x(after), moved, target is not None and after > target)
 
 
-def _bars(before: Sequence[float], after: Sequence[float]) -> Iterator[Bar]:
+def _bars(before: Sequence[float], after: Sequence[float]) -> Iterator[UsageRange]:
     """Yield how many nodes are in each range of percentages; the highest bar fills the picture."""
     counts = [Counter(min(int(share * _BINS / 100), _BINS - 1) for share in shares) for shares in (before, after)]
     most = max(max(count.values()) for count in counts)
@@ -317,7 +317,7 @@ def _bars(before: Sequence[float], after: Sequence[float]) -> Iterator[Bar]:
     for place in range(_BINS):
         then, now = counts[0][place], counts[1][place]
         text = f"{place * width:.0f} to {(place + 1) * width:.0f} %: {then} nodes before, {now} after"
-        yield Bar(_x(place * width), width * _SCALE, 180.0 * then / most, 180.0 * now / most, text)
+        yield UsageRange(_x(place * width), width * _SCALE, 180.0 * then / most, 180.0 * now / most, text)
 
 
 def _x(share: float) -> float:

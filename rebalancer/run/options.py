@@ -10,7 +10,7 @@ from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
 
 if TYPE_CHECKING:
     from rebalancer.cluster.cluster import Cluster
-    from rebalancer.run.planned import Chosen  # which needs pydantic
+    from rebalancer.run.planned import ChosenPart  # which needs pydantic
 
 
 def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
@@ -147,7 +147,7 @@ class Options:
     steer: bool = False
     hold: timedelta | None = None
     scheduler_config: str | None = None
-    chosen: "Chosen | None" = None
+    chosen: "ChosenPart | None" = None
     identify: bool = False
     explains: bool = False
     serving: ServingOptions = field(default_factory=ServingOptions)

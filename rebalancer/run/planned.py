@@ -44,7 +44,7 @@ _NOT_PICKED = "no strategy picks it any more; --force-premises evicts it all the
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPart:
     """What of a plan is to be applied.
 
     Attributes:
@@ -112,7 +112,7 @@ class AsPlanned(Balance[AsPlannedArgs]):
                 evict(pod, move.reason, Destination(found.nodes, found.more) if found and found.nodes else None)
 
 
-def applied(chosen: Chosen, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
+def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
     """Return what became of the moves of a plan: which went, and why others were skipped."""
     gone = {entry.pod.uid for entry in ledger.evictions}
     reasons = _reasons(ledger)

@@ -11,7 +11,7 @@ _MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Stage:
     """How far a run is.
 
     Attributes:
@@ -59,7 +59,7 @@ class Progress(Protocol):
         """Return what shows signs of life while it is entered, and removes them afterwards."""
         ...
 
-    def tell(self, standing: Standing) -> None:
+    def tell(self, standing: Stage) -> None:
         """Record how far the run is; called often, so it must be cheap."""
         ...
 
@@ -71,7 +71,7 @@ class Silent:
         """Return a context that does nothing."""
         return nullcontext()
 
-    def tell(self, standing: Standing) -> None:
+    def tell(self, standing: Stage) -> None:
         """Do nothing."""
 
 
@@ -95,7 +95,7 @@ class RunProgress:
     def stage(self, name: str) -> Iterator[None]:
         """Show signs of life of a stage: `read`, `plan`, `evict` or `events`."""
         self._stage, self._strategy, self._gone = name, "", 0
-        self._progress.tell(Standing(_STARTING.get(name, _RUNNING.get(name, name))))
+        self._progress.tell(Stage(_STARTING.get(name, _RUNNING.get(name, name))))
         try:
             with self._progress.shown():
                 yield
@@ -104,7 +104,7 @@ class RunProgress:
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
         """Report a page: how many objects were read so far, and how many are to come if the server says so."""
-        self._progress.tell(Standing(f"reading {resource}", count, None if more is None else count + more))
+        self._progress.tell(Stage(f"reading {resource}", count, None if more is None else count + more))
 
     def planned(self, count: int) -> None:
         """Record how many evictions the plan has."""
@@ -133,7 +133,7 @@ class RunProgress:
     def _tell(self) -> None:
         doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
         if self._stage == "evict":
-            standing = Standing(f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
+            standing = Stage(f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
         else:
-            standing = Standing(doing)
+            standing = Stage(doing)
         self._progress.tell(standing)

@@ -26,7 +26,7 @@ from rebalancer.recommendation.workloads import (
     workload_by_name,
 )
 from rebalancer.report.recommendations import patches
-from rebalancer.run.sample_folder import Measured, read_folder
+from rebalancer.run.sample_folder import SampleLine, read_folder
 from rebalancer.untrusted.documents import LARGEST_FILE, decode_json, read_large, unpacked
 
 
@@ -65,26 +65,26 @@ class _Container(msgspec.Struct):
     resources: _Resources = msgspec.field(default_factory=_Resources)
 
 
-class _Spec(msgspec.Struct):
+class _TemplateSpec(msgspec.Struct):
     containers: list[_Container] = []
 
 
-class _Owner(msgspec.Struct):
+class _TemplateOwner(msgspec.Struct):
     kind: str
     name: str
     controller: bool = False
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _MakerMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] = {}
-    owner_references: list[_Owner] = []
+    owner_references: list[_TemplateOwner] = []
 
 
 class _Object(msgspec.Struct):
     kind: str = ""
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -93,7 +93,7 @@ class _List(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownPods:
     """The pods of a cluster file, by namespace and name, and the containers of their workloads."""
 
     pods: dict[tuple[str, str], Workload]
@@ -142,7 +142,7 @@ def write_patches(folder: str, found: Sequence[Recommendation]) -> int:
     return len(files)
 
 
-def _windows(measured: list[Measured], options: RecommendOptions) -> tuple[Windows, list[str]]:
+def _windows(measured: list[SampleLine], options: RecommendOptions) -> tuple[Windows, list[str]]:
     if options.peak is not None:
         return parse_windows(options.peak, options.days), []
     totals: Counter[int] = Counter()
@@ -155,7 +155,7 @@ def _windows(measured: list[Measured], options: RecommendOptions) -> tuple[Windo
 
 
 def _histories(
-    measured: list[Measured], known: _Known | None, windows: Windows, options: RecommendOptions
+    measured: list[SampleLine], known: _KnownPods | None, windows: Windows, options: RecommendOptions
 ) -> tuple[list[History], Counter[tuple[str, str]]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     began = measured[0].time
@@ -189,13 +189,13 @@ def _histories(
     ], unmatched
 
 
-def _container(workload: Workload, container: str, known: _Known | None) -> str:
+def _container(workload: Workload, container: str, known: _KnownPods | None) -> str:
     """Return the container; a sample of a whole pod is that of its only container, if it has but one."""
     containers = known.containers.get(workload, {}) if known else {}
     return next(iter(containers)) if container == WHOLE_POD and len(containers) == 1 else container
 
 
-def _now(workload: Workload, container: str, known: _Known | None) -> Now | None:
+def _now(workload: Workload, container: str, known: _KnownPods | None) -> Now | None:
     return known.containers[workload].get(container) if known else None
 
 
@@ -214,12 +214,12 @@ def _unmatched(unmatched: Counter[tuple[str, str]]) -> Iterable[str]:
         yield f"{unmatched.total()} samples of {len(unmatched)} pods match no workload of the cluster: {names}{more}"
 
 
-def _read_cluster(path: str) -> _Known:
+def _read_cluster(path: str) -> _KnownPods:
     """Read the pods of `kubectl get pods -A -o json` or `rebalancer snapshot`."""
     try:
         content = unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
         listed = decode_json(content, _List).items
-        known = _Known({}, {})
+        known = _KnownPods({}, {})
         for each in listed:
             if each.kind == "Pod":
                 _add_pod(known, each)
@@ -231,16 +231,16 @@ def _read_cluster(path: str) -> _Known:
     return known
 
 
-def _add_pod(known: _Known, pod: _Object) -> None:
+def _add_pod(known: _KnownPods, pod: _Object) -> None:
     metadata = pod.metadata
     workload = _workload(metadata)
     known.pods[metadata.namespace, metadata.name] = workload
     containers = known.containers.setdefault(workload, {})
-    for each in decode_json(pod.spec, _Spec).containers:
+    for each in decode_json(pod.spec, _TemplateSpec).containers:
         containers[each.name] = _amounts(each.resources)
 
 
-def _workload(metadata: _Metadata) -> Workload:
+def _workload(metadata: _MakerMetadata) -> Workload:
     owner = next((each for each in metadata.owner_references if each.controller), None)
     if owner is None:
         return Workload(metadata.namespace, "Pod", metadata.name)

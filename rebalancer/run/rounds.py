@@ -53,7 +53,7 @@ class Start:
     skipped: int = 0
 
 
-class Schedule:
+class Ticks:
     """The ticks of a loop.
 
     Args:
@@ -138,7 +138,7 @@ class Rounds:
         self._work = work
         self._flag = flag
         self._failures = 0
-        self._schedule = Schedule(options.interval, boottime())
+        self._schedule = Ticks(options.interval, boottime())
 
     def run(self) -> None:
         """Run until a signal comes.
@@ -169,7 +169,7 @@ class Rounds:
         self._follow_until_held(leadership)
         self._telemetry.metrics.leading(leading=True)
         self._telemetry.health.lead()
-        self._schedule = Schedule(self._options.interval, boottime())
+        self._schedule = Ticks(self._options.interval, boottime())
         while leadership.is_held():
             self._act_and_wait(leadership.permit, leadership.is_held)
         self._telemetry.metrics.leading(leading=False)

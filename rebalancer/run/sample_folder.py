@@ -29,7 +29,7 @@ _SUFFIXES = (".txt", ".txt.gz")
 _FEWEST_FIELDS, _AMBIGUOUS, _MOST_FIELDS = 3, 4, 5
 
 
-class Measured(NamedTuple):
+class SampleLine(NamedTuple):
     """A line of a file: what a container used, in millicores and bytes, at a time in seconds since 1970."""
 
     time: int
@@ -50,7 +50,7 @@ class Folder:
         skipped: what was left out, a line for each file: the place, the reason and the count.
     """
 
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[SampleLine] = field(default_factory=list)
     files: int = 0
     skipped: list[str] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ def _add_file(folder: Folder, path: Path, time: int, namespace: str) -> None:
         folder.skipped.append(f"{path.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
 
 
-def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[Measured]:
+def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[SampleLine]:
     lines = text.split("\n")
     heading = next((line.split() for line in lines if "CPU(cores)" in line), [])
     for number, line in enumerate(lines, 1):
@@ -122,7 +122,7 @@ def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[Mea
         if names is None or not (_CPU.fullmatch(fields[-2]) and _MEMORY.fullmatch(fields[-1])):
             bad.append(number)
         else:
-            yield Measured(time, *names, parse_milli_quantity(fields[-2]), parse_quantity(fields[-1]))
+            yield SampleLine(time, *names, parse_milli_quantity(fields[-2]), parse_quantity(fields[-1]))
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:

@@ -54,7 +54,7 @@ class _Owner(msgspec.Struct):
     controller: bool = False
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _SeenMetadata(msgspec.Struct, rename="camel"):
     name: str
     uid: str
     creation_timestamp: datetime | None = None
@@ -83,7 +83,7 @@ class _Status(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    metadata: _Metadata
+    metadata: _SeenMetadata
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 

@@ -26,7 +26,7 @@ _OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PausedPart:
     """What is paused: everything, a namespace, or one owner in it as `Kind/name`."""
 
     namespace: str = ""
@@ -105,7 +105,7 @@ class Standing:
         self._note(BREAKER_NOTE, "")
         return "the breaker is closed, and no owner is stopped"
 
-    def pause(self, target: Target, lasting: timedelta | None, reason: str) -> str:
+    def pause(self, target: PausedPart, lasting: timedelta | None, reason: str) -> str:
         """Pause; return what was done, in words.
 
         Args:
@@ -117,7 +117,7 @@ class Standing:
         self._set_pause(target, pause.text())
         return paused_in_words(pause, str(target))
 
-    def resume(self, target: Target) -> str:
+    def resume(self, target: PausedPart) -> str:
         """End a pause; return what was done, in words."""
         self._set_pause(target, "")
         return f"{target} is not paused any more"
@@ -155,7 +155,9 @@ class Standing:
                 metadata = item["metadata"]
                 pause = pause_in((metadata.get("annotations") or {}).get(PAUSE_NOTE, ""), self._now)
                 namespace = metadata.get("namespace", "")
-                target = Target(namespace, f"{kind}/{metadata['name']}") if namespace else Target(metadata["name"])
+                target = (
+                    PausedPart(namespace, f"{kind}/{metadata['name']}") if namespace else PausedPart(metadata["name"])
+                )
                 if pause:
                     yield paused_in_words(pause, str(target))
 
@@ -176,7 +178,7 @@ class Standing:
                 return
         raise ClusterError(f"others write to {self._source.namespace}/{self._source.name} all the time")
 
-    def _set_pause(self, target: Target, text: str) -> None:
+    def _set_pause(self, target: PausedPart, text: str) -> None:
         if target.namespace:
             self._annotate(target, text)
             return
@@ -192,7 +194,7 @@ class Standing:
         added = {key: text} if text else {}
         self._leases.annotate(lambda notes: {**{name: each for name, each in notes.items() if name != key}, **added})
 
-    def _annotate(self, target: Target, text: str) -> None:
+    def _annotate(self, target: PausedPart, text: str) -> None:
         """Set or take off the annotation of a namespace or an owner, on the version that was read."""
         for _ in range(_TRIES):
             metadata = msgspec.json.decode(self._client.get(target.path))["metadata"]

@@ -9,7 +9,7 @@ from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.kube import hold_marks, pressure_marks
 from rebalancer.kube.leftover_marks import (
     HoldMarks,
-    Kind,
+    KindOfMark,
     Leftovers,
     PressureMarks,
     SteeringMarks,
@@ -47,7 +47,7 @@ class _Marks:
         waits: why a mark stays.
     """
 
-    kind: Kind
+    kind: KindOfMark
     whose: Callable[[MarkedNode], str]
     waits: str
 

@@ -52,13 +52,13 @@ _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
 _READ_SECONDS = 10.0
 
 
-class _Metadata(msgspec.Struct):
+class _WatchedMetadata(msgspec.Struct):
     name: str = ""
     annotations: OwnerAnnotations | None = None
 
 
-class _Noted(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+class _WatchedNote(msgspec.Struct):
+    metadata: _WatchedMetadata = msgspec.field(default_factory=_WatchedMetadata)
 
     def notes(self) -> tuple[str, Notes]:
         annotations = self.metadata.annotations
@@ -177,7 +177,7 @@ class Watch:
         """Return what annotations say now; None where that is not known."""
         root, _, plural = PATHS[kind].rpartition("/")
         path = PATHS[kind] if kind == "Namespace" else root + path_of("namespaces", namespace, plural)
-        new, query = partial(Items, kind, _Noted, _Noted.notes), {"fieldSelector": f"metadata.name={name}"}
+        new, query = partial(Items, kind, _WatchedNote, _WatchedNote.notes), {"fieldSelector": f"metadata.name={name}"}
         try:
             found = read_list(self._client, path, new, query=query, deadline=Deadline.after(_READ_SECONDS)).items
         except Forbidden:

@@ -13,7 +13,7 @@ from rebalancer.cluster.label_index import is_narrow, of_pods
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.scheduling.conflict_graph import Chosen, Clash, fewest
-from rebalancer.scheduling.separation import Domain, Rule, domain_of, rules_of
+from rebalancer.scheduling.separation import Domain, SeparationRule, domain_of, rules_of
 from rebalancer.scheduling.welcome import Welcome
 
 
@@ -42,7 +42,7 @@ class AntiAffinityIndex:
         for pod in pods:
             by_namespace[pod.namespace].append(pod)
         self._labelled = {namespace: of_pods(each) for namespace, each in by_namespace.items()}
-        self._domains: dict[Rule, dict[Domain, list[Pod]]] = {}
+        self._domains: dict[SeparationRule, dict[Domain, list[Pod]]] = {}
         self._everywhere: dict[str, dict[Domain, list[Pod]]] = {}
 
     def conflict(self, pod: Pod) -> Cause | None:
@@ -92,7 +92,7 @@ class AntiAffinityIndex:
         others = (each for each in reversed(peers) if each.name != pod.name and selects(each))
         return next((each for each in others if counts(each)), None)
 
-    def _peers(self, rule: Rule, domain: Domain) -> _Peers:
+    def _peers(self, rule: SeparationRule, domain: Domain) -> _Peers:
         """Return the pods of a domain that a rule selects.
 
         A rule that asks for no label selects most pods as a rule: those are looked at one by one, from the last on, and
@@ -112,7 +112,7 @@ class AntiAffinityIndex:
 
     def _clashes(self) -> Iterator[Clash]:
         """Yield the pods of each rule and domain with those that it keeps apart from them."""
-        declarers: defaultdict[tuple[Rule, Domain], list[Pod]] = defaultdict(list)
+        declarers: defaultdict[tuple[SeparationRule, Domain], list[Pod]] = defaultdict(list)
         for pod in filter(self._stays, self._rank):
             for rule in rules_of(pod):
                 declarers[rule, self._domain(pod, rule.topology_key)].append(pod)
@@ -121,11 +121,11 @@ class AntiAffinityIndex:
             if unwanted and {*pods, *unwanted} != {pods[0]}:
                 yield Clash(pods, unwanted)
 
-    def _by_domain(self, rule: Rule) -> dict[Domain, list[Pod]]:
+    def _by_domain(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
         known = self._domains.get(rule)
         return self._domains.setdefault(rule, self._sorted_out(rule)) if known is None else known
 
-    def _sorted_out(self, rule: Rule) -> dict[Domain, list[Pod]]:
+    def _sorted_out(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
         found = [
             pod for namespace in self._namespaces(rule) for pod in self._labelled[namespace].matching(rule.selector)
         ]
@@ -146,6 +146,6 @@ class AntiAffinityIndex:
         node = self._cluster.node(pod.node)
         return domain_of(node, topology_key) if node else Domain(False, pod.node)
 
-    def _namespaces(self, rule: Rule) -> Iterable[str]:
+    def _namespaces(self, rule: SeparationRule) -> Iterable[str]:
         known = self._cluster.snapshot.namespaces
         return [each for each in self._labelled if rule.covers(each, known)]

@@ -7,7 +7,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
-from rebalancer.scheduling.simulator.sampling import Window
+from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 
@@ -49,7 +49,7 @@ class Phase:
         node: str,
         there: Pod | None,
         meanwhile: Pod | None,
-        window: Window | None = None,
+        window: SamplingWindow | None = None,
         *,
         best: bool = False,
     ) -> Answer:
@@ -77,7 +77,7 @@ class Phase:
         finally:
             self.exchange(node, meanwhile, there)
 
-    def first(self, names: Iterable[str], window: Window) -> str:
+    def first(self, names: Iterable[str], window: SamplingWindow) -> str:
         """Return which of some nodes the scheduler comes to first if it begins to look there."""
         order = self._state.orders[window.order]
         wanted = {self._state.index[name] for name in names}

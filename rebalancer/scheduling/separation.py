@@ -13,7 +13,7 @@ from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 
 
-class Rule(NamedTuple):
+class SeparationRule(NamedTuple):
     """A term as it applies to one pod; replicas have equal rules."""
 
     topology_key: str
@@ -44,7 +44,7 @@ class Domain(NamedTuple):
     value: str
 
 
-def rules_of(pod: Pod) -> Iterator[Rule]:
+def rules_of(pod: Pod) -> Iterator[SeparationRule]:
     """Yield the rules that a pod declares; a term without a selector applies to nothing."""
     for term in pod.spec.anti_affinity:
         if term.selector is not None:
@@ -57,9 +57,9 @@ def domain_of(node: Node, topology_key: str) -> Domain:
     return Domain(False, node.name) if value is None else Domain(True, value)
 
 
-def _rule(term: PodAffinityTerm, selector: LabelSelector, pod: Pod) -> Rule:
+def _rule(term: PodAffinityTerm, selector: LabelSelector, pod: Pod) -> SeparationRule:
     own = () if term.namespaces or term.namespace_selector is not None else (pod.namespace,)
-    return Rule(
+    return SeparationRule(
         term.topology_key, _narrowed(selector, term, pod.labels), term.namespaces or own, term.namespace_selector
     )
 

@@ -90,7 +90,7 @@ def _restriction(constraint: SpreadConstraint, spec: PodSpec) -> Restriction:
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class SpreadDomain:
     """A value of the topology key.
 
     Attributes:
@@ -103,7 +103,7 @@ class Domain:
     pods: Sequence[Pod] = ()
 
 
-class Move(NamedTuple):
+class DomainMove(NamedTuple):
     """How many pods to move from one domain to another; both are positions in the sequence of sizes."""
 
     source: int
@@ -121,10 +121,10 @@ class Domains:
     """
 
     spread: Spread
-    sorted: Sequence[Domain]
+    sorted: Sequence[SpreadDomain]
     available: int
 
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[DomainMove]:
         """Return the moves that bring the domains within the skew; see `moves`."""
         return list(moves([len(domain.pods) for domain in self.sorted], self.spread.max_skew))
 
@@ -138,7 +138,7 @@ class Topology:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._empty: dict[tuple[str, Restriction], dict[str, Domain]] = {}
+        self._empty: dict[tuple[str, Restriction], dict[str, SpreadDomain]] = {}
 
     def of_pods(self, pods: Sequence[Pod], when_unsatisfiable: Collection[str]) -> Iterator[Domains]:
         """Yield the domains of each constraint of these kinds that the pods declare, with these pods counted."""
@@ -147,7 +147,7 @@ class Topology:
             found = self.domains(spread, labelled.matching(spread.selector))
             yield Domains(spread, found, len(self.empty(spread)))
 
-    def empty(self, spread: Spread) -> Mapping[str, Domain]:
+    def empty(self, spread: Spread) -> Mapping[str, SpreadDomain]:
         """Return the domains of the nodes that the constraint counts, without pods, in order of value."""
         key = (spread.topology_key, spread.restriction)
         if key not in self._empty:
@@ -156,10 +156,10 @@ class Topology:
                 value = node.labels.get(spread.topology_key)
                 if value is not None and spread.restriction.admits(node):
                     found[value].append(node)
-            self._empty[key] = {value: Domain(value, nodes) for value, nodes in sorted(found.items())}
+            self._empty[key] = {value: SpreadDomain(value, nodes) for value, nodes in sorted(found.items())}
         return self._empty[key]
 
-    def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[Domain]:
+    def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[SpreadDomain]:
         """Return the domains of a constraint, the smallest first, equal ones by value.
 
         Args:
@@ -176,11 +176,11 @@ class Topology:
         empty = self.empty(spread)
         # With a domain for each node most are empty, and those are sorted already.
         rest = [domain for value, domain in empty.items() if value not in counted]
-        taken = [Domain(each, empty[each].nodes if each in empty else (), counted[each]) for each in counted]
+        taken = [SpreadDomain(each, empty[each].nodes if each in empty else (), counted[each]) for each in counted]
         return rest + sorted(taken, key=lambda each: (len(each.pods), each.value))
 
 
-def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
+def moves(sizes: Sequence[int], max_skew: int) -> Iterator[DomainMove]:
     """Yield the moves that bring domains of these sizes within the skew: from the largest to the smallest, inwards.
 
     No domain shrinks below the average rounded down, or grows above the average rounded up.  For example, with sizes 1,
@@ -204,12 +204,12 @@ def moves(sizes: Sequence[int], max_skew: int) -> Iterator[Move]:
         if excess <= 0 or number <= 0:
             target += 1
             continue
-        yield Move(source, target, number)
+        yield DomainMove(source, target, number)
         now[source] -= number
         now[target] += number
 
 
-def below_average(domains: Sequence[Domain]) -> list[Node]:
+def below_average(domains: Sequence[SpreadDomain]) -> list[Node]:
     """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
     _, high = _average([len(domain.pods) for domain in domains])
     return [node for domain in domains if len(domain.pods) < high for node in domain.nodes]

@@ -14,7 +14,7 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.plugins.node_ports import conflict
 from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
-from rebalancer.scheduling.simulator.tally import Condition
+from rebalancer.scheduling.simulator.tally import MatchedPods
 
 _HARD = "DoNotSchedule"
 
@@ -93,7 +93,7 @@ class Ties:
     def _takes(self, term: PodAffinityTerm, namespace: str, pod: Pod) -> bool:
         return self._may_take(condition_of(term, namespace), pod)
 
-    def _may_take(self, condition: Condition, pod: Pod) -> bool:
+    def _may_take(self, condition: MatchedPods, pod: Pod) -> bool:
         """Return whether a condition selects a pod, or may, since no labels of the pod's namespace are known."""
         known = (self._namespaces or {}).get(pod.namespace)
         unsure = known is None and condition.hangs_on_labels_of(pod.namespace, pod.labels)

@@ -69,7 +69,7 @@ def least_cover(graph: Graph, vertices: int, known: int) -> int:
     """
     kernel = _Kernel(graph, vertices)
     if kernel.rest.bit_count() <= _SEARCHED:
-        return kernel.whole(_Search(kernel).best)
+        return kernel.whole(_CoverSearch(kernel).best)
     return min(kernel.whole(_by_local_ratio(kernel)), known, key=graph.weight)
 
 
@@ -123,7 +123,7 @@ class _Kernel:
         return list(groups.values())
 
 
-class _Search:
+class _CoverSearch:
     """The search through all covers, without those that cannot be lighter than the best one found.
 
     Attributes:

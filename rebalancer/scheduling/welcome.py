@@ -10,7 +10,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.separation import Domain, Rule, domain_of, rules_of
+from rebalancer.scheduling.separation import Domain, SeparationRule, domain_of, rules_of
 
 
 class Welcome:
@@ -19,7 +19,9 @@ class Welcome:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
-        self._declarers: defaultdict[Rule, defaultdict[Domain, list[Pod]]] = defaultdict(lambda: defaultdict(list))
+        self._declarers: defaultdict[SeparationRule, defaultdict[Domain, list[Pod]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         for node in cluster.nodes:
             for pod in cluster.active_pods_on(node):
                 for rule in rules_of(pod):
@@ -41,6 +43,6 @@ class Welcome:
             for node in self._cluster.nodes
         )
 
-    def _unwanted(self, pod: Pod, node: Node, against: list[Rule]) -> bool:
+    def _unwanted(self, pod: Pod, node: Node, against: list[SeparationRule]) -> bool:
         domains = (self._declarers[rule].get(domain_of(node, rule.topology_key), ()) for rule in against)
         return any(declarer is not pod for declarers in domains for declarer in declarers)

@@ -32,7 +32,7 @@ from rebalancer.scheduling.shared_phases import Exchange, SharedPhases
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment
-from rebalancer.scheduling.simulator.sampling import Window
+from rebalancer.scheduling.simulator.sampling import SamplingWindow
 
 #: How many worlds are drawn: two orders of the list, two ways to break ties and four fates of old pods, in each
 #: combination.
@@ -70,11 +70,11 @@ class Draw:
             return self.fate == 1
         return (drawn(pod, "", _ENDED_TOO) < 0.5) is (self.fate == _ENDED_TOO)  # noqa: PLR2004  a coin
 
-    def window(self, pod: Pod, *, sampled: bool = True) -> Window:
+    def window(self, pod: Pod, *, sampled: bool = True) -> SamplingWindow:
         """Return where the scheduler begins to look for the replacement of a pod."""
         if not sampled:
-            return Window(self.number % 2)
-        return Window(self.number % 2, (drawn(pod, "", -1) + self.number // 2 / (SAMPLES // 2)) % 1.0)
+            return SamplingWindow(self.number % 2)
+        return SamplingWindow(self.number % 2, (drawn(pod, "", -1) + self.number // 2 / (SAMPLES // 2)) % 1.0)
 
     def moment(self, pod: Pod, moments: Sequence[Moment]) -> Moment:
         """Return when the replacement is made."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeLabel
-from rebalancer.usage.promql import Sample
+from rebalancer.usage.promql import VectorElement
 
 _PORT = re.compile(r"(?<=.):\d+$")
 _HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -29,18 +29,18 @@ class NodeNames:
         self._by = by
         self._names = {key: node.name for node in nodes if (key := _key(node, by.match))}
 
-    def of(self, sample: Sample) -> str | None:
+    def of(self, sample: VectorElement) -> str | None:
         """Return the name of the node that a series is about; None if that is not a node of the cluster."""
         return self._names.get(without_port(sample.metric.get(self._by.label, "")))
 
-    def values(self, samples: Iterable[Sample], query: str) -> tuple[Mapping[str, float], str]:
+    def values(self, samples: Iterable[VectorElement], query: str) -> tuple[Mapping[str, float], str]:
         """Return the value for each node, and a warning about series that belong to no node; empty if there are none.
 
         Raises:
             SourceError: two series are about one node.
         """
-        found: dict[str, Sample] = {}
-        strangers: list[Sample] = []
+        found: dict[str, VectorElement] = {}
+        strangers: list[VectorElement] = []
         for sample in samples:
             name = self.of(sample)
             if name is None:
@@ -54,7 +54,7 @@ class NodeNames:
                 found[name] = sample
         return {name: sample.value for name, sample in found.items()}, self._about(strangers)
 
-    def _about(self, strangers: list[Sample]) -> str:
+    def _about(self, strangers: list[VectorElement]) -> str:
         if not strangers:
             return ""
         label = self._by.label

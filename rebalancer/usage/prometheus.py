@@ -22,9 +22,9 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount, usable
 from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import Ask, Sample
+from rebalancer.usage.promql import Ask, VectorElement
 from rebalancer.usage.sample_age import instant, stale
-from rebalancer.usage.window import Window, timestamp
+from rebalancer.usage.window import UsageWindow, timestamp
 
 # The answer of one query about nodes: the usage of one resource, and the nodes whose usage is unknown.
 #
@@ -59,7 +59,7 @@ class NodeColumn:
         self.resource = resource
         self._query: NodeQuery = wanted.nodes[resource]
         self._names = NodeNames(cluster.snapshot.nodes, self._query.node)
-        self._window = Window.of(wanted)
+        self._window = UsageWindow.of(wanted)
         self._now = cluster.now
         self._max_age = max_age
         self.warnings: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigur
     """
     if not wanted.pods:
         return PodFigures(None, {})
-    window = Window.of(wanted)
+    window = UsageWindow.of(wanted)
     usage: dict[Key, dict[str, int]] = {}
     nodes: dict[Key, str] = {}
     for resource, query in wanted.pods.items():
@@ -167,12 +167,12 @@ class _PodNames:
         self._names = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
         self._present = {pod.key: pod.node for pod in cluster.snapshot.pods}
 
-    def pick(self, samples: Iterable[Sample], query: str) -> Mapping[Key, tuple[Sample, str | None]]:
+    def pick(self, samples: Iterable[VectorElement], query: str) -> Mapping[Key, tuple[VectorElement, str | None]]:
         """Return the series of each pod, with its node.
 
         A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
         """
-        found: dict[Key, tuple[Sample, str | None]] = {}
+        found: dict[Key, tuple[VectorElement, str | None]] = {}
         for sample in samples:
             key = (sample.metric.get(self._labels.namespace, ""), sample.metric.get(self._labels.pod, ""))
             if not all(key):
@@ -186,7 +186,7 @@ class _PodNames:
                 found[key] = (sample, node)
         return found
 
-    def _twice(self, query: str, key: Key, first: Sample, second: Sample) -> SourceError:
+    def _twice(self, query: str, key: Key, first: VectorElement, second: VectorElement) -> SourceError:
         by = f"{self._labels.namespace}, {self._labels.pod}"
         return SourceError(
             f"the query `{query.strip()}` gives two series for pod {'/'.join(key)}: {first} and {second}; "
@@ -218,13 +218,13 @@ def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
     return Measured(nodes, nodes, missing=missing, warnings=_about_strangers(shares, cluster))
 
 
-def _node(sample: Sample) -> str:
+def _node(sample: VectorElement) -> str:
     if _LABEL not in sample.metric:
         raise SourceError(f"the series {sample} has no label {_LABEL}, which should hold the name of its node")
     return sample.metric[_LABEL]
 
 
-def _percent(sample: Sample) -> int:
+def _percent(sample: VectorElement) -> int:
     if not 0 <= sample.value <= 1:  # true for NaN too
         raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
     return int(sample.value * 100)

@@ -16,7 +16,7 @@ from rebalancer.usage.credentials import address_of
 from rebalancer.usage.session import Session, plain
 
 
-class Sample(msgspec.Struct, frozen=True):
+class VectorElement(msgspec.Struct, frozen=True):
     """One element of an instant vector; `value` may be any float, even NaN."""
 
     metric: Mapping[str, str]
@@ -27,7 +27,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 #: Returns the instant vector of a query at the time of the cycle; raises SourceError.
-Ask = Callable[[str], tuple[Sample, ...]]
+Ask = Callable[[str], tuple[VectorElement, ...]]
 
 
 class _Element(msgspec.Struct):
@@ -94,11 +94,11 @@ class PromQL:
         elif service_account and url.startswith("https://"):
             self._session.trust(service_account / "ca.crt", url)
 
-    def _ask(self, query: str) -> tuple[Sample, ...]:
+    def _ask(self, query: str) -> tuple[VectorElement, ...]:
         result = self._session.tries(lambda: self._result(query))
         try:
             elements = msgspec.convert(result, list[_Element])
-            return tuple(Sample(each.metric, float(each.value[1])) for each in elements)
+            return tuple(VectorElement(each.metric, float(each.value[1])) for each in elements)
         except (msgspec.ValidationError, ValueError) as error:
             raise SourceError(f"the query `{query}` gives no instant vector of numbers: {_shape(result)}") from error
 

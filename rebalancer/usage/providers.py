@@ -11,7 +11,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError, StrategyError
 from rebalancer.marking.pressure import RuleAnswer
-from rebalancer.marking.rules import Rule
+from rebalancer.marking.rules import PressureRule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.usage import load_watcher, metrics_server, prometheus, rule_queries
@@ -78,7 +78,7 @@ class Providers:
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
-    def answer(self, rule: Rule, nodes: Iterable[Node], now: datetime) -> RuleAnswer:
+    def answer(self, rule: PressureRule, nodes: Iterable[Node], now: datetime) -> RuleAnswer:
         """Return what the query of a marking rule gives; one time-out counts for all rules of an evaluation.
 
         Raises:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 
 from rebalancer.cluster.node import Node
-from rebalancer.marking.pressure import Reading, RuleAnswer
-from rebalancer.marking.rules import Rule
+from rebalancer.marking.pressure import PressureReading, RuleAnswer
+from rebalancer.marking.rules import PressureRule
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask
-from rebalancer.usage.window import Window
+from rebalancer.usage.window import UsageWindow
 
 #: Rules may go by any number: only what is not a number is left out.
 _LEAST = "-Inf"
@@ -22,7 +22,7 @@ _LEAST = "-Inf"
 Values = Mapping[str, float]
 
 
-def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> RuleAnswer:
+def answer(ask: Ask, rule: PressureRule, nodes: Iterable[Node]) -> RuleAnswer:
     """Return the readings of a rule's query.
 
     Raises:
@@ -40,16 +40,16 @@ def answer(ask: Ask, rule: Rule, nodes: Iterable[Node]) -> RuleAnswer:
     missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
     usable = {node: value for node, value in present.items() if isfinite(value)}
     if not rule.lasting:
-        values_now = {node: Reading.of(value) for node, value in usable.items()}
+        values_now = {node: PressureReading.of(value) for node, value in usable.items()}
         return RuleAnswer(values_now, missing=missing, warnings=tuple(strangers))
-    window = Window.over(rule.lasting, _LEAST)
+    window = UsageWindow.over(rule.lasting, _LEAST)
     readings, sparse = _over(window, rule.query, usable, values)
     return RuleAnswer(readings, missing=missing | sparse, warnings=tuple(strangers))
 
 
 def _over(
-    window: Window, query: str, present: Values, values: Callable[[str], Values]
-) -> tuple[dict[str, Reading], dict[str, str]]:
+    window: UsageWindow, query: str, present: Values, values: Callable[[str], Values]
+) -> tuple[dict[str, PressureReading], dict[str, str]]:
     """Return the readings over a window, and why a node has none though it has a present value."""
     counts, lowest, highest = (
         values(each) for each in (window.count(query), window.quantile(query, 0), window.quantile(query, 1))
@@ -60,4 +60,4 @@ def _over(
         if counts.get(node, 0) * 2 < window.steps
     }
     known = [node for node in present if node not in sparse and node in lowest and node in highest]
-    return {node: Reading(present[node], lowest[node], highest[node]) for node in known}, sparse
+    return {node: PressureReading(present[node], lowest[node], highest[node]) for node in known}, sparse

@@ -15,7 +15,7 @@ _SHORTEST_STEP = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class UsageWindow:
     """A period that ends now, divided into steps; a step whose value is NaN or too low is left out.
 
     Attributes:
@@ -29,12 +29,12 @@ class Window:
     least: str = "0"
 
     @classmethod
-    def of(cls, wanted: PrometheusUsage) -> "Window | None":
+    def of(cls, wanted: PrometheusUsage) -> "UsageWindow | None":
         """Return the window of a policy; None without one."""
         return None if wanted.window is None else cls.over(wanted.window)
 
     @classmethod
-    def over(cls, time: timedelta, least: str = "0") -> "Window":
+    def over(cls, time: timedelta, least: str = "0") -> "UsageWindow":
         """Return the window of this length."""
         seconds = round(time / timedelta(seconds=1))
         return cls(seconds, max(_SHORTEST_STEP, seconds // _STEPS), least)

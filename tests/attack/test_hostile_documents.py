@@ -17,7 +17,7 @@ import yaml
 
 from rebalancer.errors import NoCredentials, RebalancerError
 from rebalancer.kube import kubeconfig
-from rebalancer.kube.answers import Answer
+from rebalancer.kube.answers import HttpAnswer
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.lists import read_list
@@ -142,7 +142,7 @@ def test_as_a_page_of_a_list(tmp_path, program, kind):
 @pytest.mark.parametrize("body", [b"[" * DEEP, b'{"a":' * DEEP, b'{"message":"\xff"}', b'{"details":' + b"9" * 5000])
 def test_as_the_explanation_of_a_refusal(body):
     """Then the name of the status code has to do."""
-    assert Answer(403, {}, body).text() == "Forbidden"
+    assert HttpAnswer(403, {}, body).text() == "Forbidden"
 
 
 PODS = {

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rebalancer.cli.mark import mark as command
-from rebalancer.marking.rules import MarkingRules, Rule, Signs
+from rebalancer.marking.rules import MarkingRules, PressureRule, Signs
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
@@ -67,7 +67,7 @@ def test_the_example_prints_what_is_shown(document):
 
 def test_every_key_of_the_rules_is_explained():
     """And no other."""
-    keys = {field.alias for model in (Rule, MarkingRules) for field in model.model_fields.values()}
+    keys = {field.alias for model in (PressureRule, MarkingRules) for field in model.model_fields.values()}
     signs = {f"mark.{name}" for name in Signs.model_fields}
     rows = re.findall(r"^\| `([a-zA-Z.]+)` \|", DOCUMENT.partition("## Without")[0], re.MULTILINE)
 

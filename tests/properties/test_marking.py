@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.marking.evaluation import evaluate
-from rebalancer.marking.pressure import Pressure, Reading, RuleAnswer
+from rebalancer.marking.pressure import Pressure, PressureReading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -17,7 +17,7 @@ NAMES = ("cpu", "memory")
 
 #: A reading by its present, lowest and highest value; around the bounds as a rule.
 LEVELS = st.sampled_from((10.0, 69.9, 70.0, 75.0, 80.0, 80.1, 90.0, 99.0))
-READINGS = st.tuples(LEVELS, LEVELS, LEVELS).map(lambda each: Reading(each[2], *sorted(each[:2])))
+READINGS = st.tuples(LEVELS, LEVELS, LEVELS).map(lambda each: PressureReading(each[2], *sorted(each[:2])))
 
 
 def rules(share=50, names=NAMES):
@@ -109,7 +109,7 @@ def test_without_samples_marks_stay_until_they_expire_and_none_is_new(asked, sta
 @given(st.dictionaries(st.sampled_from(NODES), READINGS, min_size=len(NODES)), st.integers(1, 100))
 def test_the_hottest_are_marked(readings, share):
     """No node that is left out was hotter than one that is marked."""
-    hot = {node: Reading.of(each.value) for node, each in readings.items()}
+    hot = {node: PressureReading.of(each.value) for node, each in readings.items()}
     found = evaluate(rules(share, NAMES[:1]), NODES, {"cpu": RuleAnswer(hot)}, {}, NOW)
 
     pressed = {node for node, each in hot.items() if each.value > ABOVE}

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pyte
 import pytest
 
-from rebalancer.cli.progress import Lines, Watch
-from rebalancer.run.progress import Standing
+from rebalancer.cli.progress import Lines, ProgressWatch
+from rebalancer.run.progress import Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
@@ -190,8 +190,8 @@ class Recorder:
 def test_a_short_run_shows_nothing():
     """The display is looked for after a while, and a run that is over by then does not wait for it."""
     display = Recorder()
-    watch = Watch(display)
+    watch = ProgressWatch(display)
     with watch.shown():
-        watch.tell(Standing("reading pods"))
+        watch.tell(Stage("reading pods"))
 
     assert display.calls == ["closed"]

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.compaction import Compaction
-from rebalancer.balancing.compaction.demands import Demands, NodesInUse
+from rebalancer.balancing.compaction.demands import CompactionDemands, NodesInUse
 from rebalancer.balancing.compaction.replicas import Replicas
-from rebalancer.balancing.compaction.ways import Steering, Unsteered
+from rebalancer.balancing.compaction.ways import SteeredWay, Unsteered
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.occupants import occupants
 from rebalancer.balancing.sources import landings_by
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.weighing import Weighing, told
+from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.evict import Evict
@@ -31,7 +31,7 @@ def compact(
     usage: MeasuredUsage,
     selection: Selection,
     ceilings: Percentages,
-    demands: Demands,
+    demands: CompactionDemands,
 ) -> None:
     """Empty nodes.
 
@@ -55,7 +55,7 @@ def compact(
     few = len(under) <= max(args.number_of_nodes, 0)
     counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
     obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
-    weighing = Weighing(sources, usage.of_pod, args.thresholds, {}, cordoned=True)
+    weighing = UsageWeighing(sources, usage.of_pod, args.thresholds, {}, cordoned=True)
     with told(weighing, cluster, evict, counts, obstacles, {"numberOfNodes": args.number_of_nodes}):
         if few or not receivers:
             return
@@ -66,12 +66,12 @@ def compact(
         if evict.steer is not None and landings is not None:
             steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
             order, replicas = _receiving_order(receivers, candidates), Replicas(cluster)
-            ways = Steering(cluster.nodes, order, destinations, ceilings, foresight, replicas)
+            ways = SteeredWay(cluster.nodes, order, destinations, ceilings, foresight, replicas)
         parts = (usage, selection, destinations, in_use, ways, args.thresholds)
         Compaction(cluster, evict, steer, *parts).run(candidates)
 
 
-def _unsteered() -> tuple[Steer, Steering | Unsteered]:
+def _unsteered() -> tuple[Steer, SteeredWay | Unsteered]:
     """Return what carries evictions out without marks, and lets the scheduler place replacements as it likes."""
     return DrySteer(0.0, ("", "")), Unsteered()
 

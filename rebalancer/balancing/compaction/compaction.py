@@ -22,7 +22,7 @@ from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction.demands import NodesInUse
 from rebalancer.balancing.compaction.kept import Kept
 from rebalancer.balancing.compaction.planner import Planner
-from rebalancer.balancing.compaction.ways import Steering, Unsteered, Way
+from rebalancer.balancing.compaction.ways import SteeredWay, Unsteered, Way
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import underutilized
 from rebalancer.balancing.measured_usage import MeasuredUsage
@@ -65,7 +65,7 @@ class Compaction:
         selection: Selection,
         destinations: Destinations,
         in_use: NodesInUse,
-        ways: Steering | Unsteered,
+        ways: SteeredWay | Unsteered,
         thresholds: Percentages,
     ) -> None:
         self._cluster = cluster

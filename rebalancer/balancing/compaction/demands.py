@@ -20,7 +20,7 @@ from rebalancer.eviction.verdict import Refused, refused
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class CompactionDemands:
     """What the policy wants to be kept.
 
     Attributes:
@@ -42,7 +42,7 @@ class NodesInUse:
         demands: what is to be kept.
     """
 
-    def __init__(self, cluster: Cluster, demands: Demands) -> None:
+    def __init__(self, cluster: Cluster, demands: CompactionDemands) -> None:
         self._cluster = cluster
         self._demands = demands
         self._nodes = {node.name: node for node in cluster.nodes if occupants(cluster, node)}

@@ -74,7 +74,7 @@ class Unsteered:
         return landing.move.likely
 
 
-class Steering:
+class SteeredWay:
     """Replacements go to nodes of our choice, as far as the scheduler follows.
 
     Args:

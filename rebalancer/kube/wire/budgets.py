@@ -13,12 +13,12 @@ _DEFAULT_NAMESPACE = "default"
 _POLICIES = ("IfHealthyBudget", "AlwaysAllow")
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _BudgetSpec(msgspec.Struct, rename="camel"):
     selector: dict[str, Any] | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _BudgetStatus(msgspec.Struct, rename="camel"):
     disruptions_allowed: Int32 = 0
     observed_generation: int = 0
     current_healthy: Int32 = 0
@@ -29,9 +29,9 @@ class _Status(msgspec.Struct, rename="camel"):
 class BudgetWire(msgspec.Struct):
     """A PodDisruptionBudget as the API server writes it."""
 
-    spec: _Spec
+    spec: _BudgetSpec
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    status: _Status | None = None
+    status: _BudgetStatus | None = None
 
 
 def budget(wire: BudgetWire) -> DisruptionBudget:
@@ -40,7 +40,7 @@ def budget(wire: BudgetWire) -> DisruptionBudget:
     Raises:
         ValueError: its selector or its unhealthyPodEvictionPolicy cannot be understood.
     """
-    status = wire.status or _Status()
+    status = wire.status or _BudgetStatus()
     policy = wire.spec.unhealthy_pod_eviction_policy
     if policy is not None and policy not in _POLICIES:
         raise ValueError(f"unhealthyPodEvictionPolicy {policy!r} is not known: {' or '.join(_POLICIES)}")

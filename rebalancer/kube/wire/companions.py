@@ -60,7 +60,7 @@ class _AutoscalerStatus(msgspec.Struct, rename="camel"):
 class AutoscalerWire(msgspec.Struct):
     """A HorizontalPodAutoscaler as the API server writes it."""
 
-    metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
+    metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
     spec: _AutoscalerSpec = msgspec.field(default_factory=_AutoscalerSpec)
     status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
 
@@ -70,15 +70,15 @@ def _autoscaler(wire: AutoscalerWire) -> tuple[tuple[str, str], datetime | None]
     return (wire.metadata.namespace or "default", f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
 
-class _Spec(msgspec.Struct):
+class _CompanionSpec(msgspec.Struct):
     selector: dict[str, Any] | None = None
 
 
 class ServiceWire(msgspec.Struct):
     """A Service as the API server writes it."""
 
-    metadata: storage.Metadata = msgspec.field(default_factory=storage.Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
+    spec: _CompanionSpec = msgspec.field(default_factory=_CompanionSpec)
 
 
 def _service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
@@ -93,7 +93,7 @@ def _itself(item: Hashable) -> Hashable:
     return item
 
 
-def _key(workload: work.Workload) -> Hashable:
+def _key(workload: work.PodMaker) -> Hashable:
     return workload.key
 
 
@@ -183,7 +183,7 @@ def _templates(items: Items) -> dict[tuple[str, str], Template] | None:
     }
 
 
-def _settled(replica_sets: Sequence[work.Workload], deployments: Mapping[str, bool]) -> Iterator[work.Workload]:
+def _settled(replica_sets: Sequence[work.PodMaker], deployments: Mapping[str, bool]) -> Iterator[work.PodMaker]:
     """Yield ReplicaSets, marked as changing if their owner may be about to replace them.
 
     Those of a Deployment that was not read are left out, since nothing is known of them.  Owners of other kinds are not
@@ -199,7 +199,7 @@ def _settled(replica_sets: Sequence[work.Workload], deployments: Mapping[str, bo
             yield _marked(each, changing=deployments[each.owner.uid])
 
 
-def _marked(workload: work.Workload, *, changing: bool) -> work.Workload:
+def _marked(workload: work.PodMaker, *, changing: bool) -> work.PodMaker:
     if not changing or workload.template is None:
         return workload
     return msgspec.structs.replace(workload, template=msgspec.structs.replace(workload.template, changing=True))

@@ -27,7 +27,7 @@ def node_metrics(wire: NodeMetricsWire) -> NodeMetrics:
     return NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp))
 
 
-class _Container(msgspec.Struct):
+class _UsedContainer(msgspec.Struct):
     usage: Quantities | None = None
 
 
@@ -36,7 +36,7 @@ class PodMetricsWire(msgspec.Struct):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     timestamp: datetime | None = None
-    containers: list[_Container] | None = None
+    containers: list[_UsedContainer] | None = None
 
 
 def pod_metrics(wire: PodMetricsWire) -> PodMetrics:

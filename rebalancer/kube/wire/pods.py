@@ -19,7 +19,7 @@ _DEFAULT_NAMESPACE = "default"
 _NO_ANNOTATIONS = Annotations()
 
 
-class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
@@ -50,20 +50,20 @@ class _ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
     state: _State | None = None
 
 
-class _Condition(msgspec.Struct, gc=False, rename="camel"):
+class _PodCondition(msgspec.Struct, gc=False, rename="camel"):
     type: str = ""
     status: str | None = None
     reason: str | None = None
     last_transition_time: datetime | None = None
 
 
-class _Status(msgspec.Struct, gc=False, rename="camel"):
+class _PodStatus(msgspec.Struct, gc=False, rename="camel"):
     phase: str | None = None
     reason: str | None = None
     qos_class: str | None = None
     nominated_node_name: str | None = None
     start_time: datetime | None = None
-    conditions: list[_Condition] | None = None
+    conditions: list[_PodCondition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
     init_container_statuses: list[_ContainerStatus] | None = None
     ephemeral_container_statuses: list[_ContainerStatus] | None = None
@@ -72,9 +72,9 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
 class PodWire(msgspec.Struct, gc=False):
     """A pod as the API server writes it, narrowed to what is used."""
 
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: _PodMetadata = msgspec.field(default_factory=_PodMetadata)
     spec: SpecWire = msgspec.field(default_factory=SpecWire)
-    status: _Status | None = None
+    status: _PodStatus | None = None
 
 
 class _PlainMetadata(msgspec.Struct):
@@ -138,7 +138,7 @@ class PodDecoder:
         """
         if not wire.metadata.name:
             raise ValueError("it has no name")
-        metadata, spec, status = wire.metadata, wire.spec, wire.status or _Status()
+        metadata, spec, status = wire.metadata, wire.spec, wire.status or _PodStatus()
         annotations = metadata.annotations or _NO_ANNOTATIONS
         pod_spec = self._specs.of(spec)
         return Pod(
@@ -180,7 +180,7 @@ class PodDecoder:
             problem=problem,
         )
 
-    def _observed(self, status: _Status) -> _Observed:
+    def _observed(self, status: _PodStatus) -> _Observed:
         conditions = _conditions(status.conditions) if status.conditions else ()
         return {
             "started": aware(status.start_time),
@@ -210,12 +210,12 @@ def _noted(annotations: Annotations) -> _Noted:
     }
 
 
-def _is_evacuating(annotations: Annotations, status: _Status) -> bool:
+def _is_evacuating(annotations: Annotations, status: _PodStatus) -> bool:
     annotated = annotations.evict_only is not None and annotations.in_progress is not None
     return annotated and status.phase not in ("Succeeded", "Failed")
 
 
-def _conditions(wire: list[_Condition]) -> tuple[Condition, ...]:
+def _conditions(wire: list[_PodCondition]) -> tuple[Condition, ...]:
     """Return conditions that share what is equal: of a hundred thousand pods each text would count."""
     found = []
     time: datetime | None = None

@@ -7,7 +7,7 @@ from rebalancer.kube.wire import volumes
 from rebalancer.kube.wire.intern import Interned
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.podspec import ContainerKey, SpecKey, make_spec
-from rebalancer.kube.wire.volumes import VolumeWire
+from rebalancer.kube.wire.volumes import PodVolumeWire
 
 
 class ContainerWire(msgspec.Struct, gc=False, rename="camel"):
@@ -25,7 +25,7 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
     node_name: str | None = None
     containers: list[ContainerWire] | None = None
     init_containers: list[ContainerWire] | None = None
-    volumes: list[VolumeWire] | None = None
+    volumes: list[PodVolumeWire] | None = None
     resources: msgspec.Raw = msgspec.Raw()
     overhead: msgspec.Raw = msgspec.Raw()
     node_selector: msgspec.Raw = msgspec.Raw()

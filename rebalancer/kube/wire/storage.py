@@ -14,7 +14,7 @@ _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 ANNOTATIONS = (_SELECTED_NODE, _BIND_COMPLETED)
 
 
-class Metadata(msgspec.Struct, rename="camel"):
+class StorageMetadata(msgspec.Struct, rename="camel"):
     """What is used of the metadata of claims and volumes."""
 
     name: str = ""
@@ -24,13 +24,13 @@ class Metadata(msgspec.Struct, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class AnnotatedMetadata(Metadata):
+class AnnotatedMetadata(StorageMetadata):
     """The same, with annotations."""
 
     annotations: dict[str, str] | None = None
 
 
-class _Resources(msgspec.Struct):
+class _ClaimResources(msgspec.Struct):
     requests: Quantities | None = None
 
 
@@ -38,7 +38,7 @@ class _ClaimSpec(msgspec.Struct, rename="camel"):
     storage_class_name: str | None = None
     volume_name: str | None = None
     access_modes: list[str] | None = None
-    resources: _Resources | None = None
+    resources: _ClaimResources | None = None
     selector: dict[str, Any] | None = None
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
@@ -83,7 +83,7 @@ class _ClaimReference(msgspec.Struct):
     uid: str = ""
 
 
-class _NodeAffinity(msgspec.Struct):
+class _VolumeAffinity(msgspec.Struct):
     required: NodeSelectorWire | None = None
 
 
@@ -96,7 +96,7 @@ class _VolumeSpec(msgspec.Struct, rename="camel"):
     storage_class_name: str | None = None
     capacity: Quantities | None = None
     access_modes: list[str] | None = None
-    node_affinity: _NodeAffinity | None = None
+    node_affinity: _VolumeAffinity | None = None
     claim_ref: _ClaimReference | None = None
     csi: _Csi | None = None
     volume_mode: str | None = None
@@ -110,7 +110,7 @@ class _VolumeStatus(msgspec.Struct):
 class VolumeWire(msgspec.Struct):
     """A PersistentVolume as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
     spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
     status: _VolumeStatus | None = None
 

@@ -15,7 +15,7 @@ from rebalancer.cluster.storage import (
     StorageClass,
 )
 from rebalancer.kube.wire.parts import selector
-from rebalancer.kube.wire.storage import AnnotatedMetadata, Metadata
+from rebalancer.kube.wire.storage import AnnotatedMetadata, StorageMetadata
 
 #: The annotations of a StorageClass and a CSINode that are read.
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -95,7 +95,7 @@ class _CsiDriverSpec(msgspec.Struct, rename="camel"):
 class CsiDriverWire(msgspec.Struct):
     """A CSIDriver as the API server writes it."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
     spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class _Claim(msgspec.Struct, gc=False, rename="camel"):
+class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
     claim_name: str = ""
 
 
@@ -13,12 +13,12 @@ class _ImageVolume(msgspec.Struct, gc=False):
     reference: str | None = None
 
 
-class VolumeWire(msgspec.Struct, gc=False, rename="camel"):
+class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     """A volume of a pod, narrowed to what is used."""
 
     host_path: msgspec.Raw = msgspec.Raw()
     empty_dir: msgspec.Raw = msgspec.Raw()
-    persistent_volume_claim: _Claim | None = None
+    persistent_volume_claim: _ClaimByName | None = None
     name: str = ""
     ephemeral: dict[str, msgspec.Raw] | None = None
     image: _ImageVolume | None = None
@@ -28,23 +28,23 @@ class VolumeWire(msgspec.Struct, gc=False, rename="camel"):
     rbd: msgspec.Raw = msgspec.Raw()
 
 
-def is_local(volume: VolumeWire) -> bool:
+def is_local(volume: PodVolumeWire) -> bool:
     """Return whether a volume is on the node itself: a hostPath or an emptyDir."""
     return _is_given(volume.host_path) or _is_given(volume.empty_dir)
 
 
-def claims(volumes: Iterable[VolumeWire] | None) -> tuple[str, ...]:
+def claims(volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
     """Return the names of the claims that volumes name."""
     named = [each.persistent_volume_claim for each in volumes or ()]
     return tuple([each.claim_name for each in named if each is not None])
 
 
-def own_claims(pod: str, volumes: Iterable[VolumeWire] | None) -> tuple[str, ...]:
+def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
     """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
     return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None])
 
 
-def disks(volume: VolumeWire) -> list[tuple[str, bytes]]:
+def disks(volume: PodVolumeWire) -> list[tuple[str, bytes]]:
     """Return the disk that a volume names in the pod itself, without a claim; this is rare."""
     if not (volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.iscsi or volume.rbd):
         return []

@@ -19,7 +19,7 @@ from rebalancer.kube.wire.specs import Specs, SpecWire
 _ENDING = frozenset(("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget", "Suspended"))
 
 
-class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What was read of an object that makes pods.
 
     Attributes:
@@ -42,7 +42,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     notes: Notes | None = None
 
 
-class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+class _WorkloadMetadata(msgspec.Struct, gc=False, rename="camel"):
     name: str
     namespace: str | None = None
     uid: str = ""
@@ -54,17 +54,17 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
         return self.annotations.notes() if self.annotations else None
 
 
-class _OwnedMetadata(_Metadata, gc=False, rename="camel"):
+class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel"):
     owner_references: list[parts.OwnerWire] | None = None
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
     selector: dict[str, Any] | None = None
     replicas: int | None = None
     template: msgspec.Raw = msgspec.Raw()
 
 
-class _Status(msgspec.Struct, gc=False, rename="camel"):
+class _WorkloadStatus(msgspec.Struct, gc=False, rename="camel"):
     replicas: int = 0
     updated_replicas: int = 0
     observed_generation: int = 0
@@ -76,8 +76,8 @@ class WorkloadWire(msgspec.Struct, gc=False):
     """A ReplicaSet, ReplicationController or StatefulSet as the API server writes it."""
 
     metadata: _OwnedMetadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
+    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
 
 
 class _DeploymentSpec(msgspec.Struct, gc=False):
@@ -87,9 +87,9 @@ class _DeploymentSpec(msgspec.Struct, gc=False):
 class DeploymentWire(msgspec.Struct, gc=False):
     """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
 
-    metadata: _Metadata
+    metadata: _WorkloadMetadata
     spec: _DeploymentSpec = msgspec.field(default_factory=_DeploymentSpec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
 
 
 class _JobSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -116,7 +116,7 @@ class _JobStatus(msgspec.Struct, gc=False):
 class JobWire(msgspec.Struct, gc=False):
     """A Job as the API server writes it."""
 
-    metadata: _Metadata
+    metadata: _WorkloadMetadata
     spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
     status: _JobStatus = msgspec.field(default_factory=_JobStatus)
 
@@ -145,27 +145,27 @@ class WorkloadDecoder:
         self._specs = specs
         self._template = msgspec.json.Decoder(TemplateWire)
 
-    def replica_set(self, wire: WorkloadWire) -> Workload:
+    def replica_set(self, wire: WorkloadWire) -> PodMaker:
         """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
         return self._workload(wire, parts.selector(wire.spec.selector), changing=_shrinks(wire))
 
-    def replication_controller(self, wire: WorkloadWire) -> Workload:
+    def replication_controller(self, wire: WorkloadWire) -> PodMaker:
         """Return a ReplicationController."""
         return self._workload(wire, by_labels(wire.spec.selector), changing=_shrinks(wire))
 
-    def stateful_set(self, wire: WorkloadWire) -> Workload:
+    def stateful_set(self, wire: WorkloadWire) -> PodMaker:
         """Return a StatefulSet; a partition, or OnDelete, matters only while its two revisions differ."""
         status = wire.status
         changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
         return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
 
-    def job(self, wire: JobWire) -> Workload:
+    def job(self, wire: JobWire) -> PodMaker:
         """Return a Job, without its template if no pod replaces one that goes."""
         spec = wire.spec
         # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
         only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
         ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
-        return Workload(
+        return PodMaker(
             key=_key(wire.metadata),
             uid=wire.metadata.uid,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
@@ -173,16 +173,16 @@ class WorkloadDecoder:
             notes=wire.metadata.notes(),
         )
 
-    def without_template(self, raw: bytes, _problem: str) -> Workload:
+    def without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=WorkloadWire)
-        return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
+        return PodMaker(key=_key(wire.metadata), uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
 
-    def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> Workload:
+    def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
         metadata = wire.metadata
         idle = not wire.status.replicas and wire.spec.replicas == 0
         changing = changing or metadata.deletion_timestamp is not None
-        return Workload(
+        return PodMaker(
             key=_key(metadata),
             uid=metadata.uid,
             selector=selector,
@@ -208,7 +208,7 @@ class WorkloadDecoder:
         )
 
 
-def deployment(wire: DeploymentWire) -> Workload:
+def deployment(wire: DeploymentWire) -> PodMaker:
     """Return a Deployment: its ReplicaSets make the pods, it says whether they change.
 
     One that is paused may go on at any time, and then replaces all its pods.
@@ -216,7 +216,7 @@ def deployment(wire: DeploymentWire) -> Workload:
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
     changing = old or ends or wire.spec.paused or _unseen(wire)
-    return Workload(key=_key(wire.metadata), uid=wire.metadata.uid, changing=changing, notes=wire.metadata.notes())
+    return PodMaker(key=_key(wire.metadata), uid=wire.metadata.uid, changing=changing, notes=wire.metadata.notes())
 
 
 def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
@@ -224,7 +224,7 @@ def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
     return EVERYTHING.narrowed({key: str(value) for key, value in (labels or {}).items()}) or None
 
 
-def _key(metadata: _Metadata) -> tuple[str, str]:
+def _key(metadata: _WorkloadMetadata) -> tuple[str, str]:
     return metadata.namespace or "default", metadata.name
 
 

@@ -24,8 +24,8 @@ from rebalancer.kube.run_marks import Problems
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.marking.evaluation import evaluate
 from rebalancer.marking.outcome import MarkingOutcome
-from rebalancer.marking.pressure import Reading, RuleAnswer
-from rebalancer.marking.rules import Rule
+from rebalancer.marking.pressure import PressureReading, RuleAnswer
+from rebalancer.marking.rules import PressureRule
 from rebalancer.marking.rules_file import measured_utilization
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.run.interruption import Interruption
@@ -57,7 +57,9 @@ def answers(work: MarkWork, providers: "Providers", nodes: tuple[Node, ...], now
     return found
 
 
-def _answer(work: MarkWork, rule: Rule, providers: "Providers", nodes: tuple[Node, ...], now: datetime) -> RuleAnswer:
+def _answer(
+    work: MarkWork, rule: PressureRule, providers: "Providers", nodes: tuple[Node, ...], now: datetime
+) -> RuleAnswer:
     try:
         if rule.resource is None:
             return providers.answer(rule, nodes, now)
@@ -66,7 +68,7 @@ def _answer(work: MarkWork, rule: Rule, providers: "Providers", nodes: tuple[Nod
         return RuleAnswer(problem=str(error), source=_source(work, rule))
 
 
-def _source(work: MarkWork, rule: Rule) -> str:
+def _source(work: MarkWork, rule: PressureRule) -> str:
     wanted = measured_utilization(work.policy)
     return wanted.origin if rule.resource and wanted else PROMETHEUS
 
@@ -81,7 +83,7 @@ def _measured(
     percents = {node.name: percent for node, percent in _percents(figures, nodes, resource) if percent is not None}
     if figures.nodes and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
-    readings = {name: Reading.of(percent) for name, percent in percents.items()}
+    readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
     return RuleAnswer(readings, missing=figures.missing, warnings=figures.warnings)
 
 

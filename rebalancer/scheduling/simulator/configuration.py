@@ -43,30 +43,30 @@ _ELSEWHERE = frozenset(
 _OF_OTHER_TIMES = frozenset(("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"))
 
 
-class Plugin(msgspec.Struct, frozen=True):
+class SchedulerPlugin(msgspec.Struct, frozen=True):
     """A plugin by name; where it is enabled by name, a weight of 0 means 1."""
 
     name: str = ""
     weight: int = 0
 
 
-class PluginSet(msgspec.Struct, frozen=True):
+class SchedulerPluginSet(msgspec.Struct, frozen=True):
     """What is turned on and off at one point; `*` turns all off."""
 
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
+    enabled: tuple[SchedulerPlugin, ...] = ()
+    disabled: tuple[SchedulerPlugin, ...] = ()
 
 
 class Plugins(msgspec.Struct, frozen=True, rename={"pre_filter": "preFilter", "multi_point": "multiPoint"}):
     """The extension points that decide where pods go."""
 
-    filter: PluginSet = PluginSet()
-    pre_filter: PluginSet = PluginSet()
-    score: PluginSet = PluginSet()
-    multi_point: PluginSet = PluginSet()
+    filter: SchedulerPluginSet = SchedulerPluginSet()
+    pre_filter: SchedulerPluginSet = SchedulerPluginSet()
+    score: SchedulerPluginSet = SchedulerPluginSet()
+    multi_point: SchedulerPluginSet = SchedulerPluginSet()
 
 
-class PluginConfig(msgspec.Struct, frozen=True):
+class SchedulerPluginConfig(msgspec.Struct, frozen=True):
     """A plugin's arguments."""
 
     name: str = ""
@@ -78,7 +78,7 @@ class ProfileConfig(msgspec.Struct, frozen=True, rename="camel"):
 
     scheduler_name: str = DEFAULT_SCHEDULER
     plugins: Plugins = Plugins()
-    plugin_config: tuple[PluginConfig, ...] = ()
+    plugin_config: tuple[SchedulerPluginConfig, ...] = ()
     percentage_of_nodes_to_score: int | None = None
 
     def args(self, plugin: str) -> Mapping[str, Any]:
@@ -134,7 +134,7 @@ def enabled(profile: ProfileConfig, point: str) -> dict[str, int]:
     The point's own lists override `multiPoint`, and `multiPoint` overrides the defaults.
     """
     plugins = profile.plugins
-    here: PluginSet = getattr(plugins, point)
+    here: SchedulerPluginSet = getattr(plugins, point)
     everywhere = _merged(DEFAULT_PLUGINS, plugins.multi_point)
     own = {each.name: each.weight or 1 for each in here.enabled}
     off = {each.name for each in here.disabled}
@@ -142,7 +142,7 @@ def enabled(profile: ProfileConfig, point: str) -> dict[str, int]:
     return {**{name: own.get(name, weight) for name, weight in rest.items()}, **own}
 
 
-def _merged(defaults: Mapping[str, int], changes: PluginSet) -> dict[str, int]:
+def _merged(defaults: Mapping[str, int], changes: SchedulerPluginSet) -> dict[str, int]:
     off = {each.name for each in changes.disabled}
     kept = {} if _ALL in off else {name: weight for name, weight in defaults.items() if name not in off}
     return {**kept, **{each.name: each.weight or 1 for each in changes.enabled}}

@@ -16,7 +16,7 @@ from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.alike import asked_labels
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
-from rebalancer.scheduling.simulator.tally import Condition, Matcher
+from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
 REQUIRED = "DoNotSchedule"
 PREFERRED = "ScheduleAnyway"
@@ -70,7 +70,7 @@ class Constraints:
 
 
 def _constraint(declared: SpreadConstraint, selector: LabelSelector | None, pod: Pod) -> Constraint:
-    condition = Condition(frozenset((pod.namespace,)), selector)
+    condition = MatchedPods(frozenset((pod.namespace,)), selector)
     return Constraint(
         declared.topology_key,
         declared.max_skew,

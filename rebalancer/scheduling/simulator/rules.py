@@ -10,7 +10,7 @@ import msgspec
 from rebalancer.cluster.placement import PodAffinityTerm
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.selectors import Labels, LabelSelector
-from rebalancer.scheduling.simulator.tally import Condition
+from rebalancer.scheduling.simulator.tally import MatchedPods
 
 
 class Strength(Enum):
@@ -30,11 +30,11 @@ class Term(msgspec.Struct, frozen=True, gc=False):
 
     strength: Strength
     topology_key: str
-    condition: Condition
+    condition: MatchedPods
     weight: int = 1
 
 
-class Rule:
+class AffinityRule:
     """A term with the number of running pods that have it, by domain."""
 
     __slots__ = ("_shared", "domains", "term")
@@ -44,7 +44,7 @@ class Rule:
         self.domains: defaultdict[str, int] = defaultdict(int)
         self._shared = False
 
-    def copy(self) -> "Rule":
+    def copy(self) -> "AffinityRule":
         """Return a copy that counts for itself; the counts are copied when one of the two changes."""
         self._shared = True
         return copy(self)
@@ -56,14 +56,14 @@ class Rule:
         self.domains[domain] += change
 
 
-def condition_of(term: PodAffinityTerm, namespace: str) -> Condition:
+def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
     """Return which pods a term in a pod of this namespace selects.
 
     `namespaces` and `namespaceSelector` add up; without either, the pod's own namespace counts.  `matchLabelKeys` and
     `mismatchLabelKeys` are part of the selector already: they are merged into it when a pod is made (Kubernetes 1.29).
     """
     own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
-    return Condition(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
+    return MatchedPods(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
 
 
 def terms_of(spec: PodSpec, namespace: str) -> list[Term]:
@@ -90,12 +90,12 @@ class RuleBook:
     def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
         self._topology = topology
         self._namespaces = namespaces
-        self._rules: dict[Term, Rule] = {}
-        self._by_label: defaultdict[tuple[str, str], list[Rule]] = defaultdict(list)
-        self._others: list[Rule] = []
-        self.conditions_on_namespaces: list[Condition] = []
-        self._of_spec: dict[tuple[int, str], tuple[PodSpec, list[Rule]]] = {}
-        self._matching: dict[tuple[str, int], tuple[int, Labels, list[Rule]]] = {}
+        self._rules: dict[Term, AffinityRule] = {}
+        self._by_label: defaultdict[tuple[str, str], list[AffinityRule]] = defaultdict(list)
+        self._others: list[AffinityRule] = []
+        self.conditions_on_namespaces: list[MatchedPods] = []
+        self._of_spec: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
+        self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
 
     def copy(self) -> "RuleBook":
         """Return a copy that follows another cluster from now on."""
@@ -117,7 +117,7 @@ class RuleBook:
             if value is not None:
                 rule.count(value, change)
 
-    def selecting(self, pod: Pod) -> list[Rule]:
+    def selecting(self, pod: Pod) -> list[AffinityRule]:
         """Return the rules, of any pod, that select this one."""
         key = (pod.namespace, id(pod.labels))  # the value keeps the labels alive
         known = self._matching.get(key)
@@ -125,12 +125,12 @@ class RuleBook:
             known = self._matching[key] = (len(self._rules), pod.labels, self._find(pod))
         return known[2]
 
-    def _find(self, pod: Pod) -> list[Rule]:
+    def _find(self, pod: Pod) -> list[AffinityRule]:
         labels = self._namespaces.get(pod.namespace, {})
         likely = [*self._others, *(rule for label in pod.labels.items() for rule in self._by_label.get(label, ()))]
         return [rule for rule in likely if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
 
-    def _rules_of(self, pod: Pod) -> list[Rule]:
+    def _rules_of(self, pod: Pod) -> list[AffinityRule]:
         spec = pod.spec
         if not (spec.anti_affinity or _has_affinity(spec)):
             return []
@@ -140,14 +140,14 @@ class RuleBook:
             known = self._of_spec[id(spec), pod.namespace] = (spec, rules)
         return known[1]
 
-    def _rule(self, term: Term) -> Rule:
+    def _rule(self, term: Term) -> AffinityRule:
         rule = self._rules.get(term)
         if rule is None:
-            rule = self._rules[term] = Rule(term)
+            rule = self._rules[term] = AffinityRule(term)
             self._shelve(rule)
         return rule
 
-    def _shelve(self, rule: Rule) -> None:
+    def _shelve(self, rule: AffinityRule) -> None:
         if rule.term.condition.namespace_selector:
             self.conditions_on_namespaces.append(rule.term.condition)
         label = _asked_label(rule.term.condition.selector)

@@ -8,7 +8,7 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    After a restart it learns of all at once, in the order of their names; nobody knows which it is, so both count
    (`orders`).
 3. It starts where it stopped for the pod before, and goes round.  So a window is contiguous, and may start anywhere.
-   `Window` is one of them; `window_winners` tells the nodes that may win in any.
+   `SamplingWindow` is one of them; `window_winners` tells the nodes that may win in any.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -30,7 +30,7 @@ _ZONE_LABELS = (
 )
 
 
-class Window(NamedTuple):
+class SamplingWindow(NamedTuple):
     """Where the scheduler begins to look.
 
     Attributes:

@@ -15,7 +15,7 @@ from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import Window, nodes_to_score, window_of, window_winners
+from rebalancer.scheduling.simulator.sampling import SamplingWindow, nodes_to_score, window_of, window_winners
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.totals import Weighted, totals
 
@@ -43,7 +43,7 @@ class Simulator:
         self._profiles = profiles
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
-    def ask(self, pod: Pod, window: Window | None = None, *, best: bool = False) -> Answer:
+    def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
         """Return where a pod that has no node yet would go.
 
         Args:
@@ -88,7 +88,7 @@ class Simulator:
             return "a scheduling gate holds the pod back"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, window: Window | None, *, best: bool) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, best: bool) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)

@@ -13,7 +13,7 @@ import msgspec
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 
 
-class Condition(msgspec.Struct, frozen=True, gc=False):
+class MatchedPods(msgspec.Struct, frozen=True, gc=False):
     """Pods of some namespaces that a selector matches.
 
     Attributes:
@@ -47,7 +47,7 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
         running_only: whether terminating pods are left out.
     """
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[MatchedPods, ...]
     running_only: bool = False
 
     def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:

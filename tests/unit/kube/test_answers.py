@@ -1,6 +1,6 @@
 import pytest
 
-from rebalancer.kube.answers import TEXT_LIMIT, Answer, cut, verb_and_resource
+from rebalancer.kube.answers import TEXT_LIMIT, HttpAnswer, cut, verb_and_resource
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_a_text_of_the_server_is_one_line_and_short():
 )
 def test_a_body_that_is_no_status_is_not_repeated(body):
     """A proxy's page never reaches a log; the status code speaks instead."""
-    assert Answer(502, {}, body).text() == "Bad Gateway"
+    assert HttpAnswer(502, {}, body).text() == "Bad Gateway"
 
 
 def test_an_unknown_status_code_has_a_text_too():
     """599 is not a code of the standard library's."""
-    assert Answer(599, {}, b"").text() == "no explanation"
+    assert HttpAnswer(599, {}, b"").text() == "no explanation"
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_an_unknown_status_code_has_a_text_too():
 )
 def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, body, expected):
     """The new place counts before the old one; what is not a number of seconds is not an answer."""
-    assert Answer(429, headers, body).retry_after() == expected
+    assert HttpAnswer(429, headers, body).retry_after() == expected

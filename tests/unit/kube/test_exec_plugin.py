@@ -9,7 +9,7 @@ import pytest
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.kubeconfig import Chosen
+from rebalancer.kube.kubeconfig import ChosenContext
 
 VERSION = "client.authentication.k8s.io/v1"
 SERVER = {"server": "https://there:6443"}
@@ -20,12 +20,12 @@ ANSWER = json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": 
 def choose(tmp_path):
     """Make a context whose plugin is this shell script."""
 
-    def make(script: str, cluster: dict = SERVER, **settings) -> Chosen:
+    def make(script: str, cluster: dict = SERVER, **settings) -> ChosenContext:
         plugin = tmp_path / "plugin"
         plugin.write_text(f"#!/bin/sh\n{script}\n")
         plugin.chmod(0o755)
         entry = {"apiVersion": VERSION, "command": str(plugin), "interactiveMode": "Never", **settings}
-        return Chosen("the kubeconfig", "there", cluster, {"exec": entry})
+        return ChosenContext("the kubeconfig", "there", cluster, {"exec": entry})
 
     return make
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.kube.answers import Answer, Transient
+from rebalancer.kube.answers import HttpAnswer, Transient
 
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 
@@ -88,7 +88,7 @@ def test_the_time_that_tries_take_counts(time):
 )
 def test_a_wait_is_told_in_seconds_or_by_a_date(headers, expected):
     """By the server's own clock; what lies in the past or is not a number of seconds says nothing."""
-    assert Answer(429, headers, b"").retry_after() == expected
+    assert HttpAnswer(429, headers, b"").retry_after() == expected
 
 
 @pytest.mark.parametrize("seconds", ["-1", "-1e300", "0", "0.0"])
@@ -96,13 +96,13 @@ def test_a_negative_wait_in_a_status_says_nothing(seconds):
     """It gave thousands of requests once."""
     body = f'{{"kind": "Status", "details": {{"retryAfterSeconds": {seconds}}}}}'
 
-    assert Answer(429, {}, body.encode()).retry_after() is None
+    assert HttpAnswer(429, {}, body.encode()).retry_after() is None
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1" + "0" * 400])
 def test_an_endless_wait_is_not_begun(time, text):
     """It is longer than any retry policy allows."""
-    once, calls = fail(retry_after=Answer(429, {"Retry-After": text}, b"").retry_after())
+    once, calls = fail(retry_after=HttpAnswer(429, {"Retry-After": text}, b"").retry_after())
 
     with pytest.raises(Unreachable):
         time.retry_policy().tries()(once)

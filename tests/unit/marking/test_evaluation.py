@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rebalancer.marking.evaluation import evaluate
-from rebalancer.marking.pressure import Pressure, Reading, RuleAnswer
+from rebalancer.marking.pressure import Pressure, PressureReading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -18,7 +18,7 @@ def rules(share="50%", **more):
 
 
 def values(**by_node):
-    return RuleAnswer({node: Reading.of(value) for node, value in by_node.items()})
+    return RuleAnswer({node: PressureReading.of(value) for node, value in by_node.items()})
 
 
 def standing(*nodes, rule="cpu", left=timedelta(minutes=10)):
@@ -99,7 +99,9 @@ def test_a_rule_that_is_not_in_the_file_any_more_marks_nothing():
 
 def test_it_takes_the_whole_time_to_mark_and_to_clear():
     """With `for`, the lowest value has to be above and the highest below."""
-    mixed = RuleAnswer({"a": Reading(95, 60, 95), "b": Reading(10, 10, 10), "c": Reading(10, 10, 10)})
+    mixed = RuleAnswer(
+        {"a": PressureReading(95, 60, 95), "b": PressureReading(10, 10, 10), "c": PressureReading(10, 10, 10)}
+    )
 
     assert marked(mixed) == ()
     assert marked(mixed, standing("a")) == ("a",)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, Sample, SeedLiteral, Settings, Target
+from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, Sample, SeedLiteral, Settings, TargetRule
 from rebalancer.recommendation.windows import found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
 
@@ -106,7 +106,7 @@ def test_target_lets_older_samples_count_less(samples):
     for each in samples:
         age = (newest - each.time) // DAY
         peaks[age] = max(peaks.get(age, 0), each.memory)
-    need = Target().need(samples, Settings(), core=False)
+    need = TargetRule().need(samples, Settings(), core=False)
 
     assert need.cpu_request == pytest.approx(
         max(10, lowest([(each.cpu, 2.0 ** (-(newest - each.time) / DAY)) for each in steady])), abs=1

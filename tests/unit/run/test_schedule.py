@@ -5,11 +5,11 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.run.rounds import MOST_INTERVALS, Schedule
+from rebalancer.run.rounds import MOST_INTERVALS, Ticks
 
 
 def exact(interval=300.0, start=0.0):
-    return Schedule(interval, start, jitter=lambda low, _high: low)
+    return Ticks(interval, start, jitter=lambda low, _high: low)
 
 
 def test_cycles_start_an_interval_apart_however_long_they_take():
@@ -48,7 +48,7 @@ def test_pauses_double_after_failures_up_to_ten_intervals_and_a_good_cycle_ends_
 )
 def test_a_start_never_lies_in_the_past_and_comes_within_the_pause(interval, cycles):
     """Whatever cycles take, whatever fails; jitter is at most a tenth of an interval."""
-    schedule = Schedule(interval, 0.0, jitter=lambda _low, high: high)
+    schedule = Ticks(interval, 0.0, jitter=lambda _low, high: high)
     now = 0.0
     for seconds, failures in cycles:
         now += seconds
@@ -61,7 +61,7 @@ def test_a_start_never_lies_in_the_past_and_comes_within_the_pause(interval, cyc
 
 def test_jitter_does_not_add_up():
     """A late start does not move the ticks after it."""
-    schedule = Schedule(100.0, 0.0, jitter=lambda _low, high: high)
+    schedule = Ticks(100.0, 0.0, jitter=lambda _low, high: high)
 
     starts = list(itertools.accumulate(range(5), lambda now, _: schedule.after(now, 0).at, initial=0.0))[1:]
 

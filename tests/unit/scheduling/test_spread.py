@@ -5,7 +5,7 @@ import pytest
 
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.spread import Domain, Topology, below_average, spreads
+from rebalancer.scheduling.spread import SpreadDomain, Topology, below_average, spreads
 from tests.make import cluster, node, pod, selector
 
 SSD = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
@@ -60,9 +60,13 @@ def test_pods_should_go_below_the_average():
     """To the nodes of domains that have fewer pods than two and a half, not of those at the average."""
     nodes = [node(f"n-{zone}", labels={"zone": zone}) for zone in "abcd"]
     domains = [
-        Domain(each.labels["zone"], [each], ["pod"] * size) for each, size in zip(nodes, (1, 2, 3, 4), strict=True)
+        SpreadDomain(each.labels["zone"], [each], ["pod"] * size)
+        for each, size in zip(nodes, (1, 2, 3, 4), strict=True)
     ]
-    even = [Domain(each.labels["zone"], [each], ["pod"] * size) for each, size in zip(nodes, (1, 2, 2, 3), strict=True)]
+    even = [
+        SpreadDomain(each.labels["zone"], [each], ["pod"] * size)
+        for each, size in zip(nodes, (1, 2, 2, 3), strict=True)
+    ]
 
     assert [each.name for each in below_average(domains)] == ["n-a", "n-b"]
     assert [each.name for each in below_average(even)] == ["n-a"]

@@ -3,8 +3,8 @@
 import pytest
 
 from rebalancer.errors import SourceError
-from rebalancer.marking.pressure import Reading
-from rebalancer.marking.rules import Rule
+from rebalancer.marking.pressure import PressureReading
+from rebalancer.marking.rules import PressureRule
 from rebalancer.policy.checks import MetricsProvider
 from rebalancer.usage.providers import Providers
 from tests.fake_servers import FakePrometheus, sample
@@ -17,7 +17,7 @@ NODES = tuple(node(name) for name in ("n1", "n2", "n3"))
 def ask(url, **rule):
     provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": url}})
     sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
-    return sources.answer(Rule.model_validate({"query": "load", "above": 80, "below": 70, **rule}), NODES, NOW)
+    return sources.answer(PressureRule.model_validate({"query": "load", "above": 80, "below": 70, **rule}), NODES, NOW)
 
 
 def test_the_value_of_the_moment_counts():
@@ -26,7 +26,7 @@ def test_the_value_of_the_moment_counts():
     with FakePrometheus(values) as server:
         found = ask(server.url)
 
-    assert found.readings == {"n1": Reading.of(95), "n2": Reading.of(-3)}
+    assert found.readings == {"n1": PressureReading.of(95), "n2": PressureReading.of(-3)}
     assert found.missing == {"n3": "the value is nan"}
     assert "1 series are about no node of the cluster" in found.warnings[0]
 
@@ -38,10 +38,10 @@ def test_nodes_are_found_by_their_address():
         provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
         sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
         label = {"label": "instance", "match": "internalIP"}
-        rule = Rule.model_validate({"query": "load", "above": 80, "below": 70, "node": label})
+        rule = PressureRule.model_validate({"query": "load", "above": 80, "below": 70, "node": label})
         found = sources.answer(rule, there, NOW)
 
-    assert found.readings == {"n1": Reading.of(95)}
+    assert found.readings == {"n1": PressureReading.of(95)}
 
 
 def test_two_series_about_one_node_are_an_error():
@@ -64,6 +64,6 @@ def test_for_takes_the_lowest_and_the_highest_of_the_time(tmp_path):
     with RealPrometheus(tmp_path, past) as server:
         found = ask(server.url, **{"for": "5m"})
 
-    assert found.readings == {"n1": Reading(90, 90, 90), "n2": Reading(90, 60, 90)}
+    assert found.readings == {"n1": PressureReading(90, 90, 90), "n2": PressureReading(90, 60, 90)}
     assert found.missing.keys() == {"n3"}
     assert "of 20 values in the time that `for` says" in found.missing["n3"]

@@ -16,9 +16,9 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
-from rebalancer.scheduling.simulator.rules import Rule, Strength, Term, terms_of
+from rebalancer.scheduling.simulator.rules import AffinityRule, Strength, Term, terms_of
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.tally import Condition, Matcher
+from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
 AFFINITY = ("node(s) didn't match pod affinity rules",)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
@@ -137,7 +137,7 @@ class InterPodAffinity:
             self._check(asking, [*((each.namespace, each.labels) for each in running), *self._unlabelled(pod)])
         return terms
 
-    def _selecting(self, pod: Pod) -> list[Rule]:
+    def _selecting(self, pod: Pod) -> list[AffinityRule]:
         self._check(self._state.rules.conditions_on_namespaces, self._unlabelled(pod))
         return self._state.rules.selecting(pod)
 
@@ -145,7 +145,7 @@ class InterPodAffinity:
         """Return the pod, if no labels of its namespace are known."""
         return [] if pod.namespace in (self._state.namespaces or {}) else [(pod.namespace, pod.labels)]
 
-    def _check(self, conditions: Iterable[Condition], unlabelled: _Selected) -> None:
+    def _check(self, conditions: Iterable[MatchedPods], unlabelled: _Selected) -> None:
         if not unlabelled and self._state.namespaces is not None:
             return
         for each in conditions:
@@ -162,7 +162,7 @@ def _repels(term: Term) -> bool:
     return term.strength is Strength.REPELS
 
 
-def _summed(weighted: Iterable[tuple[Rule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
+def _summed(weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
     """Return the sums of the rules' counts times their weights, by topology key and value."""
     totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     for rule, weight in weighted:
