@@ -252,7 +252,7 @@ def presets(name: str | None) -> None:
         click.echo(line)
 
 
-@main.command()
+@main.command(short_help="Print the JSON schema of a policy or another document.")
 @click.argument("document", type=click.Choice(["policy", "plan", "report", "log", "marking-rules"]), default="policy")
 @exit_on_error
 def schema(document: str) -> None:
