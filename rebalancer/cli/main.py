@@ -14,7 +14,7 @@ from rebalancer import __version__
 from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
-from rebalancer.cli.completing import FILE, PRESET, STRATEGY
+from rebalancer.cli.completing import FILE, POLICY, PRESET, STRATEGY
 from rebalancer.cli.doctor import doctor
 from rebalancer.cli.explain import explain
 from rebalancer.cli.group import Spelled
@@ -179,6 +179,19 @@ def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: b
         complain(f"Warning: {warning}")
     codes = [_checked(each, lenient=lenient) for each in named]
     sys.exit(max(codes))
+
+
+@main.command(short_help="Write a v1alpha1 policy as v1alpha2.")
+@click.argument("policy", type=POLICY, metavar="FILE|-")
+@exit_on_error
+def convert(policy: str) -> None:
+    """Write a policy `descheduler/v1alpha1` as `descheduler/v1alpha2`, which real usage and steering need.
+
+    Comments at the top say what had no effect or reads otherwise.
+    """
+    from rebalancer.run import policies  # noqa: PLC0415
+
+    click.echo(policies.convert(policy), nl=False)
 
 
 def _checked(name: str, *, lenient: bool) -> int:

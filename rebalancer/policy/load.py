@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import yaml
+
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.checks import (
@@ -21,7 +23,10 @@ from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, W
 from rebalancer.policy.validation import read_leniently, read_strictly
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 from rebalancer.policy.windows import Schedule
+from rebalancer.untrusted.printable import printable
 
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 _BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
 _VALUES_KEYS = ("deschedulerPolicy", "policy")
 _OLD_API_VERSION = "descheduler/v1alpha1"
@@ -112,6 +117,49 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
     findings = Findings()
     policy = _read(text, plugins, findings, build=False)
     return LoadedPolicy(policy, findings.settle(source, strict=strict))
+
+
+def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -> str:
+    """Return a policy of the older form as YAML of the present one; comments say what was left out or reads otherwise.
+
+    Args:
+        text: YAML or JSON of either form.
+        plugins: what the policy may name.
+        source: where the text is from, for messages.
+
+    Raises:
+        PolicyError: the policy cannot be used.
+    """
+    findings = Findings()
+    document = _document(text, findings)
+    node = _versioned(document, plugins, findings)
+    notes = [str(each) for each in decode_policy(text, plugins, source=source).warnings if each.path != "apiVersion"]
+    strategies = document.at("strategies")
+    for name, each in strategies.entries().items() if strategies else ():
+        enabled = each.at("enabled")
+        if not (enabled and enabled.value):
+            notes.append(f"line {each.place.line}, {each.place.path}: {name} is not enabled and left out")
+    comments = [f"# {printable(each)}\n" for each in notes]
+    return "".join(comments) + yaml.dump(_filled(node.plain()), Dumper=_Quoting, sort_keys=False)
+
+
+class _Quoting(yaml.SafeDumper):
+    """Quotes each text that a reader might take for something else: of these YAML 1.1 has more than PyYAML knows."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Return a text as a node."""
+        plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Quoting.add_representer(str, _Quoting.represent_text)
+
+
+def _filled(value: object) -> object:
+    """Return a document without what is null: the conversion leaves keys empty that the author did not give."""
+    if isinstance(value, dict):
+        return {key: _filled(each) for key, each in value.items() if each is not None}
+    return [_filled(each) for each in value] if isinstance(value, list) else value
 
 
 def _read(text: str, plugins: Mapping[str, Plugin], findings: Findings, *, build: bool) -> Policy:

@@ -13,7 +13,7 @@ from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
-from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.schema import policy_schema
 from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.values import LoadedPolicy, Policy
@@ -98,6 +98,16 @@ def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
         PolicyError: it has problems.
     """
     return decode_policy(text, known_plugins(), source=name, strict=strict)
+
+
+def convert(name: str) -> str:
+    """Return a policy of either form as YAML of the present one.
+
+    Raises:
+        PolicyError: it cannot be used.
+        UsageError: there is no such file.
+    """
+    return converted_policy(policy_text(name), known_plugins(), source=name)
 
 
 def schema() -> dict[str, Any]:

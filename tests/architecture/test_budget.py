@@ -15,7 +15,7 @@ BUDGET = {
     "rebalancer/kube": 7070,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3190,
+    "rebalancer/policy": 3250,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3200,
     "rebalancer/run": 8060,

@@ -125,6 +125,27 @@ def test_several_policies_are_all_checked_and_only_one_can_run(rebalancer):
     assert (run.exit_code, "there are several policies: give one" in run.stderr) == (2, True)
 
 
+def test_an_old_policy_is_written_in_the_present_form(rebalancer):
+    """Comments say what has no effect; what is printed is a policy."""
+    old = rebalancer.folder / "old.yaml"
+    old.write_text(
+        f"{OLD_HEAD}strategies:\n  PodLifeTime:\n    enabled: true\n    weight: 3\n"
+        '    params: {podLifeTime: {maxPodLifeTimeSeconds: 5}, labelSelector: {matchLabels: {a: "1e3"}}}\n'
+        "  RemoveDuplicates: {enabled: false}\n"
+    )
+
+    written = rebalancer("convert", old).stdout
+    new = rebalancer.folder / "new.yaml"
+    new.write_text(written)
+
+    assert written.startswith(
+        "# line 6, strategies.PodLifeTime.weight: weight has no effect, and never had\n"
+        "# line 8, strategies.RemoveDuplicates: RemoveDuplicates is not enabled and left out\n"
+        "apiVersion: descheduler/v1alpha2\n"
+    )
+    assert rebalancer("validate", "--policy", new).stdout.endswith("is valid: 1 profile, strategies PodLifeTime\n")
+
+
 def test_configured_but_not_enabled_is_a_warning(told):
     """The policy is valid all the same."""
     assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import PolicyError
-from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.values import LoadedPolicy
 from tests.unit.policy.stand_ins import PLUGINS
 
@@ -109,6 +109,22 @@ def test_any_text_is_a_policy_or_an_error(text):
     outcome(text)
 
 
+@given(st.one_of(OLD_POLICIES, POLICIES))
+def test_a_converted_policy_says_the_same_in_the_present_form(document):
+    """Whatever could be used; a second conversion changes nothing."""
+    text = json.dumps(document)
+    before = outcome(text)
+    if isinstance(before, PolicyError):
+        return
+
+    written = converted_policy(text, PLUGINS, source="old.yaml")
+
+    assert outcome(written).policy == before.policy
+    assert converted_policy(written, PLUGINS, source="new.yaml") == "".join(
+        line for line in written.splitlines(keepends=True) if not line.startswith("# ")
+    )
+
+
 @given(st.text(alphabet="a:-[]{},&*!<>|?'\"#%@ \n\t0.~", max_size=60))
 def test_any_punctuation_is_a_policy_or_an_error(text):
     """Nothing but PolicyError is raised, with the signs that mean something in YAML."""
@@ -160,6 +176,9 @@ def test_converted_profiles_are_the_enabled_strategies_in_document_order(names, 
 
     ran = [name for profile in loaded.policy.profiles for name in (*profile.deschedule, *profile.balance)]
     assert ran == [name for name in names if name in enabled]
+    written = converted_policy(text, PLUGINS, source="old.yaml")
+    assert outcome(written, strict=True).policy == loaded.policy
+    assert written.count(" is not enabled and left out\n") == len(names) - len(ran)
 
 
 def _params(name: str) -> Mapping[str, object]:
