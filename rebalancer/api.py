@@ -23,8 +23,7 @@ from rebalancer.balancing.relocation import Relocation
 from rebalancer.balancing.sources import usage_by
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Condition, ContainerStatus, Pod
-from rebalancer.cluster.states import POD_STATES
+from rebalancer.cluster.pod import POD_STATES, Condition, ContainerStatus, Pod
 from rebalancer.cluster.taints import Taint, untolerated
 from rebalancer.engine.strategy import Balance, Deschedule
 from rebalancer.errors import StrategyError

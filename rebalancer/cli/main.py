@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from rebalancer import __version__
-from rebalancer.cli import extras
 from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
 from rebalancer.cli.completing import FILE, POLICY, PRESET, STRATEGY
@@ -277,9 +277,42 @@ def schema(document: str) -> None:
     click.echo(json.dumps(schema_of(document), indent=2))
 
 
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"rebalancer {__version__}")
+
+
+@main.command("help")
+@click.argument("command", required=False)
+@click.pass_context
+def help_(context: click.Context, command: str | None) -> None:
+    """Explain the program, or one of its commands."""
+    parent = context.find_root()
+    group = parent.command
+    assert isinstance(group, click.Group)
+    if command is None:
+        click.echo(group.get_help(parent))
+        return
+    found = group.get_command(parent, command)
+    if found is None:
+        raise click.UsageError(f"there is no command {command!r}: {', '.join(group.list_commands(parent))}")
+    click.echo(found.get_help(click.Context(found, info_name=command, parent=parent)))
+
+
+@main.command(short_help="Print what makes a shell complete commands and options.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what makes a shell complete commands and options, as in `source <(rebalancer completion bash)`."""
+    complete = get_completion_class(shell)
+    assert complete is not None
+    click.echo(complete(context.find_root().command, {}, "rebalancer", "_REBALANCER_COMPLETE").source())
+
+
 _ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)
 _STANDING = (mark, unmark, memory, pause, resume, status, breaker)
-for _command in (*_ON_CLUSTERS, *_STANDING, extras.version, extras.help_, extras.completion):
+for _command in (*_ON_CLUSTERS, *_STANDING):
     main.add_command(_command)
 
 

@@ -7,9 +7,9 @@ index) is updated with each step and each undo, so every answer is about the pre
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar, cast
@@ -18,7 +18,6 @@ from rebalancer.cluster import resources
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.scope import Scope, UndoLog
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import StrategyError
@@ -26,6 +25,50 @@ from rebalancer.errors import StrategyError
 #: Asks a source of real usage about a cluster.  The second argument is a strategy's `metricsUtilization`, which only
 #: the source understands, or `LoadsWanted`.  Raises StrategyError where the source has no answer.
 Measure = Callable[["Cluster", object], Measured]
+
+
+class Scope:
+    """One attempt; `keep` says that it succeeded."""
+
+    def __init__(self) -> None:
+        self.kept = False
+
+    def keep(self) -> None:
+        """Do not undo this scope's steps, earlier or later ones, when it ends."""
+        self.kept = True
+
+
+class UndoLog:
+    """How to undo the steps of the open scopes; without an open scope, steps are final."""
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[], None]] = []
+        self._depth = 0
+
+    def record(self, step: Callable[[], None]) -> None:
+        """Remember how to undo what was just done."""
+        if self._depth:
+            self._steps.append(step)
+
+    @contextmanager
+    def scope(self) -> Iterator[Scope]:
+        """Undo what is recorded within the scope, the last step first, unless the scope is told to keep it."""
+        start, scope = len(self._steps), Scope()
+        self._depth += 1
+        try:
+            yield scope
+        finally:
+            self._depth -= 1
+            self._end(start, scope)
+
+    def _end(self, start: int, scope: Scope) -> None:
+        if scope.kept and self._depth:
+            return  # the steps belong to the next outer scope
+        steps = self._steps[start:]
+        del self._steps[start:]
+        if not scope.kept:
+            for step in reversed(steps):
+                step()
 
 
 def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:

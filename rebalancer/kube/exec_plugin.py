@@ -11,17 +11,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import which
+from types import FrameType
 
 import msgspec
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.held_signals import held_signals
 from rebalancer.kube.kubeconfig import ChosenContext, Document
 from rebalancer.untrusted.documents import decode_json
 
@@ -288,3 +290,36 @@ def _cluster(chosen: ChosenContext) -> Document:
         if isinstance(entry, dict) and entry.get("name") == _OWN_SETTINGS:
             cluster["config"] = entry.get("extension")
     return cluster
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def held_signals() -> Iterator[Callable[[], None]]:
+    """Let no signal raise while this is entered; what came takes effect when it is left.
+
+    Only the main thread hears signals (Python's `signal` module), so in any other there is nothing to hold.
+
+    Yields:
+        a function that lets signals through again before the end, and raises what came meanwhile.
+    """
+    before: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
+    came: list[int] = []
+
+    def release() -> None:
+        while before:
+            number, handler = before.popitem()
+            signal.signal(number, handler)
+        while came:
+            signal.raise_signal(came.pop(0))
+
+    try:
+        for number in _SIGNALS if threading.current_thread() is threading.main_thread() else ():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda number, _frame: came.append(number))
+        yield release
+    finally:
+        release()

@@ -24,7 +24,7 @@ from rebalancer.run.live import LiveCluster
 from rebalancer.run.usage import providers_of, usage_of
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.sample_ages import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled, ignored
 
 if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second

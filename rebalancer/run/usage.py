@@ -12,7 +12,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.sample_ages import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled, ignored
 
 if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second

@@ -20,7 +20,7 @@ from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.missing_samples import without_contradictions, without_missing_samples
 from rebalancer.usage.promql import PromQL
-from rebalancer.usage.sample_ages import OldestSamples, Sampled, ignored
+from rebalancer.usage.sample_age import OldestSamples, Sampled, ignored
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
 

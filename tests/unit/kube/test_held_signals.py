@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from rebalancer.kube.held_signals import held_signals
+from rebalancer.kube.exec_plugin import held_signals
 
 
 class EndedError(Exception):

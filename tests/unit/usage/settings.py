@@ -16,7 +16,7 @@ from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
-from rebalancer.usage.sample_ages import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled, ignored
 from tests.make import node
 
 
