@@ -61,8 +61,16 @@ class ProtectionConfig(Part):
 class PodProtections(Part):
     """Which protections are on."""
 
-    default_disabled: Names = Field((), description=f"Switch these off: {', '.join(DEFAULT_PROTECTIONS)}.")
-    extra_enabled: Names = Field((), description=f"Switch these on: {', '.join(EXTRA_PROTECTIONS)}.")
+    default_disabled: Names = Field(
+        (),
+        description=f"Switch these off: {', '.join(DEFAULT_PROTECTIONS)}.",
+        json_schema_extra={"items": {"enum": [*DEFAULT_PROTECTIONS]}},
+    )
+    extra_enabled: Names = Field(
+        (),
+        description=f"Switch these on: {', '.join(EXTRA_PROTECTIONS)}.",
+        json_schema_extra={"items": {"enum": [*EXTRA_PROTECTIONS]}},
+    )
     config: ProtectionConfig = Field(ProtectionConfig(), description="Settings of single protections.")
 
     @field_validator("default_disabled")

@@ -113,6 +113,14 @@ def test_a_misspelt_key_does_not_render(policy: str) -> None:
 
 
 @needed
+def test_a_misspelt_protection_does_not_render() -> None:
+    """It would protect nothing."""
+    wrong = "{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PodsWithPVCs]}}}"
+
+    assert "podProtections/extraEnabled/0" in refusal(f"deschedulerPolicy: {{profiles: [{{pluginConfig: [{wrong}]}}]}}")
+
+
+@needed
 def test_every_misspelt_key_is_refused(tmp_path: Path) -> None:
     """Wherever it stands; and the policy without a mistake is taken."""
     paths = [path for path in keys(yaml.safe_load(POLICY)) if path[-1] not in FREE]
