@@ -3,57 +3,15 @@
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
-from tests.e2e.acts import cordon
 from tests.e2e.api import Api
 from tests.e2e.binaries import provide
-from tests.e2e.builders import daemonset, deployment, node, pdb, secret, service_account
-from tests.e2e.conftest import Cluster
+from tests.e2e.builders import daemonset, deployment, node, secret, service_account
 from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace, refusal
 from tests.e2e.waiting import wait_for
-
-
-def test_pods_are_scheduled_and_run(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """Replicas are placed by the real scheduler, as many as each node that the test made holds, and get Ready."""
-    namespace.create(node("small", cpu="2"), node("large", cpu="6"), deployment("web", replicas=20, cpu="400m"))
-
-    pods = namespace.wait_ready(20, "web")
-
-    assert Counter(pod["spec"]["nodeName"] for pod in pods) == {"small": 5, "large": 15}
-
-
-def test_pdb_is_honoured(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """Of 3 replicas with minAvailable 2 one is evicted; the next is refused with 429 for lack of a budget."""
-    namespace.create(node("a"), pdb("web", min_available=2), deployment("web", replicas=3))
-    first, second, _ = namespace.wait_ready(3, "web")
-    namespace.wait_budget("web", allowed=1)
-    # No replacement can start, so the budget stays used up.
-    cordon(controlplane.api, "a")
-
-    assert refusal(controlplane.api, first["metadata"]["name"], namespace.name) is None
-    refused = refusal(controlplane.api, second["metadata"]["name"], namespace.name)
-
-    assert refused is not None
-    assert refused.status == 429
-    assert "disruption budget" in refused.message
-
-
-def test_two_pdbs_over_one_pod_are_an_error_of_the_server(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """The Eviction API answers 500 for a pod under two PDBs, whatever they allow."""
-    both = {"app": "web"}
-    namespace.create(node("a"), pdb("one", min_available=0, labels=both), pdb("two", min_available=0, labels=both))
-    namespace.create(deployment("web", replicas=2))
-    pod = namespace.wait_ready(2, "web")[0]["metadata"]["name"]
-
-    refused = refusal(controlplane.api, pod, namespace.name)
-
-    assert refused is not None
-    assert refused.status == 500
-    assert "more than one PodDisruptionBudget" in refused.message
 
 
 def test_usage_reaches_the_metrics_api(metrics: ControlPlane, namespace: Namespace) -> None:
@@ -109,18 +67,6 @@ def test_apiserver_comes_back_with_its_data(controlplane: ControlPlane, namespac
     assert {pod["metadata"]["uid"] for pod in namespace.pods("web")} == before
     namespace.create(deployment("later", replicas=2))
     namespace.wait_ready(2, "later")
-
-
-def test_watch_tells_of_every_change(cluster: Cluster, namespace: Namespace) -> None:
-    """A watch yields the changes after a list, in order."""
-    start = cluster.api.request("GET", f"/api/v1/namespaces/{namespace.name}/secrets")["metadata"]
-    namespace.create(secret("one"), secret("two"))
-    cluster.api.delete("Secret", "one", namespace.name)
-
-    events = cluster.api.watch("Secret", namespace.name, resourceVersion=start["resourceVersion"])
-
-    seen = [(event["type"], event["object"]["metadata"]["name"]) for _, event in zip(range(3), events, strict=False)]
-    assert seen == [("ADDED", "one"), ("ADDED", "two"), ("DELETED", "one")]
 
 
 def test_nothing_is_left(controlplane: ControlPlane) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.acts import names, set_failed, uids, wait_older
+from tests.e2e.acts import set_failed, uids, wait_older
 from tests.e2e.api import Api, Object
 from tests.e2e.builders import job, replicaset
 from tests.e2e.conftest import Cluster
@@ -29,50 +29,6 @@ def test_pods_of_included_namespaces_go(namespace: Namespace, program: Program) 
     assert outcome.exit_code == 0, outcome.stderr
     assert set(outcome.evicted_uids()) == uids(pods)
     assert not uids(pods) & uids(namespace.wait_ready(5, "web"))
-
-
-def test_pods_of_excluded_namespaces_stay(cluster: Cluster, namespace: Namespace, program: Program) -> None:
-    """All 5 pods are there afterwards where their namespace is excluded, and so is every other."""
-    namespace.create(replicaset("web", replicas=5))
-    pods = namespace.wait_ready(5, "web")
-    wait_older(pods, 2)
-    everywhere = sorted(names(cluster.api.list("Namespace")))
-
-    outcome = program.run(life_time(namespace, maxPodLifeTimeSeconds=1, namespaces={"exclude": everywhere}))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.evicted() == []
-    assert uids(namespace.pods("web")) == uids(pods)
-
-
-def test_label_selector(namespace: Namespace, program: Program) -> None:
-    """Of two ReplicaSets of 5 only the pods of the one that the selector matches go."""
-    namespace.create(replicaset("web", replicas=5), replicaset("api", replicas=5))
-    web, api = uids(namespace.wait_ready(5, "web")), uids(namespace.wait_ready(5, "api"))
-    wait_older(namespace.pods(), 2)
-
-    outcome = program.run(life_time(namespace, maxPodLifeTimeSeconds=1, labelSelector={"matchLabels": {"app": "web"}}))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == web
-    assert uids(namespace.pods("api")) == api
-
-
-def test_oldest_goes_where_one_may(cluster: Cluster, namespace: Namespace, program: Program) -> None:
-    """With a limit of 1 in the namespace the oldest pod goes."""
-    namespace.create(replicaset("web", replicas=1))
-    (oldest,) = namespace.wait_ready(1, "web")
-    wait_older([oldest], 2)
-    cluster.api.patch("ReplicaSet", "web", namespace.name, {"spec": {"replicas": 5}})
-    wait_older(namespace.wait_ready(5, "web"), 2)
-
-    limited = life_time(namespace, maxPodLifeTimeSeconds=1) | {"maxNoOfPodsToEvictPerNamespace": 1}
-    outcome = program.run(limited)
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.evicted_uids() == [oldest["metadata"]["uid"]]
-    assert set(outcome.refused().values()) == {"NamespaceLimit"}
-    assert oldest["metadata"]["uid"] not in uids(namespace.pods("web"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.e2e.acts import uids
-from tests.e2e.api import Object
 from tests.e2e.builders import (
     LOCAL_STORAGE,
     claim,
@@ -93,23 +92,6 @@ def test_priority_threshold(namespace: Namespace, program: Program, by_class: bo
     assert uids(namespace.pods("high")) == stay
 
 
-@pytest.mark.usefixtures("two_nodes")
-def test_critical_pods_go_where_told(namespace: Namespace, program: Program) -> None:
-    """With evictSystemCriticalPods all 9 pods go, the critical ones too, and the threshold counts for nothing."""
-    high, low = f"high-{namespace.name}", f"low-{namespace.name}"
-    namespace.create(priority_class(high, 1000), priority_class(low, 500))
-    for name, priority in (("critical", "system-node-critical"), ("high", high), ("low", low)):
-        namespace.create(replicaset(name, replicas=3, priority_class=priority))
-    before = uids(namespace.wait_ready(9))
-    evictor = {"evictSystemCriticalPods": True, "priorityThreshold": {"value": 1000}}
-
-    outcome = program.run(everything_in(namespace.name, evictor))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == before
-    assert uids(namespace.pods()).isdisjoint(before)
-
-
 def test_pods_of_a_daemonset_go_where_told(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
     """With evictDaemonSetPods the pods of a DaemonSet go, and it makes new ones."""
     namespace.create(node("a"), node("b"), daemonset("agent"))
@@ -120,17 +102,3 @@ def test_pods_of_a_daemonset_go_where_told(controlplane: ControlPlane, namespace
     assert outcome.exit_code == 0, outcome.stderr
     assert set(outcome.evicted_uids()) == before
     assert uids(namespace.wait_ready(2, "agent")).isdisjoint(before)
-
-
-@pytest.mark.parametrize(("annotations", "goes"), [(EVICT, True), ({}, False)], ids=["annotated", "not annotated"])
-@pytest.mark.usefixtures("two_nodes")
-def test_evict_annotation(namespace: Namespace, program: Program, annotations: Object, goes: bool) -> None:
-    """All 5 pods with local storage go if they carry the annotation that says so; without it they stay."""
-    namespace.create(replicaset("web", replicas=5, volumes=[LOCAL_STORAGE], annotations=annotations))
-    before = uids(namespace.wait_ready(5, "web"))
-
-    outcome = program.run(everything_in(namespace.name))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == (before if goes else set())
-    assert uids(namespace.wait_ready(5, "web")) & before == (set() if goes else before)

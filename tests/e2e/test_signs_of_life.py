@@ -1,4 +1,4 @@
-"""Signs of life on a terminal, while a real API server is read and evicts.
+"""Signs of life on a terminal, while a real API server is read.
 
 Its pages say how many objects are to come, and each takes no longer than the proxy in between holds it.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.builders import deployment, pod
+from tests.e2e.builders import pod
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import everything_in
@@ -50,26 +50,6 @@ def test_objects_of_how_many_are_shown_while_they_are_read(
     there = re.search(r"reading pods: 500 of (\d+)", shown)
     assert there
     assert int(there[1]) >= PODS
-
-
-@pytest.mark.usefixtures("two_nodes")
-def test_evictions_are_counted_while_they_are_granted(
-    controlplane: ControlPlane, namespace: Namespace, tmp_path: Path
-) -> None:
-    """Of how many at most, and how much is left of the deadline."""
-    namespace.create(deployment("web", replicas=2))
-    namespace.wait_ready(2, "web")
-
-    with (
-        Proxy(controlplane, hold := Hold("POST", "/eviction", before=1)) as proxy,
-        Terminal(*command(proxy, controlplane, namespace, tmp_path, "--yes", "--no-lease")) as terminal,
-    ):
-        terminal.read_until("evicting: PodLifeTime, pods: 1, at most 2; 4:")
-        hold.release()
-        outcome = terminal.finish()
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "2 pods evicted" in outcome.stdout
 
 
 def command(

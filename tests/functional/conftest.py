@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_api_server import FakeApiServer
+from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import Program
 
 
@@ -14,6 +15,24 @@ from tests.functional.program import Program
 def server() -> Iterator[FakeApiServer]:
     with FakeApiServer() as running:
         yield running
+
+
+@pytest.fixture
+def two(server: FakeApiServer) -> FakeApiServer:
+    """A cluster with two old pods."""
+    return _filled(server, "a", "b")
+
+
+@pytest.fixture
+def three(server: FakeApiServer) -> FakeApiServer:
+    """A cluster with three old pods."""
+    return _filled(server, "a", "b", "c")
+
+
+def _filled(server: FakeApiServer, *names: str) -> FakeApiServer:
+    for each in two_nodes_with(*old_pods(*names)):
+        server.add(each)
+    return server
 
 
 @pytest.fixture

@@ -11,14 +11,6 @@ LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 
 @pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
-
-
-@pytest.fixture
 def secure():
     """The same behind TLS, with a certificate that nobody trusts."""
     with FakeApiServer(two_nodes_with(*old_pods("a", "b")), tls=True) as running:

@@ -19,14 +19,6 @@ PROMPT = "[y/N/show]: "
 
 
 @pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
-
-
-@pytest.fixture
 def at_home(two, rebalancer):
     """The program where KUBECONFIG says which cluster is meant."""
     return replace(rebalancer, environment={"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))})

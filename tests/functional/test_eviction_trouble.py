@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.fake_http import Reply
-from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.objects import OLD, pdb, pod, policy
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
@@ -15,14 +15,6 @@ DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 def eviction_of(name):
     return f"*/pods/{name}/eviction"
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 @pytest.fixture

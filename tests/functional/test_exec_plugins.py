@@ -34,14 +34,6 @@ cat {folder}/answer
 """
 
 
-@pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
-
-
 def arguments(program, server, script, **more):
     """A dry run whose user has this plugin."""
     plugin = program.folder / "sso-login"

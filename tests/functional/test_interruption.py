@@ -13,19 +13,11 @@ from rebalancer.run.options import ClientOptions, LeaseOptions, Options
 from rebalancer.run.start import run
 from rebalancer.untrusted import exchange
 from tests.attack.whims import Time
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.program import finish, wait_for
 
 EVICTIONS = "*/eviction"
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=9)
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 def arrival(server, method, pattern):

@@ -8,14 +8,6 @@ from tests.functional.program import finish
 EVICTIONS = "*/eviction"
 
 
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
-
-
 def test_a_live_run_evicts_what_its_report_says(three, rebalancer):
     """As a process: evictions reach the server oldest first, and the report on standard output lists just these."""
     outcome = finish(rebalancer.start(*rebalancer.arguments(three, policy(OLD, maxNoOfPodsToEvictTotal=2))))

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.e2e.waiting import wait_for
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.probing import ask, samples, wait_until_served
 from tests.functional.program import finish
 from tests.ports import free_port
@@ -16,14 +16,6 @@ ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
 #: Seconds from start to start.
 INTERVAL = 0.2
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 class Loop:

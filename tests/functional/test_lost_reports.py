@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.program import finish
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a file that is always full")
-
-
-@pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
 
 
 def closed_pipe():

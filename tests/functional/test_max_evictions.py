@@ -7,14 +7,6 @@ import pytest
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
-
-
 @pytest.mark.parametrize(("total", "most", "evicted"), [(None, 2, 2), (1, 2, 1), (2, 1, 1), (0, 2, 0), (None, 0, 0)])
 def test_the_smaller_limit_counts(three, rebalancer, total, most, evicted):
     """It never allows more than the policy does; 0 evicts nothing."""

@@ -21,7 +21,7 @@ from rebalancer.run.options import ExportOptions, LeaseOptions, Options
 from rebalancer.run.start import run
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
 from tests.ports import free_port
@@ -47,14 +47,6 @@ DASHBOARD = (
 def needs(*programs):
     absent = [name for name in programs if shutil.which(name) is None]
     return pytest.mark.skipif(bool(absent), reason=f"there is no {', '.join(absent)} here")
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 @pytest.fixture

@@ -26,14 +26,6 @@ REPORT_KEYS = {
 }
 
 
-@pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
-
-
 def test_standard_output_is_the_report_alone(two, rebalancer):
     """As a process, at its most talkative: logs and warnings go to standard error."""
     two.fail("GET", "/api/v1/nodes", status=500, times=1)

@@ -3,18 +3,10 @@
 import pytest
 
 from tests.fake_http import Reply
-from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.objects import DAY, OLD, node, pdb, pod, policy, two_nodes_with
 
 PODS = "/api/v1/pods"
 PDBS = "/apis/policy/v1/poddisruptionbudgets"
-
-
-@pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
 
 
 @pytest.fixture

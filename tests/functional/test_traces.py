@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 )
 
 from tests.fake_api_server import CERTIFICATE
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.ports import free_port
 
 ONE = policy(OLD, maxNoOfPodsToEvictTotal=1)
@@ -70,14 +70,6 @@ def collect():
     yield start
     for server in servers:
         server.stop(None).wait(120)
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 def test_a_cycle_its_strategies_and_evictions_are_spans(three, rebalancer, collect):

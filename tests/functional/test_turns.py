@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import EVICTIONS, arrival
 from tests.functional.test_loop import SUCCEEDED, Loop
@@ -17,14 +17,6 @@ OFTEN = (
     "--leader-elect-renew-deadline=60s",
     "--leader-elect-retry-period=100ms",
 )
-
-
-@pytest.fixture
-def three(server):
-    """A cluster with three old pods."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
-    return server
 
 
 def in_turn(rebalancer, server, *options):

@@ -13,19 +13,11 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import Options
 from rebalancer.run.start import run
 from tests.fake_api_server import FakeApiServer
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy, two_nodes_with
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 #: Variables that would let a request go without the proxy.
 NO_EXCEPTIONS = {"no_proxy": "", "NO_PROXY": ""}
-
-
-@pytest.fixture
-def two(server):
-    """A cluster with two old pods."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    return server
 
 
 def run_without_waits(rebalancer, kubeconfig):
