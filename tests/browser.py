@@ -8,7 +8,6 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tornado.websocket import websocket_connect
@@ -19,21 +18,19 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 _SECONDS, _POLL = 30.0, 0.05
 
 
-def _debugger(port: str, page: Path) -> str | None:
+def _debugger(port: str, page: str) -> str | None:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=_SECONDS) as answer:
         known = {each["url"]: each["webSocketDebuggerUrl"] for each in json.load(answer)}
-    return known.get(page.as_uri())
+    return known.get(page)
 
 
 @contextmanager
-def _running(page: Path) -> Iterator[str]:
+def _running(page: str) -> Iterator[str]:
     """Start the browser with a page, and yield the address of the page's debugger."""
     assert CHROMIUM
     with tempfile.TemporaryDirectory() as profile:
         command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
-        process = subprocess.Popen(
-            [*command, f"--user-data-dir={profile}", page.as_uri()], stderr=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen([*command, f"--user-data-dir={profile}", page], stderr=subprocess.PIPE, text=True)
         try:
             assert process.stderr
             line = next(each for each in process.stderr if each.startswith("DevTools listening on "))
@@ -44,7 +41,7 @@ def _running(page: Path) -> Iterator[str]:
             process.communicate(timeout=_SECONDS)
 
 
-def evaluated(page: Path, scripts: Sequence[str]) -> list[Any]:
+def evaluated(page: str, scripts: Sequence[str]) -> list[Any]:
     """Return what these scripts give in a page, one after the other."""
 
     async def ask(address: str) -> list[Any]:
@@ -56,7 +53,7 @@ def evaluated(page: Path, scripts: Sequence[str]) -> list[Any]:
             answer = json.loads(await socket.read_message())
             return answer["result"]["result"].get("value")
 
-        while not await value(f"location.href === {json.dumps(page.as_uri())} && document.readyState === 'complete'"):  # noqa: ASYNC110
+        while not await value(f"location.href === {json.dumps(page)} && document.readyState === 'complete'"):  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
         found = [await value(script) for script in scripts]
         socket.close()

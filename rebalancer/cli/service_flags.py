@@ -87,6 +87,7 @@ _SERVING = (
     ),
     _Flag("bind_address", "--bind-address", str, "The address to serve on; default: all.", "ADDRESS"),
     _Flag("disable_metrics", "--disable-metrics", bool, "Serve health only."),
+    _Flag("insecure_http", "--insecure-http", bool, "Serve plain HTTP, without TLS."),
     _Flag(
         "tls_cert_file",
         "--tls-cert-file",

@@ -95,6 +95,7 @@ def run_loop(
         warn_of_no_limits(options, policy.work())
 
         def show(outcome: Outcome) -> int:
+            telemetry.show(outcome.report)
             deliver(outcome)
             return outcome.exit_code  # a report that is lost does not make the next cycle wait longer
 

@@ -24,12 +24,14 @@ class ServingOptions:
 
     Attributes:
         secure_port: None for 10258 inside a pod and 0 elsewhere; 0 serves nothing.
+        insecure_http: serve without TLS.
         tls_cipher_suites: separated by commas; empty for the usual ones.
     """
 
     secure_port: int | None = None
     bind_address: str = "0.0.0.0"  # noqa: S104  the descheduler's default: the kubelet asks from outside the pod
     disable_metrics: bool = False
+    insecure_http: bool = False
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     tls_min_version: str = ""

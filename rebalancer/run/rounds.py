@@ -19,6 +19,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn, Protocol
 
 from rebalancer.clock import boottime
@@ -197,6 +198,7 @@ class Rounds:
         if self._interruption.signal:
             _leave(self._interruption.signal)
         start = self._next_start()
+        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
         while boottime() < start.at and go_on():
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
 

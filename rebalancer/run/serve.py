@@ -1,8 +1,10 @@
 """Which pages are served, and whether a server is started at all."""
 
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -13,6 +15,24 @@ from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings,
 
 #: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
+
+_REFRESH_SECONDS = 30
+#: What the pages of a run and of `mark` show.
+_SHOWS = {
+    "/healthz": "whether the process works",
+    "/livez": "the same, for a liveness probe",
+    "/readyz": "whether it is of use now",
+    "/metrics": "for Prometheus",
+    "/report": "what the last cycle did: pods, reasons, nodes before and after",
+    "/nodes": "nodes under pressure",
+    "/status": "the last evaluation of the rules",
+}
+_INDEX = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>rebalancer</title><style>
+:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem; max-width: 60rem }}
+th {{ text-align: left; padding-right: 2rem; vertical-align: top }}</style></head>
+<body><h1>rebalancer</h1><table>{cells}</table><h2>Pages</h2><ul>{links}</ul></body></html>
+"""
 
 NO_PAGES: Mapping[str, PageOf] = MappingProxyType({})
 
@@ -44,8 +64,9 @@ def served(
     from rebalancer.telemetry.server import Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
     from rebalancer.telemetry.tls import Identity  # noqa: PLC0415
 
-    identity = Identity(_tls(options))
+    identity = None if options.insecure_http else Identity(_tls(options))
     found = {**pages(telemetry, metrics=not options.disable_metrics), **more}
+    found["/"] = lambda _: _index(telemetry, [path for path in found if path.count("/") == 1 and path != "/"])
     with Server(options.bind_address, port, found, identity):
         yield
 
@@ -60,7 +81,44 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     }
     if metrics:
         found["/metrics"] = lambda _: ServedPage(200, telemetry.metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
+        found["/report"] = lambda _: _report(telemetry)
     return found
+
+
+def _report(telemetry: Telemetry) -> ServedPage:
+    """Return what the last cycle did: as a page for a browser, else as JSON."""
+    report = telemetry.last_report
+    if report is None:
+        return ServedPage(404, b"no cycle of a loop has ended yet\n")
+    from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
+
+    body = json.dumps(report, indent=2).encode() + b"\n"
+    return ServedPage(200, body, "application/json", html(report).encode(), scripted=True)
+
+
+def _index(telemetry: Telemetry, paths: Iterable[str]) -> ServedPage:
+    """Return what there is to see, and how the process does."""
+    rows = list(_state(telemetry))
+    links = sorted(paths)
+    text = "".join(f"{label}: {state}\n" for label, state in rows) + "".join(f"{path}\n" for path in links)
+    cells = "".join(f"<tr><th scope=row>{escape(label)}</th><td>{escape(state)}</td></tr>" for label, state in rows)
+    listed = "".join(f'<li><a href="{path}">{path}</a> {escape(_SHOWS.get(path, ""))}</li>' for path in links)
+    page = _INDEX.format(cells=cells, links=listed)
+    return ServedPage(200, text.encode(), html=page.encode(), refresh=_REFRESH_SECONDS)
+
+
+def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
+    for label, checks in (("healthy", telemetry.health.alive()), ("ready", telemetry.health.ready())):
+        wrong = [f"{check}: {problem}" for check, problem in checks.items() if problem]
+        yield label, "; ".join(wrong) or "yes"
+    if report := telemetry.last_report:
+        verb = "would be evicted" if report["dryRun"] else "evicted"
+        done = f"{len(report['evictions'])} pods {verb}, {len(report['refusals'])} refused"
+        yield f"last cycle, {report['now']}", report["skipped"] or done
+        for run in report["strategies"]:
+            yield run["strategy"], run["error"] or run["summary"]
+    if telemetry.next_cycle:
+        yield "next cycle", f"{telemetry.next_cycle:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _health(name: str, checks: Callable[[], Checks]) -> dict[str, PageOf]:

@@ -3,10 +3,13 @@
 import logging
 import os
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
@@ -61,12 +64,25 @@ class Telemetry:
         self.health = Health(options.deadline, options.interval)
         self._tracing = tracing or Untraced()
         self._result = "failed"
+        #: When the next cycle of a loop starts; None before the first one has ended.
+        self.next_cycle: datetime | None = None
+        self._last_report = b""
 
     def request(self, method: str, path: str, status: int) -> None:
         """Count a request to the API server; any answer shows that the server is reachable."""
         verb, _ = verb_and_resource(method, path)
         self.metrics.request(verb, str(status) if status else _NO_CODE)
         self.health.api_asked("" if status else "the API server did not answer the last request")
+
+    def show(self, report: Mapping[str, Any]) -> None:
+        """Keep the report of the last cycle of a loop, packed: with 100,000 refusals it is large."""
+        self._last_report = zlib.compress(msgspec.json.encode(report), 1)
+
+    @property
+    def last_report(self) -> Mapping[str, Any] | None:
+        """The report of the last cycle of a loop; None before."""
+        packed = self._last_report
+        return msgspec.json.decode(zlib.decompress(packed)) if packed else None
 
     @contextmanager
     def cycle(self) -> Iterator[None]:

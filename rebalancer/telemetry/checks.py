@@ -16,12 +16,16 @@ class ServedPage:
         body: what is sent.
         content_type: of the body.
         html: the same for a browser, which asks for text/html; empty where there is no such form.
+        scripted: whether that form has a script of its own, which its own policy names by hash.
+        refresh: seconds after which a browser asks again; 0 for never.
     """
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     html: bytes = b""
+    scripted: bool = False
+    refresh: int = 0
 
 
 #: Makes a page; the argument says whether the request has `?verbose`.

@@ -141,7 +141,10 @@ class _Handler(RequestHandler):
         is_html = bool(page.html) and "text/html" in self.request.headers.get("Accept", "")
         self.set_status(page.status)
         self.set_header("Content-Type", "text/html; charset=utf-8" if is_html else page.content_type)
-        self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+        scripts = "; script-src 'unsafe-inline'" if page.scripted else ""
+        self.set_header("Content-Security-Policy", f"default-src 'none'; style-src 'unsafe-inline'{scripts}")
+        if page.refresh and is_html:
+            self.set_header("Refresh", str(page.refresh))
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Vary", "Accept")

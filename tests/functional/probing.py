@@ -3,7 +3,7 @@
 import http.client
 import ssl
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.e2e.waiting import wait_for
@@ -19,20 +19,22 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def ask(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
+def ask(port: int, path: str, method: str = "GET", *, secure: bool = True, **headers: str) -> Answer:
     """Ask, again where the server has given up a client that the machine kept waiting."""
     for _ in range(_TRIES - 1):
         try:
-            return ask_once(port, path, method, **headers)
+            return ask_once(port, path, method, secure=secure, **headers)
         except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
             continue
-    return ask_once(port, path, method, **headers)
+    return ask_once(port, path, method, secure=secure, **headers)
 
 
-def ask_once(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
+def ask_once(port: int, path: str, method: str = "GET", *, secure: bool = True, **headers: str) -> Answer:
     """Ask."""
     context = ssl._create_unverified_context()  # as the kubelet: probes do not look at certificates
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_SECONDS, context=context)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
+    if secure:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_SECONDS, context=context)
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
@@ -41,7 +43,7 @@ def ask_once(port: int, path: str, method: str = "GET", **headers: str) -> Answe
         connection.close()
 
 
-def wait_until_served(port: int, process: "subprocess.Popen[str]") -> None:
+def wait_until_served(port: int, process: "subprocess.Popen[str]", ask: Callable[..., Answer] = ask) -> None:
     """Wait until something listens."""
 
     def answers() -> bool:

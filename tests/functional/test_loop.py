@@ -1,11 +1,14 @@
 """A loop: cycle after cycle, whatever goes wrong in one of them, watched by probes and a scraper."""
 
 import json
+import re
 import signal
 import time
+from functools import partial
 
 import pytest
 
+from tests.browser import CHROMIUM, evaluated
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, policy
 from tests.functional.probing import ask, samples, wait_until_served
@@ -21,15 +24,16 @@ INTERVAL = 0.2
 class Loop:
     """A loop as a process, with a port to ask."""
 
-    def __init__(self, program, server, document, *options, in_turn=False):
+    def __init__(self, program, server, document, *options, in_turn=False, ask=ask):
+        self.ask = ask
         self.port = free_port()
         given = [each for each in program.arguments(server, document) if each != "--no-lease" or not in_turn]
         arguments = [*given, "--descheduling-interval", f"{INTERVAL}s"]
         self.process = program.start(*arguments, "--secure-port", self.port, "--bind-address", "127.0.0.1", *options)
-        wait_until_served(self.port, self.process)
+        wait_until_served(self.port, self.process, ask)
 
     def metric(self, series):
-        return samples(ask(self.port, "/metrics").body).get(series, 0.0)
+        return samples(self.ask(self.port, "/metrics").body).get(series, 0.0)
 
     def wait_metric(self, series, least):
         wait_for(lambda: self.metric(series) >= least, f"{series} of {least}")
@@ -82,6 +86,44 @@ def test_probes_and_metrics_of_a_loop(three, rebalancer):
     assert [ask(loop.port, path).status for path in ("/healthz", "/healthz/Descheduler", "/livez")] == [200] * 3
     loop.wait_ready()
     assert ask(loop.port, "/healthz?verbose").body == "[+]ping ok\n[+]cycle ok\nhealthz check passed\n"
+    assert loop.end().exit_code == 0
+
+
+def test_a_loop_shows_its_last_cycle(three, rebalancer):
+    """On request over plain HTTP: an index that links what there is, and the report of the cycle in full."""
+    loop = Loop(rebalancer, three, NOTHING, "--insecure-http", "--dry-run", ask=partial(ask, secure=False))
+    loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 2)
+
+    index = ask(loop.port, "/", secure=False, Accept="text/html")
+    plain = ask(loop.port, "/", secure=False).body
+    report = json.loads(ask(loop.port, "/report", secure=False).body)
+
+    assert (index.status, index.headers["Refresh"]) == (200, "30")
+    assert all(f'<a href="{path}">' in index.body for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report"))
+    assert re.search(r"^last cycle, 20\S+Z: 0 pods would be evicted, 1 refused$", plain, re.MULTILINE)
+    assert "next cycle: 20" in plain
+    assert report["kind"] == "Report"
+    assert loop.end().exit_code == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_the_page_of_the_last_cycle_works_in_a_browser(three, rebalancer):
+    """Its script may run, by its hash: the moves can be searched."""
+    loop = Loop(rebalancer, three, policy(OLD), "--insecure-http", "--dry-run", ask=partial(ask, secure=False))
+    loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 1)
+
+    rows = "[...document.querySelectorAll('#moves tbody tr')]"
+    title, _, shown = evaluated(
+        f"http://127.0.0.1:{loop.port}/report",
+        [
+            "document.title",
+            "s = document.getElementById('search'); s.value = 't/b'; s.dispatchEvent(new Event('input'))",
+            f"{rows}.filter(row => !row.hidden).map(row => row.cells[0].textContent.trim())",
+        ],
+    )
+
+    assert title.startswith("rebalancer: Dry run")
+    assert shown == ["default/b"]
     assert loop.end().exit_code == 0
 
 

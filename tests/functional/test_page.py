@@ -152,7 +152,7 @@ def test_a_browser_runs_nothing_that_others_wrote(report, tmp_path):
     path = tmp_path / "hostile.html"
     path.write_text(html(hostile(report)))
 
-    title, cells = evaluated(path, ["document.title", "document.querySelector('#moves td').textContent"])
+    title, cells = evaluated(path.as_uri(), ["document.title", "document.querySelector('#moves td').textContent"])
 
     assert title == "rebalancer: Dry run"
     assert "<script>document.title='mine'</script>" in cells
@@ -167,7 +167,7 @@ def test_moves_are_searched_and_sorted_by_keyboard_alone(page):
     order = f"{shown}.map(row => row.cells[1].textContent).join()"
 
     count, told, labelled, focus, up, aria, down = evaluated(
-        page,
+        page.as_uri(),
         [
             f"{search} {shown}.length",
             "document.getElementById('found').textContent",
@@ -197,6 +197,6 @@ def test_text_is_readable_on_its_background(page):
         for name, what in (("body", "backgroundColor"), ("body", "color"), ("dt", "color"), (".soft", "color"))
     ]
 
-    background, *texts = evaluated(page, colors)
+    background, *texts = evaluated(page.as_uri(), colors)
 
     assert all((background + 0.05) / (each + 0.05) >= 4.5 for each in texts)
