@@ -161,13 +161,16 @@ class Container:
         found = {_SERVICE_ACCOUNT: self._token()}
         for mount in self.spec.get("volumeMounts", ()):
             volume = volumes[mount["name"]]
-            if "configMap" in volume:
-                found[mount["mountPath"]] = self._config_map(volume["configMap"]["name"])
+            sources = volume.get("projected", {}).get("sources", [volume])
+            maps = [each["configMap"] for each in sources if "configMap" in each]
+            if maps:
+                files = {name: text for each in maps for name, text in self._config_map(each).items()}
+                found[mount["mountPath"]] = self._files(mount["name"], files)
         return found
 
-    def _config_map(self, name: str) -> Path:
-        data = self._api.read("ConfigMap", name, self._namespace)["data"]
-        return self._files(name, data)
+    def _config_map(self, source: Object) -> Mapping[str, str]:
+        data = self._api.read("ConfigMap", source["name"], self._namespace)["data"]
+        return {each["path"]: data[each["key"]] for each in source["items"]} if "items" in source else data
 
     def _token(self) -> Path:
         token = self._api.token(self.pod["spec"]["serviceAccountName"], self._namespace)

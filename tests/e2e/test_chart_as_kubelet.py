@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.chart.helm import needed
+from tests.chart.helm import CHART, needed
 from tests.chart.queries import alert_queries, answers, dashboard_queries
 from tests.e2e.acts import cordon, set_restarts, uids
 from tests.e2e.api import Object
@@ -34,6 +34,7 @@ pytestmark = [
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 INSTANCE = "app.kubernetes.io/instance=rebalancer"
+SAFE = CHART / "presets/safe.yaml"
 #: Evictions that the preset `safe` allows in a namespace in one run.
 LIMIT = 5
 #: What the chart promises of every pod.
@@ -114,15 +115,19 @@ def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> N
 
 
 def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> None:
-    """It runs once; an upgrade to a dry run is a run of its own, which may read and no more."""
+    """It runs once; an upgrade to a dry run, of a policy in one's own ConfigMap, is another run, which only reads."""
     before = uids(crashing.pods())
+    own = {"metadata": {"name": "ours", "namespace": "kube-system"}, "data": {"p.yaml": SAFE.read_text()}}
+    ours = {"configMapName": "ours", "key": "p.yaml"}
 
     with Release(metrics, quietly(kind="Job")) as release:
         live = Container(metrics, pod_of(metrics.api, "rebalancer")).run()
         left = uids(crashing.pods())
-        release.upgrade(quietly(kind="Job", dryRun=True))
+        metrics.api.create({"apiVersion": "v1", "kind": "ConfigMap", **own}, "kube-system")
+        release.upgrade(quietly(kind="Job", dryRun=True, policy=ours))
         dry = Container(metrics, pod_of(metrics.api, "rebalancer-2")).run()
 
+    metrics.api.delete("ConfigMap", "ours", "kube-system")
     assert (live.exit_code, dry.exit_code) == (0, 0), live.log + dry.log
     assert len(before - left) == LIMIT
     assert "would be evicted" in dry.log
