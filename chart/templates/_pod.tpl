@@ -4,6 +4,13 @@
 {{- if eq (toString $given) "0" -}}0{{- else -}}{{- default 10258 $given | int -}}{{- end -}}
 {{- end -}}
 
+{{- /* How they are served: http or https. */ -}}
+{{- define "rebalancer.scheme" -}}
+{{- $options := .Values.cmdOptions | default dict -}}
+{{- $asked := and (hasKey $options "insecure-http") (ne (toString (get $options "insecure-http")) "false") -}}
+{{- if or $asked (has "--insecure-http" .Values.extraArgs) }}http{{ else }}https{{ end -}}
+{{- end -}}
+
 {{- /* Seconds until a run is ended: given, or nine tenths of the time between two runs. */ -}}
 {{- define "rebalancer.activeDeadlineSeconds" -}}
 {{- $minutes := regexFind "^\\*/[0-9]+ \\* \\* \\* \\*$" (trim (default "" .Values.schedule)) | regexFind "[0-9]+" -}}
@@ -99,6 +106,7 @@
 {{- $probe := deepCopy .probe -}}
 {{- if and $probe.httpGet (eq (toString $probe.httpGet.port) "10258") -}}
 {{- $_ := set $probe.httpGet "port" (int .port) -}}
+{{- if eq .scheme "http" }}{{ $_ := set $probe.httpGet "scheme" "HTTP" }}{{ end -}}
 {{- end -}}
 {{- toYaml $probe -}}
 {{- end -}}
@@ -107,6 +115,7 @@
 {{- define "rebalancer.podTemplate" -}}
 {{- $namespace := include "rebalancer.namespace" . -}}
 {{- $port := include "rebalancer.port" . | int -}}
+{{- $scheme := include "rebalancer.scheme" . -}}
 {{- $several := and (eq .Values.kind "Deployment") (gt (int .Values.replicas) 1) -}}
 metadata:
   annotations:
@@ -216,12 +225,12 @@ spec:
       {{- end }}
       {{- with .Values.livenessProbe }}
       livenessProbe:
-        {{- include "rebalancer.probe" (dict "probe" . "port" $port) | nindent 8 }}
+        {{- include "rebalancer.probe" (dict "probe" . "port" $port "scheme" $scheme) | nindent 8 }}
       {{- end }}
       {{- if eq .Values.kind "Deployment" }}
       {{- with .Values.readinessProbe }}
       readinessProbe:
-        {{- include "rebalancer.probe" (dict "probe" . "port" $port) | nindent 8 }}
+        {{- include "rebalancer.probe" (dict "probe" . "port" $port "scheme" $scheme) | nindent 8 }}
       {{- end }}
       {{- end }}
       {{- end }}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chart.helm import CHART, CI, container, kinds, needed, one, pod_spec, pod_template, refusal, template
+from tests.chart.helm import CHART, CI, container, every, kinds, needed, one, pod_spec, pod_template, refusal, template
 
 pytestmark = needed
 
@@ -257,6 +257,22 @@ def test_a_changed_policy_rolls_the_deployment() -> None:
     }
 
     assert len(sums) == 3
+
+
+def test_probes_and_monitors_follow_plain_http() -> None:
+    """Served on request, and asked for in the same way; also by what marks beside it."""
+    rules = {"enabled": True, "rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}
+    values = {"kind": "Deployment", "cmdOptions": {"insecure-http": True}, "marking": rules}
+    monitors = {"service": {"enabled": True}, "serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}
+    found = template({**values, **monitors})
+
+    (mark,) = one(found, "Deployment", "-mark")["spec"]["template"]["spec"]["containers"]
+    for each in (container(found), mark):
+        assert {each[probe]["httpGet"]["scheme"] for probe in ("livenessProbe", "readinessProbe")} == {"HTTP"}
+        assert any(argument.startswith("--insecure-http") for argument in each["args"])
+    endpoints = [end for each in every(found, "ServiceMonitor") for end in each["spec"]["endpoints"]]
+    endpoints += [end for each in every(found, "PodMonitor") for end in each["spec"]["podMetricsEndpoints"]]
+    assert [each["scheme"] for each in endpoints] == ["http"] * 4
 
 
 def test_a_monitor_without_a_service_is_refused() -> None:
