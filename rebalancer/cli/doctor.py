@@ -2,7 +2,8 @@
 
 import json
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +18,11 @@ from rebalancer.cli.options import (
     verbosity_option,
     warn_of_insecurity,
 )
+from rebalancer.errors import ClusterError
 from rebalancer.untrusted.printable import printable
+
+if TYPE_CHECKING:
+    from rebalancer.run.doctor import Finding
 
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
@@ -50,7 +55,7 @@ def doctor(output: str, verbosity: int, **options: Any) -> None:
     warn_of_insecurity(options["client"])
     from rebalancer.cli.progress import progress_for  # noqa: PLC0415  `--help` answers at once
     from rebalancer.cli.question import Question  # noqa: PLC0415
-    from rebalancer.run.doctor import WRONG, of_server, of_snapshot  # noqa: PLC0415
+    from rebalancer.run.doctor import WRONG, Finding, of_server, of_snapshot  # noqa: PLC0415
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.live import open_cluster  # noqa: PLC0415
     from rebalancer.run.options import Options  # noqa: PLC0415
@@ -60,20 +65,29 @@ def doctor(output: str, verbosity: int, **options: Any) -> None:
 
     text = policy_text(options["policy"])
     asked = Options(policy_text=text, dry_run=True, explains=True, **options)
+    work = work_maker(asked)(parse_policy(text, asked.policy, strict=False))
     findings = []
     with Interruption() as interruption:
         if asked.snapshot is None:
             cluster = open_cluster(asked.kubeconfig, asked.context, asking=asked.client)
-            findings += list(of_server(cluster, asked.lease))
+            findings += list(of_server(cluster, asked.lease, work))
         progress = progress_for("json", verbosity, log_as_json=False)
-        outcome = run(asked, Question(yes=True), interruption, progress=progress)
-    assert outcome.cluster is not None
-    work = work_maker(asked)(parse_policy(text, asked.policy, strict=False))
-    findings += list(of_snapshot(outcome.cluster.snapshot, work, outcome.report))
+        try:
+            outcome = run(asked, Question(yes=True), interruption, progress=progress)
+            assert outcome.cluster is not None
+            findings += list(of_snapshot(outcome.cluster.snapshot, work, outcome.report))
+        except ClusterError as error:
+            if asked.snapshot is not None:
+                raise
+            findings.append(Finding("objects", WRONG, str(error).splitlines()[0], "see permissions"))
+    _print(findings, output)
+    sys.exit(int(any(each.state == WRONG for each in findings)))
+
+
+def _print(findings: Iterable["Finding"], output: str) -> None:
     documents = [each.document() for each in findings]
     if output == "json":
         click.echo(json.dumps({"apiVersion": "rebalancer/v1", "kind": "Checks", "checks": documents}, indent=2))
     for each in documents if output == "table" else ():
         cure = f"; {each['cure']}" if each["cure"] else ""
         click.echo(printable(f"{each['state']:8} {each['check']}: {each['says']}{cure}"))
-    sys.exit(int(any(each.state == WRONG for each in findings)))

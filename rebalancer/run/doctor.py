@@ -19,9 +19,13 @@ from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.permissions import may
+from rebalancer.kube.permissions import NODE_WRITES, may
+from rebalancer.kube.wire.pages import KINDS, group_of
+from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.run.live import LiveCluster
+from rebalancer.run.memory import leases_of, memory_map, read_memory
 from rebalancer.run.options import LeaseOptions
+from rebalancer.run.policies import kinds_needed
 from rebalancer.run.work import Work
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
@@ -34,6 +38,7 @@ _SECONDS = 10.0
 _WORKLOADS = (("/apis/apps/v1/deployments", "Deployment"), ("/apis/batch/v1/cronjobs", "CronJob"))
 _LARGEST = 256 << 20
 _OURS = "kube-rebalancer/"
+_OTHER_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/descheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +171,17 @@ def _scheduler(snapshot: Snapshot, work: Work) -> Finding:
     return Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
 
 
-def of_server(cluster: LiveCluster, lease: LeaseOptions) -> Iterator[Finding]:
-    """Yield what the API server says: its version, the clock, permissions, the Lease, marks, and others.
+def of_server(cluster: LiveCluster, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
+    """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others.
 
     Raises:
         ClusterError: it cannot be reached.
     """
     yield from _version(cluster)
-    yield _evictions(cluster)
+    yield _permissions(cluster, work)
     yield _lease(cluster, lease)
+    if work.trust:
+        yield _breaker(cluster, lease)
     yield _marks(cluster)
     yield _others(cluster)
 
@@ -196,18 +203,50 @@ def _version(cluster: LiveCluster) -> Iterator[Finding]:
     )
 
 
-def _evictions(cluster: LiveCluster) -> Finding:
+#: What a live run does, whatever the policy: verb, API group, resource.
+_LEASES = "coordination.k8s.io"
+_ALWAYS = (
+    *(("create", "", "pods/eviction"), ("get", "", "pods"), ("create", "events.k8s.io", "events")),
+    *((verb, _LEASES, "leases") for verb in ("get", "create", "update")),
+)
+
+
+def _permissions(cluster: LiveCluster, work: Work) -> Finding:
+    """Ask for all that a live run by this policy does."""
     deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
-    wanted = (("create", "", "pods/eviction"), ("get", "", "pods"), ("get", "coordination.k8s.io", "leases"))
-    missing = [
-        f"{verb} {resource}"
-        for verb, group, resource in wanted
-        if not may(cluster.client, cluster.retry_policy, deadline, verb, group, resource)
-    ]
+    kinds = sorted({"Node", "Pod", *kinds_needed(work.plans), *work.helpful_kinds})
+    wanted = [("list", group_of(kind), KINDS[kind][1]) for kind in kinds] + list(_ALWAYS)
+    if work.policy.steering or work.hold:
+        wanted += [(verb, "", "nodes") for verb in NODE_WRITES]
+    if work.trust:
+        wanted += [(verb, "", "configmaps") for verb in ("get", "update")]
+    if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
+        wanted += [("list", "metrics.k8s.io", resource) for resource in ("nodes", "pods")]
+    missing = [each for each in wanted if not may(cluster.client, cluster.retry_policy, deadline, *each)]
     if missing:
-        cure = "the chart's ClusterRole has the rules; a dry run does without them"
-        return Finding("permissions", WRONG, f"a live run may not {', '.join(missing)}", cure)
-    return Finding("permissions", FINE, "this identity may evict pods and take turns")
+        says = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
+        cure = f"add to the role: {', '.join(map(_rule, missing))}"
+        return Finding("permissions", WRONG, f"a live run may not {says}", cure)
+    return Finding("permissions", FINE, "this identity may do all that a live run by this policy does")
+
+
+def _rule(missing: tuple[str, str, str]) -> str:
+    verb, group, resource = missing
+    return f'{{apiGroups: ["{group}"], resources: [{resource}], verbs: [{verb}]}}'
+
+
+def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
+    """Say whether a pause or the breaker holds runs."""
+    found = read_memory(memory_map(cluster, options), leases_of(cluster, options), datetime.now(UTC))
+    if found.problem:
+        return Finding("memory", WRONG, found.problem, "`rebalancer memory clear` begins anew")
+    breaker = (found.memory.breaker if found.memory else None) or found.tripped
+    if breaker:
+        cure = "look why replacements fail; `rebalancer breaker reset` closes it"
+        return Finding("breaker", WRONG, f"open: {breaker.why}", cure)
+    if found.paused:
+        return Finding("breaker", WRONG, found.paused, "`rebalancer resume` ends the pause")
+    return Finding("breaker", FINE, "closed, and no pause of all runs")
 
 
 def _lease(cluster: LiveCluster, options: LeaseOptions) -> Finding:
@@ -226,16 +265,18 @@ def _marks(cluster: LiveCluster) -> Finding:
         nodes = json.loads(cluster.client.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
     except (ClusterError, ValueError) as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
-    marked = [each["metadata"]["name"] for each in nodes if _is_marked(each)]
+    marked = [f"{each['metadata']['name']} ({whose})" for each in nodes if (whose := _marked_by(each))]
     if marked:
         cure = "a run at work needs them; else `rebalancer unmark` takes them off"
         return Finding("marks on nodes", WRONG, f"our taints are on {_listed(sorted(marked))}", cure)
     return Finding("marks on nodes", FINE, "none is left over")
 
 
-def _is_marked(node: Mapping[str, Any]) -> bool:
+def _marked_by(node: Mapping[str, Any]) -> str:
+    """Return our taints of a node with the runs that set them; empty if there is none."""
     taints = (node.get("spec") or {}).get("taints") or ()
-    return any(str(each.get("key", "")).startswith(_OURS) for each in taints)
+    ours = [each for each in taints if str(each.get("key", "")).startswith(_OURS)]
+    return ", ".join(f"{each['key']}={each.get('value', '')}" for each in ours)
 
 
 def _others(cluster: LiveCluster) -> Finding:
@@ -247,6 +288,8 @@ def _others(cluster: LiveCluster) -> Finding:
         except (ClusterError, ValueError):
             return Finding("other deschedulers", UNKNOWN, f"{kind}s could not be listed")
         names += [f"{kind} {_key(each)}" for each in items if "descheduler" in json.dumps(_images(each))]
+    if cluster.client.look(_OTHER_LEASE).is_success:
+        names.append("Lease kube-system/descheduler")
     if names:
         return Finding("other deschedulers", WRONG, _listed(sorted(names)), "suspend it, or both move the same pods")
     return Finding("other deschedulers", FINE, "none")

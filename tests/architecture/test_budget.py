@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 3250,
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3200,
-    "rebalancer/run": 8160,
+    "rebalancer/run": 8200,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,

@@ -91,6 +91,19 @@ def test_a_missing_permission_is_named(doctor, cluster):
     assert (found["state"], "create pods/eviction" in found["says"]) == ("wrong", True)
 
 
+def test_permissions_are_those_of_the_policy(cluster, rebalancer):
+    """All that are missing at once, with their rules: for steering and memory too."""
+    for verb, resource in (("patch", "nodes"), ("update", "configmaps"), ("list", "poddisruptionbudgets.policy")):
+        cluster.forbid(verb, resource)
+    where = ("--kubeconfig", cluster.kubeconfig(rebalancer.folder))
+    asked = policy(OLD, steering={}, trust={})
+
+    found = checks(rebalancer("doctor", *where, "--policy", rebalancer.policy(asked), "-o", "json"))["permissions"]
+
+    assert found["says"] == "a live run may not list poddisruptionbudgets.policy, patch nodes, update configmaps"
+    assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
+
+
 def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
     """Owners without a PDB are told by name."""
     done = rebalancer("doctor", "--snapshot", CLUSTER, "--policy", "demo")
