@@ -1,6 +1,7 @@
 """Where strategies come from: the built-in ones, and entry points of other packages."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -35,7 +36,7 @@ def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, Stra
         UsageError: two packages claim one name, or one cannot be loaded.
     """
     found = {strategy.name: strategy for strategy in builtin()}
-    for entry in sorted(entry_points(group=GROUP) if offered is None else offered, key=lambda each: each.name):
+    for entry in sorted(_installed() if offered is None else offered, key=lambda each: each.name):
         strategy = _load(entry)
         if strategy.name in found:
             raise UsageError(
@@ -44,6 +45,12 @@ def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, Stra
             )
         found[strategy.name] = strategy
     return found
+
+
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    """Return what other packages offer; finding it opens a file of each package that is installed."""
+    return tuple(entry_points(group=GROUP))
 
 
 def _load(entry: EntryPoint) -> StrategyType:

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from rebalancer.kube.retry_policy import RetryPolicy
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import Program
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the waits between two tries last a moment; how long they are is what tests of RetryPolicy show."""
+    wait = RetryPolicy.wait
+    monkeypatch.setattr(RetryPolicy, "wait", lambda policy, seconds: wait(policy, min(seconds, 0.01)))
 
 
 @pytest.fixture
