@@ -63,9 +63,7 @@ FAIL = ("--fail-on-error",)
     ("number", "environment", "options", "exit_code"),
     [
         (signal.SIGTERM, {}, (), 143),
-        (signal.SIGHUP, {}, (), 143),
         (signal.SIGINT, {}, (), 130),
-        (signal.SIGINT, {}, FAIL, 130),
         (signal.SIGTERM, IN_POD, (), 0),
         (signal.SIGTERM, IN_POD, FAIL, 1),
     ],

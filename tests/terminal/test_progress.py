@@ -1,14 +1,15 @@
 """Signs of life: what a run is at, while it lasts, and nothing of it afterwards."""
 
+import io
 import re
-import time
+import sys
 from dataclasses import replace
 
 import pyte
 import pytest
 
-from rebalancer.cli.progress import Lines, ProgressWatch
-from rebalancer.run.progress import Stage
+from rebalancer.cli.progress import Lines, ProgressWatch, progress_for
+from rebalancer.run.progress import Silent, Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
@@ -16,8 +17,6 @@ from tests.functional.terminal import Terminal
 #: More than a page of 500.
 PODS = 600
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=3)
-#: A page takes so long that there is something to show.
-SLOW_SECONDS = 1.5
 
 
 @pytest.fixture
@@ -41,10 +40,6 @@ def second_pages(request):
 
 def live(program, *options):
     return ("run", "--no-lease", "--policy", program.policy(LIMITED), *options)
-
-
-def slowly(_):
-    time.sleep(SLOW_SECONDS)
 
 
 def on_screen(written):
@@ -124,29 +119,32 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, 
     assert at_home(*live(at_home, "--dry-run")).stderr == ""
 
 
-@pytest.mark.parametrize("options", [("-o", "json"), ("--log-format", "json")])
-def test_programs_see_nothing_of_it(crowded, at_home, options):
-    """Neither on standard output nor beside it, on a terminal too."""
-    crowded.on("GET", "/api/v1/pods", slowly, times=1)
+class Screen(io.StringIO):
+    """Standard error that is a terminal."""
 
-    with Terminal(at_home, *live(at_home, "--dry-run", *options)) as terminal:
-        outcome = terminal.finish()
-
-    assert outcome.exit_code == 0
-    assert "reading" not in outcome.stderr
-    assert "\x1b" not in outcome.stderr
+    def isatty(self):
+        return True
 
 
-def test_nothing_moves_on_a_dumb_terminal(crowded, at_home):
-    """It could not be taken away again."""
-    crowded.on("GET", "/api/v1/pods", slowly, times=1)
-    program = replace(at_home, environment={**at_home.environment, "TERM": "dumb"})
+@pytest.mark.parametrize(
+    ("output", "log_as_json", "term", "shown"),
+    [
+        ("table", False, "xterm", True),
+        ("wide", False, "xterm", True),
+        ("json", False, "xterm", False),
+        ("yaml", False, "xterm", False),
+        ("table", True, "xterm", False),
+        ("table", False, "dumb", False),
+    ],
+)
+def test_programs_and_dumb_terminals_see_nothing_of_it(monkeypatch, output, log_as_json, term, shown):
+    """A report for programs has nothing beside it, on a terminal too; a dumb one could not take the line away again."""
+    monkeypatch.setattr(sys, "stderr", Screen())
+    monkeypatch.setenv("TERM", term)
 
-    with Terminal(program, *live(program, "--dry-run")) as terminal:
-        outcome = terminal.finish()
+    found = progress_for(output, 0, log_as_json=log_as_json)
 
-    assert "\x1b" not in outcome.stderr
-    assert "reading pods" not in outcome.stderr
+    assert isinstance(found, ProgressWatch if shown else Silent)
 
 
 def test_what_moves_has_no_colors_where_nobody_wants_them(crowded, at_home):

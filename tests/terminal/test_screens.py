@@ -1,5 +1,6 @@
 """What is on the screen of a real terminal, whatever its width."""
 
+import io
 import json
 import subprocess
 import sys
@@ -10,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from rebalancer.report.show import Color, lines
 from tests.functional.objects import node, pod, policy
 from tests.terminal.screen import Shown, escapes, on_screen
 
-WIDTHS = (80, 120, 200)
+WIDTHS = (80, 200)
 DEMO = ("run", "--policy", "demo", "--snapshot", "examples/cluster.json")
 TROUBLE = ("run", "--policy", "tests/terminal/policies/trouble.yaml", "--snapshot", "examples/cluster.json")
 LONG = "checkout-worker-with-a-rather-long-name-7c9d8f6b5"
@@ -116,26 +118,37 @@ def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
     assert "red" in on_screen(*TROUBLE).color_of("FAILED: 1 of 3")
 
 
+class Screen(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize(
-    ("options", "variables", "colored"),
+    ("color", "variables", "colored"),
     [
-        ((), {}, True),
-        ((), {"NO_COLOR": "1"}, False),
-        ((), {"NO_COLOR": ""}, True),
-        ((), {"TERM": "dumb"}, False),
-        (("--color", "never"), {}, False),
-        (("--color", "always"), {"NO_COLOR": "1"}, True),
-        (("--color", "always"), {"TERM": "dumb"}, True),
+        ("auto", {}, True),
+        ("auto", {"NO_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": ""}, True),
+        ("auto", {"TERM": "dumb"}, False),
+        ("never", {}, False),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("always", {"TERM": "dumb"}, True),
     ],
 )
 def test_who_wants_no_colours_gets_none(
-    tmp_path: Path, options: tuple[str, ...], variables: dict[str, str], *, colored: bool
+    monkeypatch: pytest.MonkeyPatch, color: Color, variables: dict[str, str], *, colored: bool
 ) -> None:
     """The option before the variable; the words are the same."""
-    shown = on_screen(*crowd(tmp_path, 1, limit=None), *options, variables=variables)
+    report = json.loads(CliRunner().invoke(main, [*DEMO, "--output", "json"]).stdout)
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", **variables}.items():
+        monkeypatch.setenv(name, value)
 
-    assert bool(escapes(shown.raw)) == colored
-    assert "the policy sets no limit" in shown.text
+    text = "\n".join(lines(report, Screen(), color=color))
+
+    assert bool(escapes(text)) == colored
+    assert "LowNodeUtilization" in text
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
