@@ -126,5 +126,11 @@ detailed_option = click.option(
     "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
 )
 verbosity_option = click.option(
-    "-v", "--v", "verbosity", type=_Verbosity(min=0), default=0, metavar="N", help="Say more: 1 or 2."
+    "-v",
+    "--v",
+    "verbosity",
+    type=_Verbosity(min=0),
+    default=0,
+    metavar="N",
+    help="Say more: 0 to 5; 1 lists all, 2 says what is done.",
 )

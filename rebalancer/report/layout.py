@@ -37,10 +37,24 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
         head = " " * indent + padded
         if not beside:
             below = " " * (indent + _GAP)
-            yield [head.rstrip(), *(below + line for line in _wrapped(text, width - len(below)))]
+            heads = (
+                [head.rstrip()] if start - _GAP <= width else [indent * " " + line for line in _packed(names, width)]
+            )
+            yield [*heads, *(below + line for line in wrapped(text, width - len(below)))]
             continue
-        first, *others = _wrapped(text, width - start) or [""]
+        first, *others = wrapped(text, width - start) or [""]
         yield [(head + first).rstrip(), *(" " * start + line for line in others)]
+
+
+def _packed(names: Sequence[str], width: int) -> list[str]:
+    """Return names in as few lines as they fit in, none of them broken."""
+    lines: list[str] = []
+    for name in filter(None, names):
+        if lines and cell_len(lines[-1]) + _GAP + cell_len(name) <= width:
+            lines[-1] += " " * _GAP + name
+        else:
+            lines.append(name)
+    return lines
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -51,7 +65,7 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
     """Return the text in lines; a word that is wider than a line is not broken, nor is a percentage like `94 %`."""
     lines = wrap(text.replace(" %", _PERCENT), max(width, 1), break_long_words=False, break_on_hyphens=False)
     return [line.replace(_PERCENT, " %") for line in lines]

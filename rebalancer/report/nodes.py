@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED
-from rebalancer.report.layout import bar, hanging, listed
+from rebalancer.report.layout import bar, hanging, listed, wrapped
 
 #: Titles of the rows.
 COLUMNS = ("node", "until", "held")
@@ -180,18 +180,20 @@ def _highest(nodes: Sequence[Row], key: str, name: str) -> str:
     return f"{top['name']} {top[key].get(name, 0.0):.0f} %"
 
 
-_WIDE = 100
+#: From how many columns on bars have so many characters.
+_BARS = ((100, 20), (64, 10), (0, 0))
 _INDENT = 2
 
 
 def print_nodes(report: Mapping[str, Any], run: Mapping[str, Any], console: Console) -> None:
     """Print the nodes of a strategy that weighs them, now and after the plan."""
     console.print()
-    console.print(Text(f"Nodes now and after the plan ({run['strategy']})", style="bold"))
+    for line in wrapped(f"Nodes now and after the plan ({run['strategy']})", console.width):
+        console.print(Text(line, style="bold"))
     for words, now, then in bands(run):
         console.print(Text(f"  {now:>4} -> {then:>4} {words}"))
     _prose(console, list(spread_lines(run)))
-    drawn = list(bars(run, 20 if console.width >= _WIDE else 10))
+    drawn = list(bars(run, next(size for width, size in _BARS if console.width >= width)))
     beside = max(_INDENT + cell_len(each.name) + 2 + cell_len(each.text) for each in drawn) <= console.width
     size = max(cell_len(each.name) for each in drawn)
     for each in drawn:

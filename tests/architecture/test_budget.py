@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4380,
-    "rebalancer/cli": 2430,
+    "rebalancer/cli": 2460,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
     "rebalancer/eviction": 780,
@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 600,
     "rebalancer/policy": 3250,
     "rebalancer/recommendation": 500,
-    "rebalancer/report": 3200,
+    "rebalancer/report": 3230,
     "rebalancer/run": 8200,
     "rebalancer/scheduling": 6800,
     "rebalancer/telemetry": 750,

@@ -46,7 +46,7 @@ def demo_names() -> list[str]:
     return [each[key] for each in report["evictions"] for key in ("name", "node")]
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("columns", [40, *WIDTHS])
 def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns: int) -> None:
     """Each name of a pod or a node stands on the screen as a whole, and a line ends before the screen does."""
     shown = on_screen(*DEMO, columns=columns)
