@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.fake_http import Reply
-from tests.functional.objects import OLD, pdb, pod, policy
+from tests.functional.objects import OLD, pdb, policy
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
@@ -92,17 +92,6 @@ def test_a_pod_that_is_gone_at_its_turn_counts_against_the_limit(three, evict):
     assert three.evicted == outcome.evicted() == []
 
 
-def test_a_pod_made_anew_under_the_same_name_is_not_touched(three, evict):
-    """The UID in the request is the old one's."""
-    three.on("POST", eviction_of("a"), lambda _: three.add(pod("a", uid="another", age=1)))
-
-    outcome = evict(**ONE)
-
-    assert unknown(outcome) == ["a"]
-    assert "default/a" in three.pod_names()
-    assert three.evicted == []
-
-
 def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evict):
     """The first answer is lost, and the second is passed on: 404."""
 
@@ -140,34 +129,6 @@ def test_an_api_server_without_evictions_ends_the_run(three, evict):
 
     assert len(three.sent("POST", EVICTIONS)) == 1
     assert "the API server does not offer evictions" in outcome.failed()["a"]
-
-
-@pytest.mark.parametrize("headers", [None, {"Retry-After": "1"}], ids=["without", "with"])
-def test_a_busy_server_is_asked_again(three, evict, headers):
-    """A 429 that no PDB causes is about the server, not the pod."""
-    three.fail("POST", eviction_of("a"), status=429, message="too many requests", headers=headers, times=1)
-
-    outcome = evict(**ONE)
-
-    assert three.evicted == outcome.evicted() == ["default/a"]
-    assert len(three.sent("POST", EVICTIONS)) == 2
-
-
-def test_a_server_that_fails_once_is_asked_again(three, evict):
-    """500 without a meaning."""
-    three.fail("POST", eviction_of("a"), status=500, times=1)
-
-    assert evict(**ONE).evicted() == ["default/a"]
-
-
-def test_an_eviction_whose_answer_is_lost_counts(three, evict):
-    """The second try finds the pod gone: it was ours."""
-    three.reset("POST", eviction_of("a"), processed=True)
-
-    outcome = evict(**ONE)
-
-    assert three.evicted == outcome.evicted() == ["default/a"]
-    assert outcome.report["strategies"][0]["evicted"] == 1
 
 
 def test_a_token_renewed_in_the_middle_of_the_run(three, rebalancer):

@@ -42,33 +42,6 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
     assert cause["ageSeconds"] >= 3 * 86400
 
 
-@pytest.mark.parametrize("grace", [None, 0, 7])
-def test_an_eviction_is_for_one_pod_by_its_uid(three, rebalancer, grace):
-    """UID, the policy's grace period if it sets one, and the annotations that others match on."""
-    top = {} if grace is None else {"gracePeriodSeconds": grace}
-    version = three.pod("a")["metadata"]["resourceVersion"]
-    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1, **top))
-
-    (request,) = three.sent("POST", EVICTIONS)
-    version = request.body["deleteOptions"]["preconditions"]["resourceVersion"]
-    assert version.isdigit()
-    assert (request.path, request.query) == ("/api/v1/namespaces/default/pods/a/eviction", {})
-    assert request.body == {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {
-            "name": "a",
-            "namespace": "default",
-            "annotations": {
-                "requested-by": "sigs.k8s.io/descheduler",
-                "reason": f"triggered by tidy/PodLifeTime: {outcome.report['evictions'][0]['reason']}",
-            },
-        },
-        "deleteOptions": {"preconditions": {"uid": "uid-default-a", "resourceVersion": version}}
-        | ({} if grace is None else {"gracePeriodSeconds": grace}),
-    }
-
-
 def test_the_total_limit_ends_a_strategy_with_one_refusal(three, rebalancer):
     """The pod at which the limit was met is named; no further one is asked about."""
     for each in old_pods("d", "e", "f"):

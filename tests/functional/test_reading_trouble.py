@@ -25,35 +25,6 @@ def crowd(server):
     return [f"default/{name}" for name in names]
 
 
-def test_a_large_list_is_read_in_pages(crowd, server, rebalancer):
-    """Every pod is seen once."""
-    outcome = rebalancer.run(server, policy(OLD), "--dry-run")
-
-    assert sorted(outcome.evicted()) == crowd
-    assert [request.query.get("limit") for request in server.sent("GET", PODS)] == ["500", "500", "500"]
-
-
-def test_a_token_that_expires_in_the_middle_begins_the_list_anew(crowd, server, rebalancer):
-    """410 on the second page: no pod is missed, none is seen twice."""
-    server.expire_continue_tokens(times=1)
-
-    outcome = rebalancer.run(server, policy(OLD), "--dry-run")
-
-    assert outcome.exit_code == 0
-    assert sorted(outcome.evicted()) == crowd
-    begun = [request for request in server.sent("GET", PODS) if "continue" not in request.query]
-    assert len(begun) == 2
-
-
-@pytest.mark.parametrize("headers", [None, {"Retry-After": "1"}], ids=["without", "with"])
-def test_a_busy_server_is_asked_again(two, plan, headers):
-    """429, with Retry-After or without."""
-    two.fail("GET", PODS, status=429, headers=headers, times=1)
-
-    assert plan().evicted() == ["default/a", "default/b"]
-    assert len(two.sent("GET", PODS)) == 2
-
-
 @pytest.mark.parametrize("status", [500, 503, 504])
 def test_a_server_that_fails_once_is_asked_again(two, plan, status):
     """And what failed is told on standard error, since a wait is to be explained."""
@@ -63,13 +34,6 @@ def test_a_server_that_fails_once_is_asked_again(two, plan, status):
 
     assert outcome.evicted() == ["default/a", "default/b"]
     assert str(status) in outcome.stderr
-
-
-def test_a_lost_connection_is_made_again(two, plan):
-    """A reset says nothing about the server's state."""
-    two.reset("GET", PODS)
-
-    assert plan().evicted() == ["default/a", "default/b"]
 
 
 def test_a_renewed_token_is_read_from_its_file(two, rebalancer):
