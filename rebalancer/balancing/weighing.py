@@ -5,6 +5,8 @@ there.  Where a rule does not say where its pods go, each is expected on the rec
 without asking whether it fits.
 """
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
@@ -17,7 +19,10 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED, Observation, WeighedNode
 
+_LOG = logging.getLogger(__name__)
 _DECIMALS = 2
+#: The descheduler's words for pods that may go, by quality of service.
+_REMOVABLE = {"BestEffort": "bePods", "Burstable": "bPods", "Guaranteed": "gPods"}
 
 
 class UsageWeighing:
@@ -68,6 +73,16 @@ class UsageWeighing:
         """Count the usage of a pod that is expected on a node, or is not any more."""
         self._charge(node.name, pod, sign)
 
+    def log(self, cluster: Cluster, evict: Evict) -> None:
+        """Write a line for each node: its state, what it uses, and how many of its pods may go, by their class."""
+        for name, (percents, state) in self._before.items():
+            pods = cluster.pods_on(self._nodes[name].node)
+            removable = Counter(pod.qos for pod in pods if not evict.filter_refusal(pod))
+            usage = ", ".join(f"{resource} {percent:.1f} %" for resource, percent in percents.items())
+            by_class = ", ".join(f"{words}:{removable[qos]}" for qos, words in _REMOVABLE.items())
+            counts = f"allPods:{len(pods)}, nonRemovablePods:{len(pods) - removable.total()}, {by_class}"
+            _LOG.info("node %s is %s: %s; %s", name, state, usage, counts)
+
     def observation(self, counts: Mapping[str, int], figures: Mapping[str, float], obstacle: str) -> Observation:
         """Return what was looked at, with the nodes as they are by now."""
         nodes = tuple(self._weighed(name) for name in self._nodes)
@@ -104,6 +119,8 @@ def told(
 ) -> Iterator[None]:
     """Follow the cluster within this context, and report at its end what was observed, also after an error.
 
+    With `-v 1` each node is logged first.
+
     Args:
         weighing: the figures that follow the cluster.
         cluster: the cluster; only its present scope is followed.
@@ -113,6 +130,8 @@ def told(
         figures: the arguments that the numbers are compared with.
     """
     obstacle = next((code for is_so, code in obstacles if is_so), "")
+    if _LOG.isEnabledFor(logging.INFO):
+        weighing.log(cluster, evict)
     cluster.follow(weighing)
     try:
         yield

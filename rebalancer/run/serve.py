@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from rebalancer.report.headline import count
 from rebalancer.run.options import ServingOptions
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings, health_page
@@ -113,8 +114,8 @@ def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
         yield label, "; ".join(wrong) or "yes"
     if report := telemetry.last_report:
         verb = "would be evicted" if report["dryRun"] else "evicted"
-        done = f"{len(report['evictions'])} pods {verb}, {len(report['refusals'])} refused"
-        yield f"last cycle, {report['now']}", report["skipped"] or done
+        done = f"{count(len(report['evictions']), 'pod')} {verb}, {len(report['refusals'])} refused"
+        yield f"last cycle, {report['now'][:19]}Z", report["skipped"] or done
         for run in report["strategies"]:
             yield run["strategy"], run["error"] or run["summary"]
     if telemetry.next_cycle:

@@ -99,7 +99,7 @@ def test_a_loop_shows_its_last_cycle(three, rebalancer):
 
     assert (index.status, index.headers["Refresh"]) == (200, "30")
     assert all(f'<a href="{path}">' in index.body for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report"))
-    assert re.search(r"^last cycle, 20\S+Z: 0 pods would be evicted, 1 refused$", plain, re.MULTILINE)
+    assert re.search(r"^last cycle, 20[-\dT:]{17}Z: no pods would be evicted, 1 refused$", plain, re.MULTILINE)
     assert "next cycle: 20" in plain
     assert report["kind"] == "Report"
     assert loop.end().exit_code == 0

@@ -138,6 +138,24 @@ def test_nodes_are_told_before_and_after(look):
     assert found["obstacle"] is None
 
 
+def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
+    """With `-v 1`, in the descheduler's words: of n1 one pod is protected, one is BestEffort, two are Burstable."""
+    best_effort = pod("calm", "n1")
+    del best_effort["spec"]["containers"][0]["resources"]
+    critical = pod("critical", "n1", priority=2_000_000_000)
+    objects = [*NODES, best_effort, critical, *(of_cpu(f"a{number}", "n1", "1") for number in range(2))]
+    file = rebalancer.folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}
+    one = rebalancer.policy(policy(("LowNodeUtilization", args), balance=True))
+
+    logged = rebalancer("run", "--policy", one, "--snapshot", file, "-v", "1").stderr
+
+    assert "node n1 is appropriately utilized: cpu 52.5 %, memory" in logged
+    assert "allPods:4, nonRemovablePods:1, bePods:1, bPods:2, gPods:0" in logged
+    assert "node n2 is underutilized: cpu 0.0 %, memory 0.0 %, pods 0.0 %; allPods:0, nonRemovablePods:0" in logged
+
+
 @pytest.mark.parametrize(
     ("number", "others", "obstacle", "words"),
     [
