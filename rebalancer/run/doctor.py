@@ -31,7 +31,7 @@ from rebalancer.run.work import Work
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 _OLDEST_SAMPLE = timedelta(minutes=5)
 _SKEW = timedelta(seconds=30)
-_TRIED = range(28, 37)  # minor versions whose rules the simulated scheduler knows
+_TRIED = range(29, 37)  # minor versions that the README calls supported
 _FULL = 95.0
 _NAMED = 5
 _SECONDS = 10.0

@@ -1,8 +1,11 @@
-"""The examples fit what names them."""
+"""The examples fit what names them, and what the documents promise of versions holds."""
 
 from pathlib import Path
 
 import yaml
+
+from rebalancer.run.doctor import _TRIED
+from tests.unit.kube.wire.test_kubernetes_versions import VERSIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,3 +27,12 @@ def test_the_preset_asks_the_load_watcher_of_the_example() -> None:
     assert container["ports"] == [{"name": port["targetPort"], "containerPort": 2020}]
     accounts = {each["name"] for each in found["ClusterRoleBinding"]["subjects"]}
     assert template["spec"]["serviceAccountName"] in accounts
+
+
+def test_the_versions_that_are_supported_are_those_that_are_read() -> None:
+    """In the README, in the chart's, in `doctor`, and in the tests of what each version sends."""
+    promised = f"Kubernetes 1.{VERSIONS[0]} to 1.{VERSIONS[-1]} is supported"
+
+    assert promised in (ROOT / "README.md").read_text()
+    assert promised in (ROOT / "chart/README.md").read_text()
+    assert _TRIED == VERSIONS
