@@ -21,7 +21,7 @@ from tests.make import NOW, decide, evicted
 from tests.unit.engine.stand_ins import Greedy, Polite
 from tests.unit.kube.wire.documents import page
 
-ATTEMPTS = 60 * int(os.environ.get("REBALANCER_ATTACK", "1"))
+ATTEMPTS = 20 * int(os.environ.get("REBALANCER_ATTACK", "1"))
 attack = settings(max_examples=ATTEMPTS, derandomize=True, database=None)
 
 AMOUNTS = {"cpu": "4", "memory": "16Gi", "pods": "110"}

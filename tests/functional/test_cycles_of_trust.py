@@ -1,11 +1,15 @@
-"""Two days with peaks, spikes, rollouts and failing nodes: memory pays.  `make soak` plays fourteen."""
+"""Days with peaks, spikes, rollouts and failing nodes: memory pays.  `make soak` plays fourteen."""
 
+import pytest
+
+from tests.attack.seeds import some
 from tests.soak.soak import soak
 
 
-def test_two_days_beside_the_descheduler():
+@pytest.mark.parametrize(("seed", "days"), some([(24, 1), (21, 2)]))
+def test_days_beside_the_descheduler(seed, days):
     """At most half of the hours over target, a quarter of the evictions, and none of them undone."""
-    ours, theirs = (soak("targets", who, seed=21, days=2) for who in ("rebalancer", "descheduler"))
+    ours, theirs = (soak("targets", who, seed=seed, days=days) for who in ("rebalancer", "descheduler"))
 
     assert ours.hours <= theirs.hours / 2
     assert ours.evictions <= theirs.evictions / 4
