@@ -117,16 +117,16 @@ def _selector(value: object) -> object:
 class LabelExpression(Part):
     """An expression of a label selector, as editors and helm are told of it; `parse_label_selector` checks it."""
 
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: list[str] = []
+    key: str = Field(description="Of the label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="What is asked of it.")
+    values: list[str] = Field([], description="With In and NotIn.")
 
 
 class LabelSelectorKeys(Part):
     """The keys of a label selector, likewise."""
 
-    match_labels: dict[str, str] = {}
-    match_expressions: list[LabelExpression] = []
+    match_labels: dict[str, str] = Field({}, description="Labels with their values.")
+    match_expressions: list[LabelExpression] = Field([], description="All of these have to hold as well.")
 
 
 Selector = Annotated[LabelSelector, BeforeValidator(_selector, json_schema_input_type=LabelSelectorKeys)]
