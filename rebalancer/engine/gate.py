@@ -19,12 +19,11 @@ from typing import Protocol
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.cooldown import Cooldown
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.in_flight import InFlight
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import LimitCounter, Limits
-from rebalancer.engine.owner_shares import OwnerShares
+from rebalancer.engine.owner_shares import Cooldown, OwnerShares
 from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.recorded_steer import RecordedSteer

@@ -1,8 +1,9 @@
 """Queries Prometheus through prometheus-api-client; all queries of a cycle are about the same time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from prometheus_api_client import PrometheusConnect
@@ -11,7 +12,6 @@ from requests.auth import AuthBase
 from rebalancer.errors import SourceError
 from rebalancer.policy.providers import Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
-from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import address_of
 from rebalancer.usage.session import Session, plain
 
@@ -124,3 +124,26 @@ def _shape(result: object) -> str:
     if isinstance(result, list) and result and isinstance(result[0], dict):
         return "it is a matrix or has histograms"
     return "it is a scalar or text"
+
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+def ask_once(ask: Callable[[K], T]) -> Callable[[K], T]:
+    """Return a function that asks each question once, and keeps the answer, or the error if there was no answer."""
+    answers: dict[K, T] = {}
+    failures: dict[K, SourceError] = {}
+
+    def answer(question: K) -> T:
+        if question in failures:
+            raise failures[question]
+        if question not in answers:
+            try:
+                answers[question] = ask(question)
+            except SourceError as error:
+                failures[question] = error
+                raise
+        return answers[question]
+
+    return answer

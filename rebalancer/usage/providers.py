@@ -15,11 +15,10 @@ from rebalancer.marking.rules import PressureRule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.usage import load_watcher, metrics_server, prometheus, rule_queries
-from rebalancer.usage.ask_once import ask_once
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.missing_samples import without_contradictions, without_missing_samples
-from rebalancer.usage.promql import PromQL
+from rebalancer.usage.promql import PromQL, ask_once
 from rebalancer.usage.sample_age import OldestSamples, Sampled, ignored
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
