@@ -1,6 +1,5 @@
 """A credentials plugin that hangs is named after five seconds, and given up after --exec-timeout."""
 
-import base64
 import json
 import signal
 import subprocess
@@ -185,25 +184,6 @@ def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
     assert (stage, argument) == ("dev", "get-token")
 
 
-def test_a_certificate_authority_in_the_kubeconfig_itself_goes_before_a_file(two, rebalancer):
-    """As for the connection: the file need not be there."""
-    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" > {folder}/told\nexit 1\n'
-    run = arguments(rebalancer, two, telling, provideClusterInfo=True)
-    authority = base64.b64encode(CERTIFICATE.read_bytes()).decode()
-    kubeconfig = rebalancer.folder / "kubeconfig"
-    document = json.loads(kubeconfig.read_text())
-    document["clusters"][0]["cluster"] |= {
-        "certificate-authority": "/absent",
-        "certificate-authority-data": authority,
-    }
-    kubeconfig.write_text(json.dumps(document))
-
-    rebalancer(*run)
-
-    told = json.loads((rebalancer.folder / "told").read_text())
-    assert told["spec"]["cluster"]["certificate-authority-data"] == authority
-
-
 def test_a_plugin_that_is_not_installed(two, rebalancer):
     """The command is named, and the kubeconfig's own hint."""
     run = arguments(rebalancer, two, HANGING, command="no-such-plugin", installHint="Ask Ops for it")
@@ -244,16 +224,3 @@ def test_a_plugin_that_must_ask_somebody_needs_a_terminal(two, rebalancer):
 
     assert outcome.exit_code == 3
     assert "it wants to ask somebody (interactiveMode: Always), and there is no terminal.\n" in outcome.stderr
-
-
-def test_an_auth_provider_that_nobody_supports_any_more(two, rebalancer):
-    """Its name, and what to use instead."""
-    kubeconfig = two.kubeconfig(rebalancer.folder, user={"auth-provider": {"name": "azure"}})
-
-    outcome = rebalancer("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
-
-    assert outcome.exit_code == 3
-    assert outcome.stderr == (
-        f"Error: kubeconfig {kubeconfig}: the user of context 'fake' has the auth-provider 'azure', which is not "
-        "supported (kubectl has dropped these too): use an exec plugin or a token\n"
-    )

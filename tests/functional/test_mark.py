@@ -185,19 +185,6 @@ def test_without_samples_marks_stay_until_they_expire(mark, server, prometheus, 
     assert said in outcome.report["rules"][0]["problem"]
 
 
-def test_never_more_than_the_share(mark, server, prometheus):
-    """The hottest, and none where all are hot; the report names those that are left out."""
-    loads(prometheus, {**CALM, "n1": 81.0, "n2": 99.0, "n3": 85.0, "n4": 90.0})
-    some = mark()
-    assert set(labels_on(server)) == {"n2", "n3", "n4"}
-    assert some.report["leftOut"] == ["n1"]
-
-    loads(prometheus, dict.fromkeys(NODES, 99.0))
-    every = mark()
-    assert labels_on(server) == {}
-    assert every.report["allPressed"]
-
-
 def test_nodes_that_cannot_take_pods_take_no_part(mark, server, prometheus):
     """Cordoned and not Ready: neither marked, nor counted for the share."""
     cordoned = server.node("n1")
