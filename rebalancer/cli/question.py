@@ -20,7 +20,7 @@ _LINES_OF_QUESTION = 2
 _FEWEST_MOVES = 3
 _MOST_NAMES = 5
 _LONGEST_LINE = 1_000
-_INDENT = 12
+_LABEL = 11
 _USUAL_WIDTH, _USUAL_HEIGHT = 80, 24
 _LOOK_UP_SECONDS = 0.2
 
@@ -77,10 +77,10 @@ class Question:
 
 def _show(label: str, text: str) -> int:
     """Print a line, wrapped where the terminal ends and not within a name; return how many lines it became."""
-    first, *others = next(hanging([()], [printable_lines(text, _LONGEST_LINE)], _width(), _INDENT))
-    for line in (f"{label:{_INDENT}}{first[_INDENT:]}", *others):
+    shown = next(hanging([(label.ljust(_LABEL),)], [printable_lines(text, _LONGEST_LINE)], _width()))
+    for line in shown:
         click.echo(line, err=True)
-    return 1 + len(others)
+    return len(shown)
 
 
 def _show_moves(report: Mapping[str, Any], room: int) -> None:

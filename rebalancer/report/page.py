@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from rebalancer.report.headline import count
 from rebalancer.untrusted.printable import printable
 
 Document = Mapping[str, Any]
@@ -288,7 +289,7 @@ def _picture(
     )
     if target is not None:
         over = [sum(share > target for share in shares) for shares in (before, after)]
-        figures += f", {over[0]} nodes over target before and {over[1]} after"
+        figures += f", {count(over[0], 'node')} over target before and {over[1] or 'none'} after"
     is_small = len(pairs) <= _ROWS
     return Picture(
         f"{resource}, by {strategy}: {len(pairs)} nodes",
@@ -316,7 +317,9 @@ def _bars(before: Sequence[float], after: Sequence[float]) -> Iterator[UsageRang
     width = 100.0 / _BINS
     for place in range(_BINS):
         then, now = counts[0][place], counts[1][place]
-        text = f"{place * width:.0f} to {(place + 1) * width:.0f} %: {then} nodes before, {now} after"
+        text = (
+            f"{place * width:.0f} to {(place + 1) * width:.0f} %: {count(then, 'node')} before, {now or 'none'} after"
+        )
         yield UsageRange(_x(place * width), width * _SCALE, 180.0 * then / most, 180.0 * now / most, text)
 
 

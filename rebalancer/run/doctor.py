@@ -22,6 +22,7 @@ from rebalancer.kube.leases import Leases
 from rebalancer.kube.permissions import NODE_WRITES, may
 from rebalancer.kube.wire.pages import KINDS, group_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
+from rebalancer.report.headline import count
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import leases_of, memory_map, read_memory
 from rebalancer.run.options import LeaseOptions
@@ -83,7 +84,9 @@ def _strategies(report: Mapping[str, Any]) -> Finding:
     errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
     if errors:
         return Finding("strategies", WRONG, _listed(errors), "mend the policy or its source of usage")
-    return Finding("strategies", FINE, f"{len(report['strategies'])} run; {len(report['evictions'])} pods would go")
+    return Finding(
+        "strategies", FINE, f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
+    )
 
 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:

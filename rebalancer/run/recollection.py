@@ -154,8 +154,8 @@ def deferring(recollection: Recollection | None, ledger: Ledger) -> Iterator[str
     several = sum(count > 1 for count in owners.values())
     if several and recollection and recollection.settings.wait_ready:
         yield (
-            f"{several} owners lose several pods: a live run waits until each replacement is Ready, and leaves what it "
-            "does not reach by its deadline for the next one"
+            f"{'1 owner loses' if several == 1 else f'{several} owners lose'} several pods: a live run waits until "
+            "each replacement is Ready, and leaves what it does not reach by its deadline for the next one"
         )
 
 

@@ -25,6 +25,7 @@ from rebalancer.recommendation.workloads import (
     recommend,
     workload_by_name,
 )
+from rebalancer.report.headline import count
 from rebalancer.report.recommendations import patches
 from rebalancer.run.sample_folder import SampleLine, read_folder
 from rebalancer.untrusted.documents import LARGEST_FILE, decode_json, read_large, unpacked
@@ -211,7 +212,8 @@ def _unmatched(unmatched: Counter[tuple[str, str]]) -> Iterable[str]:
     if unmatched:
         names = ", ".join(f"{namespace}/{pod}" for namespace, pod in sorted(unmatched)[:3])
         more = "" if len(unmatched) <= 3 else ", ..."  # noqa: PLR2004  as many as are named above
-        yield f"{unmatched.total()} samples of {len(unmatched)} pods match no workload of the cluster: {names}{more}"
+        found = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
+        yield f"{found} without a workload in the cluster: {names}{more}"
 
 
 def _read_cluster(path: str) -> _KnownPods:

@@ -26,7 +26,7 @@ _SHOWS = {
     "/metrics": "for Prometheus",
     "/report": "what the last cycle did: pods, reasons, nodes before and after",
     "/nodes": "nodes under pressure",
-    "/status": "the last evaluation of the rules",
+    "/status": "what the last cycle or evaluation found",
 }
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>rebalancer</title><style>
@@ -51,7 +51,7 @@ def served(
         options: where and how.
         telemetry: what is healthy, and what is counted.
         environ: says whether this is a pod.
-        more: further pages, by path.
+        more: further pages, by path, instead of those of the last cycle.
 
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.
@@ -66,7 +66,9 @@ def served(
     from rebalancer.telemetry.tls import Identity  # noqa: PLC0415
 
     identity = None if options.insecure_http else Identity(_tls(options))
-    found = {**pages(telemetry, metrics=not options.disable_metrics), **more}
+    metrics = not options.disable_metrics
+    last = dict.fromkeys(("/report", "/status") if metrics else (), lambda _: _report(telemetry))
+    found = {**pages(telemetry, metrics=metrics), **(more or last)}
     found["/"] = lambda _: _index(telemetry, [path for path in found if path.count("/") == 1 and path != "/"])
     with Server(options.bind_address, port, found, identity):
         yield
@@ -82,7 +84,6 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     }
     if metrics:
         found["/metrics"] = lambda _: ServedPage(200, telemetry.metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
-        found["/report"] = lambda _: _report(telemetry)
     return found
 
 

@@ -86,11 +86,11 @@ def test_the_plan_is_shown_before_the_question(two, at_home):
         outcome = terminal.finish()
 
     assert shown == (
-        "!           1 of 2 pods of the cluster: more than a fifth\n"
-        "pods:       1 of 2 would be evicted\n"
-        "namespaces: default 1 of 2 (50 %)\n"
-        "owners:     default/ReplicaSet/web (no PDB) 1 of 2 (50 %)\n"
-        "limits:     1 in all\n"
+        "!            1 of 2 pods of the cluster: more than a fifth\n"
+        "pods:        1 of 2 would be evicted\n"
+        "namespaces:  default 1 of 2 (50 %)\n"
+        "owners:      default/ReplicaSet/web (no PDB) 1 of 2 (50 %)\n"
+        "limits:      1 in all\n"
         "default/a  on n1, by PodLifeTime: age 2d > 1m\n"
         f"Evict pods from context fake ({two.url})? [y/N/show]: "
     )
@@ -199,7 +199,7 @@ def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
         terminal.type("y\n")
         outcome = terminal.finish()
 
-    assert "new:        default/b was not shown before\n" in again
+    assert "new:         default/b was not shown before\n" in again
     assert "\nThe plan has changed. Evict pods from context fake" in again
     assert before == []
     assert outcome.exit_code == 0

@@ -98,10 +98,14 @@ def test_a_loop_shows_its_last_cycle(three, rebalancer):
     report = json.loads(ask(loop.port, "/report", secure=False).body)
 
     assert (index.status, index.headers["Refresh"]) == (200, "30")
-    assert all(f'<a href="{path}">' in index.body for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report"))
+    assert all(
+        f'<a href="{path}">' in index.body
+        for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report", "/status")
+    )
     assert re.search(r"^last cycle, 20[-\dT:]{17}Z: no pods would be evicted, 1 refused$", plain, re.MULTILINE)
     assert "next cycle: 20" in plain
     assert report["kind"] == "Report"
+    assert json.loads(ask(loop.port, "/status", secure=False).body)["kind"] == "Report"
     assert loop.end().exit_code == 0
 
 

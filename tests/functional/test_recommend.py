@@ -161,7 +161,7 @@ def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
     outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
 
     assert [each["name"] for each in json.loads(outcome.stdout)["containers"]] == ["web"]
-    assert "1 samples of 1 pods match no workload of the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
+    assert "1 sample of 1 pod without a workload in the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
 
 
 def test_peaks_are_found_and_shown(folder):

@@ -66,7 +66,7 @@ def test_reading_and_evicting_are_shown_on_a_terminal(crowded, at_home):
     assert outcome.exit_code == 0
     assert "3 pods evicted" in outcome.stdout
     left = on_screen(shown + outcome.stderr)
-    assert left[0] == "pods:       3 of 600 would be evicted"
+    assert left[0] == "pods:        3 of 600 would be evicted"
     assert re.fullmatch(r"Evict pods from context fake \(.*\)\? \[y/N/show\]: y", left[-1])
 
 
