@@ -16,6 +16,9 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 # Compiled modules are kept with the environment: tests start the program some hundred times.
 COMPILED := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/compiled
 
+# Tests wait for processes and servers for a third of their time: three workers for two cores.
+WORKERS = $(shell echo $$(( ($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test attack mutants lint bench e2e trimaran outcome soak fidelity schema pictures demonstration example chart image pins release release-test lowest third-party clean
 
@@ -27,10 +30,10 @@ demo: $(READY) ## a dry run over an example cluster: what would move, and why
 	@$(VENV)/bin/rebalancer run --policy demo --snapshot examples/cluster.json --output $(REPORT)
 
 test: $(READY) lint ## check style, types and layers, then run the tests
-	@$(COMPILED) $(VENV)/bin/python -m pytest -q -n auto
+	@$(COMPILED) $(VENV)/bin/python -m pytest -q -n $(WORKERS)
 
 attack: $(READY) ## the tests of random and hostile input and of played cycles alone, forty times as many as in `make test`, and at random
-	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-40} $(COMPILED) $(VENV)/bin/python -m pytest -q -n auto $(ATTACKS)
+	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-40} $(COMPILED) $(VENV)/bin/python -m pytest -q -n $(WORKERS) $(ATTACKS)
 
 mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (an hour or more)
 	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)
