@@ -85,7 +85,7 @@ class Closures:
     def _permission(self) -> str:
         return (
             f"no permission to create pods/eviction in {_named(self._forbidden)}: "
-            f"give the program's role the rule {_RULE}"
+            f"give the program's role the rule {_RULE}; `rebalancer doctor` names all that it lacks"
         )
 
 

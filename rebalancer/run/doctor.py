@@ -18,7 +18,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.leases import Leases
+from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import NODE_WRITES, may
 from rebalancer.kube.wire.pages import KINDS, group_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
@@ -39,7 +39,6 @@ _SECONDS = 10.0
 _WORKLOADS = (("/apis/apps/v1/deployments", "Deployment"), ("/apis/batch/v1/cronjobs", "CronJob"))
 _LARGEST = 256 << 20
 _OURS = "kube-rebalancer/"
-_OTHER_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/descheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +252,23 @@ def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
 
 
 def _lease(cluster: LiveCluster, options: LeaseOptions) -> Finding:
-    leases = Leases(cluster.client, options.resource_namespace, options.resource_name, _SECONDS)
+    name = options.resource_name
     try:
-        found = leases.read()
+        found = Leases(cluster.client, options.resource_namespace, name, _SECONDS).read()
     except ClusterError as error:
         return Finding("Lease", UNKNOWN, str(error))
-    if found and found.holder:
-        return Finding("Lease", FINE, f"{options.resource_name} is held by {found.holder}: a run is at work")
-    return Finding("Lease", FINE, f"nobody holds {options.resource_name}")
+    if not found or not found.holder:
+        return Finding("Lease", FINE, f"nobody holds {name}")
+    if _is_renewed(found):
+        return Finding("Lease", FINE, f"{name} is held by {found.holder}: a run is at work")
+    return Finding(
+        "Lease", FINE, f"{name} is left over from {found.holder}: the next run waits for a moment, and takes it"
+    )
+
+
+def _is_renewed(lease: Lease) -> bool:
+    """Return whether the holder of a Lease is at work, as far as it and the clocks tell."""
+    return lease.renewed is not None and datetime.now(UTC) - lease.renewed <= timedelta(seconds=lease.duration) + _SKEW
 
 
 def _marks(cluster: LiveCluster) -> Finding:
@@ -283,18 +291,27 @@ def _marked_by(node: Mapping[str, Any]) -> str:
 
 
 def _others(cluster: LiveCluster) -> Finding:
-    """Look for another descheduler: a Deployment or CronJob with its image."""
+    """Look for another descheduler: a Deployment or CronJob with its image, or its Lease where that is renewed."""
     names: list[str] = []
+    unread: list[str] = []
     for path, kind in _WORKLOADS:
         try:
             items = json.loads(cluster.client.get(path, largest=_LARGEST)).get("items") or []
         except (ClusterError, ValueError):
-            return Finding("other deschedulers", UNKNOWN, f"{kind}s could not be listed")
+            unread.append(f"{kind}s")
+            continue
         names += [f"{kind} {_key(each)}" for each in items if "descheduler" in json.dumps(_images(each))]
-    if cluster.client.look(_OTHER_LEASE).is_success:
-        names.append("Lease kube-system/descheduler")
+    try:
+        lease = Leases(cluster.client, "kube-system", "descheduler", _SECONDS).read()
+    except ClusterError:
+        lease = None
+        unread.append("its Lease")
+    if lease and lease.holder and _is_renewed(lease):
+        names.append(f"Lease kube-system/descheduler of {lease.holder}")
     if names:
         return Finding("other deschedulers", WRONG, _listed(sorted(names)), "suspend it, or both move the same pods")
+    if unread:
+        return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")
     return Finding("other deschedulers", FINE, "none")
 
 

@@ -1,6 +1,7 @@
 """`doctor`: what runs depend on, each finding with its cure."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,26 @@ def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
     assert done.exit_code == 1
     assert "wrong    owners without a PDB: 5: shop/ReplicaSet/api-7c9d" in done.stdout
     assert "version" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "age", "check", "state", "says"),
+    [
+        ("rebalancer", 0, "Lease", "fine", "rebalancer is held by host_1: a run is at work"),
+        ("rebalancer", 3600, "Lease", "fine", "rebalancer is left over from host_1"),
+        ("descheduler", 0, "other deschedulers", "wrong", "Lease kube-system/descheduler of host_1"),
+        ("descheduler", 3600, "other deschedulers", "fine", "none"),
+    ],
+)
+def test_leases_are_told_with_their_holders(doctor, cluster, name, age, check, state, says):
+    """One that is renewed is somebody's turn; another one is left over from a run that was killed."""
+    renewed = (datetime.now(UTC) - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    cluster.leases.held["kube-system", name] = {
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-system", "resourceVersion": "7"},
+        "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 15, "renewTime": renewed},
+    }
+
+    found = checks(doctor())[check]
+
+    assert (found["state"], says in found["says"]) == (state, True), found

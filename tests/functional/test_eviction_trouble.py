@@ -9,7 +9,10 @@ from tests.functional.objects import OLD, pdb, policy
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
-CURE = """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}"""
+CURE = (
+    """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}; """
+    "`rebalancer doctor` names all that it lacks"
+)
 DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 

@@ -6,7 +6,10 @@ from tests.fake_http import Reply
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 EVICTIONS = "*/eviction"
-CURE = """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}"""
+CURE = (
+    """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}; """
+    "`rebalancer doctor` names all that it lacks"
+)
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=500)
 
 
