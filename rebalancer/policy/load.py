@@ -105,7 +105,9 @@ def load_policy(
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
-def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False) -> LoadedPolicy:
+def decode_policy(
+    text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False, live: bool = False
+) -> LoadedPolicy:
     """Read a policy as `load_policy` does, but do not check whether its enabled plugins can be built.
 
     The descheduler has these two steps too (framework.md 2.6).  In this one, names under `enabled` may be unknown, at
@@ -116,7 +118,7 @@ def decode_policy(text: str, plugins: Mapping[str, Plugin], *, source: str, stri
     """
     findings = Findings()
     policy = _read(text, plugins, findings, build=False)
-    return LoadedPolicy(policy, findings.settle(source, strict=strict))
+    return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
 def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -> str:
@@ -128,12 +130,13 @@ def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -
         source: where the text is from, for messages.
 
     Raises:
-        PolicyError: the policy cannot be used.
+        PolicyError: the policy cannot be used, or not for a live run.
     """
     findings = Findings()
     document = _document(text, findings)
     node = _versioned(document, plugins, findings)
-    notes = [str(each) for each in decode_policy(text, plugins, source=source).warnings if each.path != "apiVersion"]
+    warnings = decode_policy(text, plugins, source=source, live=True).warnings  # a misspelt limit is not left out
+    notes = [str(each) for each in warnings if each.path != "apiVersion"]
     strategies = document.at("strategies")
     for name, each in strategies.entries().items() if strategies else ():
         enabled = each.at("enabled")

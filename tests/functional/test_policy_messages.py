@@ -146,6 +146,18 @@ def test_an_old_policy_is_written_in_the_present_form(rebalancer):
     assert rebalancer("validate", "--policy", new).stdout.endswith("is valid: 1 profile, strategies PodLifeTime\n")
 
 
+def test_a_misspelt_limit_is_not_left_out_of_an_old_policy(rebalancer):
+    """What is printed would run without any limit, and nothing would say so any more."""
+    old = rebalancer.folder / "old.yaml"
+    old.write_text(f"{OLD_HEAD}maxNoOfPodsToEvictPerNod: 1\nstrategies:\n  RemoveDuplicates: {{enabled: true}}\n")
+
+    done = rebalancer("convert", old)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "line 3, maxNoOfPodsToEvictPerNod: unknown key" in done.stderr
+    assert "did you mean 'maxNoOfPodsToEvictPerNode'?" in done.stderr
+
+
 def test_configured_but_not_enabled_is_a_warning(told):
     """The policy is valid all the same."""
     assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (
