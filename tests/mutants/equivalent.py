@@ -37,11 +37,11 @@ EQUIVALENT: Mapping[str, str] = {
     ),
     "rebalancer/kube/wire/placement.py: decode(raw, _DiskWire) or _DiskWire() -> (decode(raw, _DiskWire)) on: "
     "wire = decode(raw, _DiskWire) or _DiskWire()": "a disk that is null does not come so far",
-    "rebalancer/kube/wire/podspec.py: True -> (False) on: "
+    "rebalancer/kube/wire/specs.py: True -> (False) on: "
     "init_containers = zip(amounts.init_containers, key.init_containers, strict=True)": (
         "the first are made from the second, one from each"
     ),
-    "rebalancer/kube/wire/podspec.py: True -> (False) on: "
+    "rebalancer/kube/wire/specs.py: True -> (False) on: "
     "for key, (requests, limits) in zip(keys, resources, strict=True)": "the second are made from the first",
     "rebalancer/kube/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"

@@ -1,13 +1,162 @@
-"""The spec of a pod or of a template of pods as the API server writes it; equal ones are decoded once."""
+"""The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
-from rebalancer.kube.wire import volumes
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
+from rebalancer.kube.wire import parts, placement, volumes
 from rebalancer.kube.wire.intern import Interned
 from rebalancer.kube.wire.objects import Int32
-from rebalancer.kube.wire.podspec import ContainerKey, SpecKey, make_spec
+from rebalancer.kube.wire.parts import decode, decode_list
 from rebalancer.kube.wire.volumes import PodVolumeWire
+
+
+class ContainerKey(msgspec.Struct, frozen=True, gc=False):
+    """What matters of one container, as bytes."""
+
+    image: str
+    resources: bytes
+    restartable: bool
+    ports: bytes = b""
+
+
+class SpecKey(msgspec.Struct, frozen=True, gc=False):
+    """What matters of one spec, as bytes: equal keys mean equal specs."""
+
+    containers: tuple[ContainerKey, ...]
+    init_containers: tuple[ContainerKey, ...]
+    resources: bytes
+    overhead: bytes
+    node_selector: bytes
+    affinity: bytes
+    tolerations: bytes
+    spread: bytes
+    priority: int | None
+    priority_class: str
+    local_storage: bool
+    resource_claims: bool
+    scheduler: str = ""
+    gated: bool = False
+    preemption: str = ""
+    image_volumes: tuple[str, ...] = ()
+    disks: tuple[tuple[str, bytes], ...] = ()
+
+
+def make_spec(key: SpecKey) -> PodSpec:
+    """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
+    try:
+        return _spec(key)
+    except (msgspec.MsgspecError, ValueError) as error:
+        return PodSpec(
+            requests={},
+            images=tuple(container.image for container in key.containers),
+            priority=key.priority,
+            priority_class=key.priority_class,
+            local_storage=key.local_storage,
+            resource_claims=key.resource_claims,
+            problem=str(error),
+        )
+
+
+class _Amounts(NamedTuple):
+    """Requests and limits, decoded: of each container, of the pod as a whole, and of its overhead."""
+
+    containers: list[tuple[Resources, Resources]]
+    init_containers: list[tuple[Resources, Resources]]
+    pod_level: Resources
+    overhead: Resources
+
+
+def _spec(key: SpecKey) -> PodSpec:
+    amounts = _amounts(key)
+    every = [*amounts.containers, *amounts.init_containers]
+    affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
+    required = affinity.node_affinity and affinity.node_affinity.required
+    preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
+    anti = (affinity.pod_anti_affinity and affinity.pod_anti_affinity.required) or ()
+    return PodSpec(
+        requests=_requests(key, amounts),
+        requested=frozenset(name for requests, _ in every for name in requests),
+        images=tuple(container.image for container in key.containers),
+        node_selector=decode(key.node_selector, dict[str, str]),
+        node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
+        preferred=tuple(parts.preferred_term(each) for each in preferred),
+        node_affinity=affinity.node_affinity is not None,
+        tolerations=decode_list(key.tolerations, parts.TolerationWire, parts.toleration),
+        anti_affinity=tuple(parts.anti_affinity_term(each) for each in anti),
+        spread=decode_list(key.spread, parts.SpreadWire, parts.spread_constraint),
+        priority=key.priority,
+        priority_class=key.priority_class,
+        local_storage=key.local_storage,
+        resource_claims=key.resource_claims,
+        qos=quality_of_service(every),
+        placement=placement.placement(_placement_sources(key, amounts)),
+    )
+
+
+def _amounts(key: SpecKey) -> _Amounts:
+    return _Amounts(
+        containers=[_resources(each.resources) for each in key.containers],
+        init_containers=[_resources(each.resources) for each in key.init_containers],
+        pod_level=_resources(key.resources)[0],
+        overhead=parse_resources(decode(key.overhead, parts.Quantities) or {}),
+    )
+
+
+def _requests(key: SpecKey, amounts: _Amounts) -> Resources:
+    init_containers = zip(amounts.init_containers, key.init_containers, strict=True)
+    return effective_requests(
+        [requests for requests, _ in amounts.containers],
+        [(requests, container.restartable) for (requests, _), container in init_containers],
+        amounts.pod_level,
+        amounts.overhead,
+    )
+
+
+def _placement_sources(key: SpecKey, amounts: _Amounts) -> placement.Sources:
+    return placement.Sources(
+        containers=_sources(key.containers, amounts.containers),
+        init_containers=_sources(key.init_containers, amounts.init_containers),
+        pod_level=amounts.pod_level,
+        overhead=amounts.overhead,
+        affinity=key.affinity,
+        scheduler=key.scheduler,
+        gated=key.gated,
+        preemption=key.preemption,
+        image_volumes=key.image_volumes,
+        disks=key.disks,
+    )
+
+
+def _sources(
+    keys: Iterable[ContainerKey], resources: Iterable[tuple[Resources, Resources]]
+) -> tuple[placement.ContainerSource, ...]:
+    return tuple(
+        placement.ContainerSource(key.image, requests, key.restartable, key.ports, limits)
+        for key, (requests, limits) in zip(keys, resources, strict=True)
+    )
+
+
+def _resources(raw: bytes) -> tuple[Resources, Resources]:
+    """Return requests and limits."""
+    wire = decode(raw, parts.ResourcesWire) or parts.ResourcesWire()
+    return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
+
+
+def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str:
+    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
+
+    Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
+    """
+    pairs = [
+        (requested.get(name, 0), limited.get(name, 0)) for requested, limited in containers for name in (CPU, MEMORY)
+    ]
+    if not any(request > 0 or limit > 0 for request, limit in pairs):
+        return "BestEffort"
+    return "Guaranteed" if all(request == limit > 0 for request, limit in pairs) else "Burstable"
 
 
 class ContainerWire(msgspec.Struct, gc=False, rename="camel"):
