@@ -9,10 +9,11 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from rebalancer.run.progress import Progress, Silent, Stage
+from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.show import Color
@@ -53,16 +54,50 @@ class Lines:
         """Leave the lines where they are."""
 
 
-class ProgressWatch:
-    """Looks now and then how far a run is, and shows it."""
+class Retries(logging.Handler):
+    """Takes the log of requests that are tried again: the last one stands in the place of what the run does."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.standing: Stage | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take it down for the next look."""
+        self.standing = Stage(printable(record.getMessage()))
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Hear all retries as long as this is entered; nobody else does."""
+        log = logging.getLogger("rebalancer.kube.retry_policy")
+        level, log.propagate = log.level, False
+        log.setLevel(logging.INFO)
+        log.addHandler(self)
+        try:
+            yield
+        finally:
+            log.removeHandler(self)
+            log.setLevel(level)
+            log.propagate = True
+
+
+class ProgressWatch:
+    """Looks now and then how far a run is, and shows it.
+
+    Args:
+        display: where it is shown.
+        retries: shown too, if given, instead of being logged.
+    """
+
+    def __init__(self, display: Display, retries: Retries | None = None) -> None:
         self._display = display
         self._standing: Stage | None = None
+        self._retries = retries
 
     def tell(self, standing: Stage) -> None:
         """Take it down for the next look."""
         self._standing = standing
+        if self._retries:
+            self._retries.standing = None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -71,7 +106,8 @@ class ProgressWatch:
         watcher = threading.Thread(target=self._look, args=(over,), name="progress", daemon=True)
         watcher.start()
         try:
-            yield
+            with self._retries.heard() if self._retries else nullcontext():
+                yield
         finally:
             over.set()
             watcher.join()
@@ -79,8 +115,9 @@ class ProgressWatch:
     def _look(self, over: threading.Event) -> None:
         pause = self._display.first
         while not over.wait(pause):
-            if self._standing is not None:
-                self._display.show(self._standing)
+            standing = (self._retries.standing if self._retries else None) or self._standing
+            if standing is not None:
+                self._display.show(standing)
             pause = self._display.every
         self._display.close()
 
@@ -99,7 +136,7 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: "Colo
     if _is_terminal():
         from rebalancer.cli.moving_line import MovingLine  # noqa: PLC0415  rich takes its time
 
-        return ProgressWatch(MovingLine(colored=color != "never"))
+        return ProgressWatch(MovingLine(colored=color != "never"), None if verbosity else Retries())
     return ProgressWatch(Lines()) if verbosity else Silent()
 
 

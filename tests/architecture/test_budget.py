@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 400,
     "rebalancer/balancing": 4380,
-    "rebalancer/cli": 2460,
+    "rebalancer/cli": 2_480,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
     "rebalancer/eviction": 780,

@@ -97,6 +97,19 @@ def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
     ]
 
 
+def test_requests_that_are_tried_again_stand_in_the_line_that_moves(crowded, at_home):
+    """The last one in the place of the one before, and none of it is left; with `-v` they are logged."""
+    crowded.fail("GET", "/api/v1/pods", status=503, headers={"Retry-After": "1"}, times=2)
+
+    with Terminal(at_home, *live(at_home, "--dry-run")) as terminal:
+        shown = terminal.read_until("try 1 failed: the API server answers 503")
+        shown += terminal.read_until("try 2 failed: the API server answers 503")
+        shown += terminal.finish().stderr
+
+    assert "WARNING" not in shown
+    assert on_screen(shown) == []
+
+
 def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, monkeypatch):
     """A log file is no place for a line that moves; -v 1 asks for lines."""
     assert (Lines.first, Lines.every) == (5.0, 5.0)
