@@ -51,10 +51,11 @@ class Series:
     labels: Mapping[str, str]
     value: Callable[[int], float | None]
     seconds: int = 1500
+    interval: int = INTERVAL
 
     def lines(self, now: datetime) -> Iterator[str]:
         labels = ",".join(f"{name}={json.dumps(value)}" for name, value in self.labels.items())
-        for age in range(self.seconds, -1, -INTERVAL):
+        for age in range(self.seconds, -1, -self.interval):
             value = self.value(age)
             if value is not None:
                 yield f"{self.name}{{{labels}}} {value} {now.timestamp() - age:.3f}"
@@ -64,6 +65,7 @@ class Series:
 class RealPrometheus:
     """See the module.  `folder` takes its data.
 
+    `options` are more of its own.
     Scraped every second are `targets`, host:port of exporters, and `instances`, full URLs by the label `instance`.
     """
 
@@ -72,6 +74,7 @@ class RealPrometheus:
     targets: tuple[str, ...] = ()
     instances: Mapping[str, str] = field(default_factory=dict)
     now: datetime = NOW
+    options: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -107,6 +110,7 @@ class RealPrometheus:
             f"--storage.tsdb.path={self.folder}/data",
             "--storage.tsdb.retention.time=20y",
             f"--web.listen-address=127.0.0.1:{self.port}",
+            *self.options,
         ]
 
     def _job(self) -> dict[str, object]:

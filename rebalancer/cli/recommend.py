@@ -1,21 +1,30 @@
 """The command `recommend`."""
 
 import shutil
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from rebalancer.cli.complaints import complain, exit_on_error
-from rebalancer.cli.completing import FILE
+from rebalancer.cli.completing import FILE, POLICY
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.errors import UsageError
 
+if TYPE_CHECKING:
+    from rebalancer.run.recommend import PrometheusOptions
+
 
 @click.command(short_help="Recommend requests and limits from what containers used.")
-@click.option(
-    "--samples", required=True, type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time."
-)
+@click.option("--samples", type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
+@click.option("--prometheus", metavar="URL", help="Or a Prometheus that asks for no credentials.")
+@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
+@click.option("--history", type=Seconds(), default="336h", show_default=True, help="Of Prometheus: so long, until now.")
+@click.option("--step", type=Seconds(), default="5m", show_default=True, help="Of Prometheus: from sample to sample.")
+@click.option("--cpu-query", metavar="PROMQL", help="Cores by namespace, pod and container; default: by cAdvisor.")
+@click.option("--memory-query", metavar="PROMQL", help="Bytes, by the same labels.")
+@click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
 @click.option("--snapshot", type=FILE, metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
 @click.option("--peak", metavar="HH:MM-HH:MM[,...]", help="The hours that count; by default they are found.")
@@ -50,6 +59,7 @@ def recommend(
     from rebalancer.report.recommendations import as_text  # noqa: PLC0415
     from rebalancer.run.recommend import RecommendOptions, recommendations, write_patches  # noqa: PLC0415
 
+    prometheus = _history(given)
     if patches is not None and given["snapshot"] is None:
         raise UsageError("--patches needs --snapshot: samples alone do not tell for certain whose a pod is")
     try:
@@ -58,9 +68,29 @@ def recommend(
         raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
     core = frozenset(given.pop("core"))
     settings, enough = Settings(request_share), Enough(min_days, min_samples)
-    found = recommendations(RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, **given))
+    found = recommendations(
+        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, prometheus=prometheus, **given)
+    )
     for remark in found.remarks:
         complain(f"Note: {remark}")
     if patches is not None:
         complain(f"Note: {write_patches(patches, found.recommendations)} workloads have a patch in {patches}")
     click.echo(as_text(found.recommendations, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+
+
+def _history(given: dict[str, Any]) -> "PrometheusOptions | None":
+    """Take out what is about Prometheus; None where samples are in a folder."""
+    from rebalancer.run.recommend import PrometheusOptions  # noqa: PLC0415  as above
+
+    url, policy = given.pop("prometheus"), given.pop("policy")
+    queries = (given.pop("cpu_query"), given.pop("memory_query"))
+    seconds, step, now = given.pop("history"), given.pop("step"), given.pop("now")
+    if [given["samples"], url, policy].count(None) != 2:  # noqa: PLR2004  one of three is given
+        raise UsageError("give one of --samples, --prometheus and --policy")
+    if not 0 < step <= seconds:
+        raise UsageError("--step is more than 0, and no longer than --history")
+    try:
+        end = (datetime.fromisoformat(now) if now else datetime.now(UTC)).timestamp()
+    except ValueError:
+        raise UsageError(f"--now {now} is not a time; write it like 2026-01-15T12:00:00Z") from None
+    return None if given["samples"] else PrometheusOptions(url, policy, queries, seconds, step, end)

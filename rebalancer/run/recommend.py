@@ -1,17 +1,19 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
+import logging
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
-from rebalancer.errors import UsageError
+from rebalancer.errors import SourceError, UsageError
+from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.recommendation.rules import Sample, Settings, rules
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
@@ -27,15 +29,22 @@ from rebalancer.recommendation.workloads import (
 )
 from rebalancer.report.headline import count
 from rebalancer.report.recommendations import patches
-from rebalancer.run.sample_folder import SampleLine, read_folder
+from rebalancer.run.policies import parse_sources, policy_text
+from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.untrusted.documents import LARGEST_FILE, decode_json, read_large, unpacked
+from rebalancer.usage.credentials import credentials
+from rebalancer.usage.history import CPU_QUERY, MEMORY_QUERY, ContainerSample, Span, read_history
+from rebalancer.usage.promql import PromQL
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendOptions:
     """What was asked for; `peak` is None where the peaks are to be found, `warmup` is in seconds."""
 
-    samples: str
+    samples: str | None
+    prometheus: "PrometheusOptions | None"
     snapshot: str | None
     namespace: str
     peak: str | None
@@ -46,6 +55,27 @@ class RecommendOptions:
     core: frozenset[str]
     enough: Enough
     warmup: float
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusOptions:
+    """Where the history is, and how it is asked for.
+
+    Attributes:
+        url: of a Prometheus that asks for no credentials; None for that of the policy.
+        policy: a policy with a Prometheus in its metricsProviders; a file, or a preset's name.
+        queries: for CPU and memory, each by namespace, pod and container; None for those of cAdvisor.
+        seconds: so long a history, until now.
+        step: seconds from sample to sample.
+        now: seconds since 1970.
+    """
+
+    url: str | None
+    policy: str | None
+    queries: tuple[str | None, str | None]
+    seconds: float
+    step: float
+    now: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +141,7 @@ def recommendations(options: RecommendOptions) -> Recommended:
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
     rule = offered[options.rule]()
-    folder = read_folder(options.samples, options.namespace, options.timezone)
+    folder = _measured(options)
     known = _read_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
     histories, unmatched = _histories(folder.measured, known, windows, options)
@@ -123,6 +153,41 @@ def recommendations(options: RecommendOptions) -> Recommended:
     absent = options.core - {name for each in histories for name in _spellings(each.workload)}
     remarks += [f"--core {name} is no workload that was measured" for name in sorted(absent)]
     return Recommended(found, remarks)
+
+
+def _measured(options: RecommendOptions) -> Folder:
+    if options.samples is not None:
+        return read_folder(options.samples, options.namespace, options.timezone)
+    asked = options.prometheus
+    assert asked is not None
+    promql, (cpu, memory) = _prometheus(asked), asked.queries
+    end = asked.now - asked.now % asked.step  # the same history for runs that are seconds apart
+    span = Span(end - asked.seconds, end, asked.step)
+    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), span, _tell)
+    if not found.measured:
+        raise UsageError("Prometheus has no such history; --cpu-query and --memory-query ask otherwise")
+    return Folder(found.measured, skipped=[*found.missing, *promql.warnings])
+
+
+def _tell(share: float) -> None:
+    _LOG.info("%.0f %% of the history is read", 100 * share)
+
+
+def _prometheus(asked: PrometheusOptions) -> PromQL:
+    provider = Prometheus(url=asked.url or "")
+    if asked.url is None:
+        name = asked.policy or ""
+        given = parse_sources(policy_text(name), name, strict=False).policy.metrics_providers
+        found = next((each.prometheus for each in given if each.prometheus), None)
+        if found is None:
+            raise UsageError(f"policy {name} has no Prometheus in its metricsProviders; or give --prometheus URL")
+        provider = found
+    auth = credentials(provider, None, _no_secret)
+    return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC))
+
+
+def _no_secret(reference: SecretReference) -> str:
+    raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
 
 
 def write_patches(folder: str, found: Sequence[Recommendation]) -> int:
@@ -143,7 +208,7 @@ def write_patches(folder: str, found: Sequence[Recommendation]) -> int:
     return len(files)
 
 
-def _windows(measured: list[SampleLine], options: RecommendOptions) -> tuple[Windows, list[str]]:
+def _windows(measured: list[ContainerSample], options: RecommendOptions) -> tuple[Windows, list[str]]:
     if options.peak is not None:
         return parse_windows(options.peak, options.days), []
     totals: Counter[int] = Counter()
@@ -156,7 +221,7 @@ def _windows(measured: list[SampleLine], options: RecommendOptions) -> tuple[Win
 
 
 def _histories(
-    measured: list[SampleLine], known: _KnownPods | None, windows: Windows, options: RecommendOptions
+    measured: list[ContainerSample], known: _KnownPods | None, windows: Windows, options: RecommendOptions
 ) -> tuple[list[History], Counter[tuple[str, str]]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     began = measured[0].time

@@ -14,30 +14,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.workloads import WHOLE_POD
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
+from rebalancer.usage.history import ContainerSample
 
 _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"\d+m?")
 _MEMORY = re.compile(r"\d+[KMG]i")
 _SUFFIXES = (".txt", ".txt.gz")
 _FEWEST_FIELDS, _AMBIGUOUS, _MOST_FIELDS = 3, 4, 5
-
-
-class SampleLine(NamedTuple):
-    """A line of a file: what a container used, in millicores and bytes, at a time in seconds since 1970."""
-
-    time: int
-    namespace: str
-    pod: str
-    container: str
-    cpu: int
-    memory: int
 
 
 @dataclass(slots=True)
@@ -50,7 +39,7 @@ class Folder:
         skipped: what was left out, a line for each file: the place, the reason and the count.
     """
 
-    measured: list[SampleLine] = field(default_factory=list)
+    measured: list[ContainerSample] = field(default_factory=list)
     files: int = 0
     skipped: list[str] = field(default_factory=list)
 
@@ -110,7 +99,7 @@ def _add_file(folder: Folder, path: Path, time: int, namespace: str) -> None:
         folder.skipped.append(f"{path.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
 
 
-def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[SampleLine]:
+def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[ContainerSample]:
     lines = text.split("\n")
     heading = next((line.split() for line in lines if "CPU(cores)" in line), [])
     for number, line in enumerate(lines, 1):
@@ -122,7 +111,7 @@ def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[Sam
         if names is None or not (_CPU.fullmatch(fields[-2]) and _MEMORY.fullmatch(fields[-1])):
             bad.append(number)
         else:
-            yield SampleLine(time, *names, parse_milli_quantity(fields[-2]), parse_quantity(fields[-1]))
+            yield ContainerSample(time, *names, parse_milli_quantity(fields[-2]), parse_quantity(fields[-1]))
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:

@@ -1,7 +1,7 @@
 """Queries Prometheus through prometheus-api-client; all queries of a cycle are about the same time."""
 
 from collections.abc import Callable, Hashable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.providers import Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.credentials import address_of
+from rebalancer.usage.history import RangeSeries
 from rebalancer.usage.session import Session, plain
 
 
@@ -33,6 +34,11 @@ Ask = Callable[[str], tuple[VectorElement, ...]]
 class _Element(msgspec.Struct):
     metric: dict[str, str]
     value: tuple[float, str]
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
 
 
 class _Words(msgspec.Struct):
@@ -93,6 +99,28 @@ class PromQL:
             self._session.verify = provider.ca_file
         elif service_account and url.startswith("https://"):
             self._session.trust(service_account / "ca.crt", url)
+
+    def ask_range(self, query: str, start: float, end: float, step: float) -> list[RangeSeries]:
+        """Return the series of a query over a time, in seconds since 1970 (a `rebalancer.usage.history.AskRange`).
+
+        Raises:
+            SourceError: there is no usable answer.
+        """
+        self.begin()
+        begin, until = (datetime.fromtimestamp(each, UTC) for each in (start, end))
+
+        def ask() -> object:
+            try:
+                return self._connection.custom_query_range(query, begin, until, f"{step:g}")
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
+
+        result = self._session.tries(ask)
+        try:
+            found = msgspec.convert(result, list[_Series])
+            return [RangeSeries(each.metric, [(time, float(text)) for time, text in each.values]) for each in found]
+        except (msgspec.ValidationError, ValueError) as error:
+            raise SourceError(f"the query `{query}` gives no series of numbers") from error
 
     def _ask(self, query: str) -> tuple[VectorElement, ...]:
         result = self._session.tries(lambda: self._result(query))
