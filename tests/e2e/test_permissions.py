@@ -137,9 +137,9 @@ def in_force(api: Api, role: Object, without: Permission | None) -> bool:
 
 @pytest.fixture
 def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
-    """A namespace with two old pods that crash on and on, and that have somewhere else to go."""
-    namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"), deployment("web", replicas=2))
-    set_restarts(namespace, namespace.wait_ready(2, "web"), restarts=150)
+    """A namespace with three old pods, two of which crash on and on, and that have somewhere else to go."""
+    namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"), deployment("web", replicas=3))
+    set_restarts(namespace, namespace.wait_ready(3, "web")[:2], restarts=150)
     for pod in namespace.pods():
         namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
     return namespace

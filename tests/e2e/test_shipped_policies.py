@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -55,13 +56,13 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
     namespace.wait_ready(8, "crowded")
     cordon(controlplane.api, "a")
     cordon(controlplane.api, "c", on=False)
-    namespace.create(deployment("exposed", replicas=2))
-    namespace.wait_ready(2, "exposed")
+    namespace.create(deployment("exposed", replicas=3))
+    namespace.wait_ready(3, "exposed")
     cordon(controlplane.api, "a", "b", on=False)
     set_taints(controlplane.api, "c", taint("dedicated", "batch"))
-    namespace.create(deployment("looping", replicas=3), deployment("broken", replicas=2))
+    namespace.create(deployment("looping", replicas=4), deployment("broken", replicas=2))
     namespace.wait_ready(2, "broken")
-    set_restarts(namespace, namespace.wait_ready(3, "looping"), restarts=150)
+    set_restarts(namespace, namespace.wait_ready(4, "looping"), restarts=150)
     set_failed(namespace, namespace.pods("broken")[:1], reason="Shutdown")
     wait_for(lambda: len(namespace.ready("broken")) == 2, "the replacement of the one that failed")
     for pod in namespace.pods():  # so that no pod is too young
@@ -122,12 +123,16 @@ def test_packing_policy_by_metrics_server(
 ) -> None:
     """It empties both idle nodes, which have room for each other, onto the one at work, as its dry run said.
 
-    Young pods without siblings would be spared, so all have run for long.
+    Young pods without siblings would be spared, so all have run for long; and the preset leaves the only pods of owners
+    alone, which is lifted here.
     """
+    shipped = deepcopy(SHIPPED[name])
+    shipped["profiles"][0]["pluginConfig"][0]["args"]["minReplicas"] = 1
     started = {"status": {"startTime": LONG_AGO}}
     for pod in sparse.pods():
         metrics.api.patch("Pod", pod["metadata"]["name"], sparse.name, started, "status")
-    moved = as_planned(metrics, sparse, program, SHIPPED[name])
+    assert not program.dry_run(SHIPPED[name], "--strict").evicted()
+    moved = as_planned(metrics, sparse, program, shipped)
 
     assert moved == {("HighNodeUtilization", "b"): 1, ("HighNodeUtilization", "c"): 1}
 
