@@ -119,6 +119,18 @@ th { border-bottom: 2px solid #888; } td { border-bottom: 1px solid #ddd; }
 @media (prefers-color-scheme: dark) { body { color: #eee; background: #181818; } td { border-color: #444; } }
 """
 _IN_THE_LOG = "the log says why"
+_UNITS = "Values are in percent for a resource, and in the unit of the query for a rule with one."
+#: What the page says of an evaluation, by key of the document.
+_SAID = {
+    "time": "evaluated",
+    "run": "run",
+    "dryRun": "dry run",
+    "skipped": "skipped",
+    "takingPart": "nodes that take part",
+    "marked": "nodes marked",
+    "leftOut": "left out, since no more may be marked",
+    "allPressed": "all nodes under pressure",
+}
 _NODE_HEAD = ("node", "rule", "value", "since", "until", "problem")
 
 
@@ -173,17 +185,26 @@ def nodes_html(document: Mapping[str, Any]) -> str:
         for rule in node["rules"]
     ]
     marked = f"{count(document['count'], 'node')} marked"
-    return _page("Nodes under pressure", f"{marked}, evaluated {document['evaluated'] or 'never'}", _NODE_HEAD, rows)
+    text = f"{marked}, evaluated {document['evaluated'] or 'never'}. {_UNITS}"
+    return _page("Nodes under pressure", text, _NODE_HEAD, rows)
 
 
 def status_html(document: Mapping[str, Any]) -> str:
     """Return the status as a page."""
     rows = [(f"check {name}", problem or "ok") for name, problem in document["checks"].items()]
     evaluation = document["evaluation"] or {"time": "never", "rules": {}}
-    rows += [(key, str(value)) for key, value in evaluation.items() if key != "rules"]
+    rows += [(_SAID[key], _state(value)) for key, value in evaluation.items() if key != "rules"]
     rows += [(f"rule {name}", problem or "known") for name, problem in evaluation["rules"].items()]
     said = "ready" if document["ready"] else "not ready"
     return _page("Marking", f"{'healthy' if document['healthy'] else 'not healthy'}, {said}", ("what", "state"), rows)
+
+
+def _state(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(printable, value)) or "none"
+    if value is True:
+        return "yes"
+    return "no" if value is False or value in ("", None) else str(value)
 
 
 def _page(title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -17,7 +17,8 @@ from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings,
 #: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
 
-_REFRESH_SECONDS = 30
+#: How often a browser asks again for a page.
+REFRESH_SECONDS = 30
 #: What the pages of a run and of `mark` show.
 _SHOWS = {
     "/healthz": "whether the process works",
@@ -106,7 +107,7 @@ def _index(telemetry: Telemetry, paths: Iterable[str]) -> ServedPage:
     cells = "".join(f"<tr><th scope=row>{escape(label)}</th><td>{escape(state)}</td></tr>" for label, state in rows)
     listed = "".join(f'<li><a href="{path}">{path}</a> {escape(_SHOWS.get(path, ""))}</li>' for path in links)
     page = _INDEX.format(cells=cells, links=listed)
-    return ServedPage(200, text.encode(), html=page.encode(), refresh=_REFRESH_SECONDS)
+    return ServedPage(200, text.encode(), html=page.encode(), refresh=REFRESH_SECONDS)
 
 
 def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ from rebalancer.run.marking.work import MarkingSettings, MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
-from rebalancer.run.serve import served
+from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn
@@ -67,7 +67,9 @@ class Board:
 
 
 def _page(document: Mapping[str, Any], html: str) -> ServedPage:
-    return ServedPage(200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode())
+    return ServedPage(
+        200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode(), refresh=REFRESH_SECONDS
+    )
 
 
 #: For all access reviews together.
