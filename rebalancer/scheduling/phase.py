@@ -109,4 +109,5 @@ def either(one: Answer, other: Answer) -> Answer:
         feasible=max(one.feasible, other.feasible),
         sampled=one.sampled or other.sampled,
         scores=one.scores,
+        totals=one.totals,
     )

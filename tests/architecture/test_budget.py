@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 500,
     "rebalancer/report": 3230,
     "rebalancer/run": 8280,
-    "rebalancer/scheduling": 6800,
+    "rebalancer/scheduling": 6840,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1800,

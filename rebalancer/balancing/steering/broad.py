@@ -22,7 +22,6 @@ from math import ceil
 
 from rebalancer.balancing.steering.avoidance import Avoidance
 from rebalancer.balancing.steering.draft import Draft
-from rebalancer.balancing.steering.foresight import total
 from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
@@ -156,8 +155,9 @@ class BroadWaves:
         answer = self._parts.foresight.ask(pod)
         if not answer.nodes:
             return False
-        received = [score for name in empty.receivers if (score := total(answer, name)) is not None]
-        avoided = [score for name in empty.avoidance.levels if (score := total(answer, name)) is not None]
+        scores = answer.totals()
+        received = [scores[name] for name in empty.receivers if name in scores]
+        avoided = [scores[name] for name in empty.avoidance.levels if name in scores]
         best = max(avoided, default=0)
         ahead = sum(score > best for score in received)
         return ahead >= _LEAST_SHARE * answer.feasible and len(received) + len(avoided) == answer.feasible

@@ -39,6 +39,7 @@ class Answer:
         sampled: whether the scheduler scores only a part of them.
         scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
         feasible_nodes: returns the names of the nodes that the pod could go to.
+        totals: returns what each of these scores in all.
     """
 
     nodes: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Answer:
     sampled: bool = False
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    totals: Callable[[], Mapping[str, int]] = field(default=dict, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""

@@ -8,6 +8,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
@@ -108,6 +109,7 @@ class Simulator:
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
+            totals=lambda: self._totals(weighted, nodes),
         )
 
     def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
@@ -143,6 +145,11 @@ class Simulator:
 
     def _named(self, nodes: Nodes, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(Nodes(places).of(nodes.of(self._state.names)))
+
+    def _totals(self, weighted: Mapping[str, Weighted], nodes: Nodes) -> Mapping[str, int]:
+        columns = [[weight * score for score in scores] for scores, weight in weighted.values()]
+        sums = map(sum, zip(*columns, strict=True)) if columns else repeat(0)
+        return dict(zip(nodes.of(self._state.names), sums, strict=False))
 
     def _scores(self, weighted: Mapping[str, Weighted], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]

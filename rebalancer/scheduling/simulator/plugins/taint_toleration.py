@@ -61,8 +61,11 @@ class TaintToleration:
             count = soft_taints(spec, self._state.nodes[group[0]].taints)
             for index in group:
                 counts[index] = count
+        found: dict[int, int] = {}  # many nodes share the very same taints
         for index, taints in self._state.soft_taints.items():
-            counts[index] += soft_taints(spec, taints)
+            if id(taints) not in found:
+                found[id(taints)] = soft_taints(spec, taints)
+            counts[index] += found[id(taints)]
         return counts
 
 
