@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--patches", type=FILE, metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot."
 )
+@click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
 @exit_on_error
 def recommend(
     output: str, timezone: str, patches: str | None, request_share: float, min_days: int, min_samples: int, **given: Any
@@ -62,6 +63,8 @@ def recommend(
     prometheus = _history(given)
     if patches is not None and given["snapshot"] is None:
         raise UsageError("--patches needs --snapshot: samples alone do not tell for certain whose a pod is")
+    if given["what_if"] and given["snapshot"] is None:
+        raise UsageError("--what-if needs --snapshot: `rebalancer snapshot` writes all that it needs")
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):
@@ -74,8 +77,8 @@ def recommend(
     for remark in found.remarks:
         complain(f"Note: {remark}")
     if patches is not None:
-        complain(f"Note: {write_patches(patches, found.recommendations)} workloads have a patch in {patches}")
-    click.echo(as_text(found.recommendations, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+        complain(f"Note: {write_patches(patches, found.findings.recommendations)} workloads have a patch in {patches}")
+    click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 
 def _history(given: dict[str, Any]) -> "PrometheusOptions | None":

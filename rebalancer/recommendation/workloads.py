@@ -1,12 +1,14 @@
 """Which workload a pod is of, and what is recommended for its containers."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from statistics import fmean, median
 from typing import NamedTuple
 
+from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.recommendation.rules import Need, Rule, Sample, Settings, daily_peaks
+from rebalancer.recommendation.what_if import WhatIf
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -58,6 +60,7 @@ class History:
     Attributes:
         now: None where the cluster was not looked at.
         by_name: whether some pod was joined by the pattern of its name.
+        replicas: how many pods the workload has; 1 where the cluster was not looked at.
     """
 
     workload: Workload
@@ -65,6 +68,7 @@ class History:
     samples: Sequence[Sample]
     now: Now | None = None
     by_name: bool = True
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,47 @@ class Recommendation:
         """Return whether nothing needs to change: all that is recommended is set, and within 10 %."""
         if self.need is None or self.history.now is None:
             return False
-        names = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
-        pairs = [(getattr(self.need, name), getattr(self.history.now, name)) for name in names]
-        return all(
-            now == wanted or (now is not None and wanted is not None and abs(wanted - now) < _CLOSE * now)
-            for wanted, now in pairs
+        pairs = zip(astuple(self._set), astuple(self.history.now), strict=True)
+        return all(wanted is None or (now is not None and abs(wanted - now) < _CLOSE * now) for wanted, now in pairs)
+
+    @property
+    def change(self) -> Now | None:
+        """The amounts that should be set, None for those that are left alone; None if nothing should change.
+
+        A limit that the rule does not ask for is left alone, unless it is below the new request, which the API server
+        would refuse: then it becomes the request.
+        """
+        return None if self.need is None or self.history.now is None or self.fine else self._set
+
+    @property
+    def _set(self) -> Now:
+        need, now = self.need, self.history.now or Now()
+        assert need is not None
+        return Now(
+            need.cpu_request,
+            _limit(need.cpu_request, need.cpu_limit, now.cpu_limit),
+            need.memory_request,
+            _limit(need.memory_request, need.memory_limit, now.memory_limit),
         )
+
+
+def _limit(request: int, wanted: int | None, now: int | None) -> int | None:
+    return request if wanted is None and now is not None and now < request else wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that is found out about a cluster.
+
+    Attributes:
+        recommendations: for each container, in the order of namespaces and names.
+        what_if: what they would change; None if nobody asked.
+        qos: by workload, the quality of service of its pods today and with what is recommended.
+    """
+
+    recommendations: Sequence[Recommendation]
+    what_if: WhatIf | None = None
+    qos: Mapping[Workload, tuple[str, str]] = field(default_factory=dict)
 
 
 def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, *, core: bool) -> Recommendation:
@@ -120,3 +159,34 @@ def _bursts(samples: Sequence[Sample]) -> tuple[str, ...]:
     usual = median(peaks.values()) if peaks else 0.0
     high = [peak for peak in peaks.values() if peak >= _BURST * usual > 0]
     return (f"burst: {max(high):.0f}m on {len(high)} of {len(peaks)} days",) if high else ()
+
+
+def pod_usage(
+    histories: Iterable[History], pods: Mapping[tuple[str, str], Workload]
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Return what each pod uses in the peak windows, as a mean; by namespace and name, then by resource.
+
+    A pod that has not been measured is taken to use what the others of its workload do.
+
+    Args:
+        histories: of all containers that were measured.
+        pods: the pods of the cluster, and whose they are.
+    """
+    own: dict[tuple[str, str], dict[str, float]] = {}
+    usual: dict[Workload, dict[str, float]] = {}
+    for each in histories:
+        by_pod: dict[str, list[Sample]] = {}
+        for sample in each.samples:
+            if sample.day is not None and not sample.starting:
+                by_pod.setdefault(sample.pod, []).append(sample)
+        for name, found in by_pod.items():
+            _add_means(own.setdefault((each.workload.namespace, name), {}), found)
+        if by_pod:
+            _add_means(usual.setdefault(each.workload, {}), [one for found in by_pod.values() for one in found])
+    used = {pod: own.get(pod) or usual.get(workload) for pod, workload in pods.items()}
+    return {pod: amounts for pod, amounts in used.items() if amounts}
+
+
+def _add_means(into: dict[str, float], samples: Sequence[Sample]) -> None:
+    into[CPU] = into.get(CPU, 0.0) + fmean(each.cpu for each in samples)
+    into[MEMORY] = into.get(MEMORY, 0.0) + fmean(each.memory for each in samples)

@@ -4,14 +4,15 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.rules import MEBI, Need
-from rebalancer.recommendation.workloads import Now, Recommendation, Workload
+from rebalancer.recommendation.rules import MEBI
+from rebalancer.recommendation.workloads import Findings, Now, Recommendation, Workload
 from rebalancer.report.layout import hanging
+from rebalancer.report.what_if import what_if_document, what_if_lines
 from rebalancer.untrusted.printable import printable
 
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
@@ -22,35 +23,47 @@ _PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
-def as_text(found: Sequence[Recommendation], output: str, width: int) -> str:
-    """Return the recommendations in a shape: table, json, yaml or csv; a table is as wide as `width`."""
+def as_text(findings: Findings, output: str, width: int) -> str:
+    """Return what was found out in a shape: table, json, yaml or csv; a table is as wide as `width`."""
+    found = findings.recommendations
     if output == "table":
-        return _table(found, width)
-    documents = [_document(each) for each in found]
+        more = what_if_lines(findings.what_if, width) if findings.what_if else []
+        return "\n".join([*_table(findings, width), *more]) + "\n"
+    documents = [_document(each, findings.qos) for each in found]
     if output == "csv":
         return _csv(documents)
-    whole = {"kind": "Recommendations", "containers": documents, "totals": totals(found)}
+    whole: dict[str, Any] = {"kind": "Recommendations", "containers": documents, "totals": totals(found)}
+    if findings.what_if:
+        whole["whatIf"] = what_if_document(findings.what_if)
     if output == "yaml":
         return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def totals(found: Sequence[Recommendation]) -> list[dict[str, Any]]:
-    """Return the sums of one replica of each workload, by namespace: millicores and bytes that requests change by.
+    """Return what all requests change by, in millicores and bytes, for each namespace, and then for all of them.
 
-    Only containers that have a recommendation and are in the cluster file count.
+    Less is freed, more is missing.  Only containers that should change and are in the cluster file count, with all pods
+    of their workload.
     """
     sums: dict[str, list[int]] = {}
     for each in found:
-        if each.need is not None and each.history.now is not None:
-            changes = sums.setdefault(each.history.workload.namespace, [0, 0])
-            changes[0] += each.need.cpu_request - (each.history.now.cpu_request or 0)
-            changes[1] += each.need.memory_request - (each.history.now.memory_request or 0)
-    return [{"namespace": name, "cpuMilli": cpu, "memoryBytes": memory} for name, (cpu, memory) in sorted(sums.items())]
+        now, change = each.history.now, each.change
+        if now is None:
+            continue
+        changes = sums.setdefault(printable(each.history.workload.namespace), [0, 0])
+        if change and change.cpu_request is not None:
+            changes[0] += each.history.replicas * (change.cpu_request - (now.cpu_request or 0))
+        if change and change.memory_request is not None:
+            changes[1] += each.history.replicas * (change.memory_request - (now.memory_request or 0))
+    every = [sum(cpu for cpu, _ in sums.values()), sum(memory for _, memory in sums.values())]
+    rows: list[tuple[str | None, list[int]]] = [*sorted(sums.items()), *([(None, every)] if sums else [])]
+    return [{"namespace": name, "cpuMilli": cpu, "memoryBytes": memory} for name, (cpu, memory) in rows]
 
 
-def _document(each: Recommendation) -> dict[str, Any]:
+def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> dict[str, Any]:
     workload = each.history.workload
+    classes = qos.get(workload)
     return {
         "namespace": printable(workload.namespace),
         "kind": workload.kind,
@@ -58,6 +71,8 @@ def _document(each: Recommendation) -> dict[str, Any]:
         "container": printable(each.history.container),
         "now": _amounts(each.history.now),
         "recommended": _amounts(each.need),
+        "qosClass": dict(zip(("now", "recommended"), classes, strict=True)) if classes else None,
+        "replicas": each.history.replicas,
         "fine": each.fine,
         "why": each.why,
         "remarks": list(each.remarks),
@@ -88,16 +103,14 @@ def _memory(value: int | None) -> str | None:
 def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     """Return a server-side-apply configuration for each workload that should change, by file name.
 
-    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  A limit that
-    the rule does not ask for is left alone, unless it is below the new request, which the API server would refuse: then
-    it becomes the request.
+    Only workloads of the cluster file whose pods are made from a template that can be patched have one.
     """
     containers: dict[Workload, list[dict[str, Any]]] = {}
     for each in found:
-        workload, now = each.history.workload, each.history.now
+        workload = each.history.workload
         names = (workload.namespace, workload.name, each.history.container)
-        if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) and each.need and now and not each.fine:
-            resources = _resources(each.need, now)
+        if each.change and workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)):
+            resources = _resources(each.change)
             containers.setdefault(workload, []).append({"name": each.history.container, "resources": resources})
     return {
         f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml": yaml.safe_dump(
@@ -113,18 +126,15 @@ def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     }
 
 
-def _resources(need: Need, now: Now) -> dict[str, dict[str, str | None]]:
-    limits = {
-        "cpu": _cpu(_limit(need.cpu_request, need.cpu_limit, now.cpu_limit)),
-        "memory": _memory(_limit(need.memory_request, need.memory_limit, now.memory_limit)),
+def _resources(change: Now) -> dict[str, dict[str, str]]:
+    amounts = {name: text for name, text in (_amounts(change) or {}).items() if text is not None}
+    parts = {"requests": ("cpuRequest", "memoryRequest"), "limits": ("cpuLimit", "memoryLimit")}
+    resources = ("cpu", "memory")
+    found = {
+        part: {resource: amounts[name] for resource, name in zip(resources, names, strict=True) if name in amounts}
+        for part, names in parts.items()
     }
-    requests: dict[str, str | None] = {"cpu": _cpu(need.cpu_request), "memory": _memory(need.memory_request)}
-    set_limits: dict[str, str | None] = {name: limit for name, limit in limits.items() if limit is not None}
-    return {"requests": requests, **({"limits": set_limits} if set_limits else {})}
-
-
-def _limit(request: int, wanted: int | None, now: int | None) -> int | None:
-    return request if wanted is None and now is not None and now < request else wanted
+    return {part: each for part, each in found.items() if each}
 
 
 def _csv(documents: Sequence[dict[str, Any]]) -> str:
@@ -140,17 +150,19 @@ def _csv(documents: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _table(found: Sequence[Recommendation], width: int) -> str:
+def _table(findings: Findings, width: int) -> list[str]:
+    found = findings.recommendations
     columns: list[tuple[str, ...]] = [_HEADINGS]
     prose = ["WHY"]
     for each in found:
-        document = _document(each)
+        document = _document(each, findings.qos)
         names = (document["namespace"], f"{document['kind']}/{document['name']}", document["container"])
         cells = (_change(document["now"], document["recommended"], name) for name in _AMOUNTS)
         columns.append((*names, *cells, each.confidence))
-        prose.append("; ".join(["fine" if each.fine else each.why, *each.remarks]))
-    lines = [line for row in hanging(columns, prose, width) for line in row]
-    return "\n".join([*lines, *_total_lines(found)]) + "\n"
+        before, after = findings.qos.get(each.history.workload, ("", ""))
+        qos = [f"{before} becomes {after}"] if before != after else []
+        prose.append("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos]))
+    return [*(line for row in hanging(columns, prose, width) for line in row), *_total_lines(found)]
 
 
 def _change(now: dict[str, str | None] | None, wanted: dict[str, str | None] | None, name: str) -> str:
@@ -162,7 +174,11 @@ def _change(now: dict[str, str | None] | None, wanted: dict[str, str | None] | N
 
 def _total_lines(found: Sequence[Recommendation]) -> list[str]:
     return [
-        f"Requests in {printable(each['namespace'])}, one replica of each: "
-        f"cpu {each['cpuMilli']:+}m, memory {each['memoryBytes'] // MEBI:+}Mi"
+        f"Requests in {each['namespace'] or 'all'}: "
+        f"cpu {_freed(each['cpuMilli'], 'm')}, memory {_freed(each['memoryBytes'] // MEBI, 'Mi')}"
         for each in totals(found)
     ]
+
+
+def _freed(change: int, unit: str) -> str:
+    return f"{-change}{unit} freed" if change < 0 else f"{change}{unit} missing" if change else "as it is"

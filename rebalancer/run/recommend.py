@@ -1,7 +1,6 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
 import logging
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,29 +8,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import msgspec
-
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.recommendation.rules import Sample, Settings, rules
+from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
 from rebalancer.recommendation.workloads import (
     WHOLE_POD,
     Enough,
+    Findings,
     History,
     Now,
     Recommendation,
     Workload,
+    pod_usage,
     recommend,
     workload_by_name,
 )
 from rebalancer.report.headline import count
 from rebalancer.report.recommendations import patches
 from rebalancer.run.policies import parse_sources, policy_text
+from rebalancer.run.recommended_cluster import KnownCluster, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
-from rebalancer.untrusted.documents import LARGEST_FILE, decode_json, read_large, unpacked
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import CPU_QUERY, MEMORY_QUERY, ContainerSample, Span, read_history
 from rebalancer.usage.promql import PromQL
@@ -55,6 +54,7 @@ class RecommendOptions:
     core: frozenset[str]
     enough: Enough
     warmup: float
+    what_if: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,53 +82,8 @@ class PrometheusOptions:
 class Recommended:
     """What came of it; `remarks` are for standard error."""
 
-    recommendations: list[Recommendation]
+    findings: Findings
     remarks: list[str]
-
-
-class _Resources(msgspec.Struct):
-    requests: dict[str, str | float] = {}
-    limits: dict[str, str | float] = {}
-
-
-class _Container(msgspec.Struct):
-    name: str
-    resources: _Resources = msgspec.field(default_factory=_Resources)
-
-
-class _TemplateSpec(msgspec.Struct):
-    containers: list[_Container] = []
-
-
-class _TemplateOwner(msgspec.Struct):
-    kind: str
-    name: str
-    controller: bool = False
-
-
-class _MakerMetadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] = {}
-    owner_references: list[_TemplateOwner] = []
-
-
-class _Object(msgspec.Struct):
-    kind: str = ""
-    metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _List(msgspec.Struct):
-    items: list[_Object] = []
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownPods:
-    """The pods of a cluster file, by namespace and name, and the containers of their workloads."""
-
-    pods: dict[tuple[str, str], Workload]
-    containers: dict[Workload, dict[str, Now]]
 
 
 def recommendations(options: RecommendOptions) -> Recommended:
@@ -142,7 +97,7 @@ def recommendations(options: RecommendOptions) -> Recommended:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
     rule = offered[options.rule]()
     folder = _measured(options)
-    known = _read_cluster(options.snapshot) if options.snapshot else None
+    known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
     histories, unmatched = _histories(folder.measured, known, windows, options)
     remarks = [*folder.skipped, *about, *([rule.warning] if rule.warning else []), *_unmatched(unmatched)]
@@ -152,7 +107,25 @@ def recommendations(options: RecommendOptions) -> Recommended:
     ]
     absent = options.core - {name for each in histories for name in _spellings(each.workload)}
     remarks += [f"--core {name} is no workload that was measured" for name in sorted(absent)]
-    return Recommended(found, remarks)
+    if known is None:
+        return Recommended(Findings(found), remarks)
+    return Recommended(_in_cluster(known, found, what_if=options.what_if), remarks)
+
+
+def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bool) -> Findings:
+    """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
+    changes: dict[Workload, dict[str, Now]] = {}
+    for each in found:
+        if each.change:
+            changes.setdefault(each.history.workload, {})[each.history.container] = each.change
+    specs = known.specs_with(changes)
+    qos = {known.pods[pod]: (before.qos, after.qos) for pod, (before, after) in specs.items()}
+    if not what_if:
+        return Findings(found, None, qos)
+    snapshot, usage = known.snapshot(), pod_usage([each.history for each in found], known.pods)
+    measured = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()}
+    after = {pod: spec for pod, (_, spec) in specs.items()}
+    return Findings(found, foretell(snapshot, after, {**measured, **usage}), qos)
 
 
 def _measured(options: RecommendOptions) -> Folder:
@@ -221,7 +194,7 @@ def _windows(measured: list[ContainerSample], options: RecommendOptions) -> tupl
 
 
 def _histories(
-    measured: list[ContainerSample], known: _KnownPods | None, windows: Windows, options: RecommendOptions
+    measured: list[ContainerSample], known: KnownCluster | None, windows: Windows, options: RecommendOptions
 ) -> tuple[list[History], Counter[tuple[str, str]]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     began = measured[0].time
@@ -236,10 +209,7 @@ def _histories(
         by_name = workload is None
         workload = workload or workload_by_name(*pod)
         key = (workload, _container(workload, each.container, known))
-        if known and key[1] not in known.containers.get(workload, {}) and each.container != WHOLE_POD:
-            unmatched[pod] += 1
-            continue
-        if known and workload not in known.containers:
+        if known and not known.has(workload, None if each.container == WHOLE_POD else key[1]):
             unmatched[pod] += 1
             continue
         # Pods that were there at the first sample may have run for long.
@@ -249,19 +219,20 @@ def _histories(
         samples.setdefault(key, []).append(sample)
         if by_name:
             guessed.add(key)
+    replicas = known.replicas if known else Counter[Workload]()
     return [
-        History(workload, container, found, _now(workload, container, known), (workload, container) in guessed)
-        for (workload, container), found in sorted(samples.items(), key=lambda each: each[0])
+        History(*key, found, _now(*key, known), key in guessed, replicas[key[0]] or 1)
+        for key, found in sorted(samples.items(), key=lambda each: each[0])
     ], unmatched
 
 
-def _container(workload: Workload, container: str, known: _KnownPods | None) -> str:
+def _container(workload: Workload, container: str, known: KnownCluster | None) -> str:
     """Return the container; a sample of a whole pod is that of its only container, if it has but one."""
     containers = known.containers.get(workload, {}) if known else {}
     return next(iter(containers)) if container == WHOLE_POD and len(containers) == 1 else container
 
 
-def _now(workload: Workload, container: str, known: _KnownPods | None) -> Now | None:
+def _now(workload: Workload, container: str, known: KnownCluster | None) -> Now | None:
     return known.containers[workload].get(container) if known else None
 
 
@@ -279,51 +250,3 @@ def _unmatched(unmatched: Counter[tuple[str, str]]) -> Iterable[str]:
         more = "" if len(unmatched) <= 3 else ", ..."  # noqa: PLR2004  as many as are named above
         found = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
         yield f"{found} without a workload in the cluster: {names}{more}"
-
-
-def _read_cluster(path: str) -> _KnownPods:
-    """Read the pods of `kubectl get pods -A -o json` or `rebalancer snapshot`."""
-    try:
-        content = unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
-        listed = decode_json(content, _List).items
-        known = _KnownPods({}, {})
-        for each in listed:
-            if each.kind == "Pod":
-                _add_pod(known, each)
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(f"--snapshot {path} cannot be read: {reason}") from None
-    if not known.pods:
-        raise UsageError(f"--snapshot {path} holds no pods; make it with `kubectl get pods -A -o json`")
-    return known
-
-
-def _add_pod(known: _KnownPods, pod: _Object) -> None:
-    metadata = pod.metadata
-    workload = _workload(metadata)
-    known.pods[metadata.namespace, metadata.name] = workload
-    containers = known.containers.setdefault(workload, {})
-    for each in decode_json(pod.spec, _TemplateSpec).containers:
-        containers[each.name] = _amounts(each.resources)
-
-
-def _workload(metadata: _MakerMetadata) -> Workload:
-    owner = next((each for each in metadata.owner_references if each.controller), None)
-    if owner is None:
-        return Workload(metadata.namespace, "Pod", metadata.name)
-    template = metadata.labels.get("pod-template-hash", "")
-    if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return Workload(metadata.namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
-    if owner.kind == "Job":
-        return workload_by_name(metadata.namespace, metadata.name)
-    return Workload(metadata.namespace, owner.kind, owner.name)
-
-
-def _amounts(resources: _Resources) -> Now:
-    def cpu(amounts: dict[str, str | float]) -> int | None:
-        return parse_milli_quantity(amounts["cpu"]) if "cpu" in amounts else None
-
-    def memory(amounts: dict[str, str | float]) -> int | None:
-        return parse_quantity(amounts["memory"]) if "memory" in amounts else None
-
-    return Now(cpu(resources.requests), cpu(resources.limits), memory(resources.requests), memory(resources.limits))

@@ -82,7 +82,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     """
     collection = Collection()
     recorded = _Recorded()
-    for raw in _documents(_read(path), path):
+    for raw in documents(path):
         try:
             document = decode_json(raw, _File)
             done_with = raw.done_with if isinstance(raw, Copied) else None
@@ -111,8 +111,13 @@ def _read(path: str) -> bytes | Copied:
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
 
 
-def _documents(content: bytes | Copied, path: str) -> Iterator[bytes | Copied]:
-    """Yield each document as JSON."""
+def documents(path: str) -> Iterator[bytes | Copied]:
+    """Yield each document of a file as JSON.
+
+    Raises:
+        SnapshotError: it cannot be read.
+    """
+    content = _read(path)
     if _BRACKET.match(content):
         yield from _json_documents(content, path)
     else:

@@ -74,7 +74,7 @@ def test_the_cluster_says_what_is_requested_now(folder, pods):
 
     assert "Deployment/web" in outcome.stdout
     assert "1000m > 188m" in outcome.stdout
-    assert "Requests in default, one replica of each: cpu -812m, memory -761Mi" in outcome.stdout
+    assert "Requests in all: cpu 812m freed, memory 761Mi freed" in outcome.stdout
 
 
 def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path):

@@ -1,0 +1,129 @@
+"""What a cluster would look like with other requests: all pods placed anew under both, and what nodes use then.
+
+What a pod was measured to use moves with it.  So the figures tell how evenly requests spread the real load, which
+decides whether new requests are worth it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import pstdev
+
+import msgspec
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.resources import CPU, MEMORY
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.scheduling.from_scratch import EmptyCluster, Placed
+
+RESOURCES = (CPU, MEMORY)
+#: By namespace and name.
+PodKey = tuple[str, str]
+#: By pod and resource: millicores and bytes.
+Usage = Mapping[PodKey, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How one resource is used, in percent of what nodes offer.
+
+    Attributes:
+        deviation: the standard deviation over nodes, in percentage points.
+        highest: of the node that uses most.
+        node: the name of that node.
+    """
+
+    deviation: float
+    highest: float
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The cluster with all pods placed in one way.
+
+    Attributes:
+        loads: by resource.
+        needed: how many nodes are enough if pods are packed; None for the cluster as it is.
+        nowhere: by pod, why it fits nowhere.
+    """
+
+    loads: Mapping[str, Load]
+    needed: int | None
+    nowhere: Mapping[PodKey, str]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Three pictures of a cluster.
+
+    Attributes:
+        nodes: how many nodes take pods; the figures are about these.
+        pods: how many pods were placed.
+        now: the cluster as it is.
+        today: placed anew under the requests of today.
+        recommended: the same under those that are recommended.
+        unmeasured: how many of the pods nobody measured; they count as using nothing.
+        stayed: how many of the pods were left where they are, since nobody knows where they would go.
+    """
+
+    nodes: int
+    pods: int
+    now: Outlook
+    today: Outlook
+    recommended: Outlook
+    unmeasured: int
+    stayed: int
+
+    @property
+    def no_longer(self) -> dict[PodKey, str]:
+        """The pods that fit today and would fit nowhere, with the reasons."""
+        return {pod: why for pod, why in self.recommended.nowhere.items() if pod not in self.today.nowhere}
+
+
+def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -> WhatIf:
+    """Return the three pictures.
+
+    Args:
+        snapshot: the cluster as it is.
+        specs: of the pods whose requests change, as they would be.
+        usage: of the pods that were measured.
+    """
+    nodes = [node for node in snapshot.nodes if node.ready and not node.unschedulable and node.allocatable]
+    pods = [pod for pod in snapshot.pods if pod.active and not pod.terminating]
+    changed = [
+        msgspec.structs.replace(pod, spec=specs[pod.key]) if pod.key in specs and not pod.problem else pod
+        for pod in pods
+    ]
+    as_it_is = Placed({pod.key: pod.node for pod in pods if pod.node})
+
+    def outlook(placed: Placed, needed: int | None) -> Outlook:
+        return Outlook({name: _load(nodes, placed, usage, name) for name in RESOURCES}, needed, placed.nowhere)
+
+    today, recommended = (EmptyCluster(snapshot, each).scheduled() for each in (pods, changed))
+    few, fewest = (len(EmptyCluster(snapshot, each).packed().used) for each in (pods, changed))
+    return WhatIf(
+        nodes=len(nodes),
+        pods=len(pods),
+        now=outlook(as_it_is, None),
+        today=outlook(today, few),
+        recommended=outlook(recommended, fewest),
+        unmeasured=sum(pod.key not in usage for pod in pods),
+        stayed=len(recommended.stayed),
+    )
+
+
+def _load(nodes: list[Node], placed: Placed, usage: Usage, resource: str) -> Load:
+    used = dict.fromkeys((node.name for node in nodes), 0.0)
+    for pod, node in placed.nodes.items():
+        if node in used:
+            used[node] += usage.get(pod, {}).get(resource, 0.0)
+    percents = {
+        node.name: 100 * used[node.name] / node.allocatable[resource]
+        for node in nodes
+        if node.allocatable.get(resource)
+    }
+    if not percents:
+        return Load(0.0, 0.0, "")
+    highest = max(percents, key=lambda name: (percents[name], name))
+    return Load(pstdev(percents.values()), percents[highest], highest)

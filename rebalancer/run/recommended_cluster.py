@@ -1,0 +1,193 @@
+"""The file with the cluster for which requests are recommended: whose pods are whose, and what they request.
+
+It is what `kubectl get pods -A -o json` prints, or `rebalancer snapshot` writes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import SnapshotError, UsageError
+from rebalancer.kube.wire.collect import Bytes, Collection, Document
+from rebalancer.kube.wire.pages import KINDS, is_of
+from rebalancer.recommendation.workloads import Now, Workload, workload_by_name
+from rebalancer.run.snapshot_file import documents
+from rebalancer.untrusted.documents import decode_json, in_words
+
+PodName = tuple[str, str]
+
+
+class _Resources(msgspec.Struct):
+    requests: dict[str, str | float] = {}
+    limits: dict[str, str | float] = {}
+
+
+class _Container(msgspec.Struct):
+    name: str
+    resources: _Resources = msgspec.field(default_factory=_Resources)
+
+
+class _TemplateSpec(msgspec.Struct):
+    containers: list[_Container] = []
+
+
+class _TemplateOwner(msgspec.Struct):
+    kind: str
+    name: str
+    controller: bool = False
+
+
+class _MakerMetadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = "default"
+    labels: dict[str, str] = {}
+    owner_references: list[_TemplateOwner] = []
+
+
+class _OwnedPod(msgspec.Struct):
+    metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
+    spec: _TemplateSpec = msgspec.field(default_factory=_TemplateSpec)
+
+
+@dataclass(slots=True)
+class KnownCluster:
+    """The pods of a cluster file.
+
+    Attributes:
+        pods: by namespace and name, whose pod it is.
+        containers: by workload, what its containers have.
+        replicas: how many pods each workload has.
+    """
+
+    pods: dict[PodName, Workload] = field(default_factory=dict)
+    containers: dict[Workload, dict[str, Now]] = field(default_factory=dict)
+    replicas: Counter[Workload] = field(default_factory=Counter)
+    _collection: Collection = field(default_factory=Collection)
+    _raw: dict[PodName, Bytes] = field(default_factory=dict)
+
+    def add(self, raw: Bytes, inherited: tuple[str, str] = ("", "")) -> None:
+        """Take in an object, or a list of objects or lists.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        document = decode_json(raw, Document)
+        kind, version = document.kind or inherited[0], document.api_version or inherited[1]
+        if isinstance(document.items, list):
+            for each in document.items:
+                self.add(each, (kind.removesuffix("List"), version))
+        elif kind in KINDS and is_of(kind, version):
+            self._collection.add(kind, raw)
+            if kind == "Pod":
+                self._add_pod(raw)
+
+    def _add_pod(self, raw: Bytes) -> None:
+        pod = decode_json(raw, _OwnedPod)
+        workload, name = _workload(pod.metadata), (pod.metadata.namespace, pod.metadata.name)
+        self.pods[name] = workload
+        self._raw[name] = raw
+        self.replicas[workload] += 1
+        containers = self.containers.setdefault(workload, {})
+        for each in pod.spec.containers:
+            containers[each.name] = _amounts(each.resources)
+
+    def has(self, workload: Workload, container: str | None) -> bool:
+        """Return whether there is such a workload, with such a container if one is named."""
+        return workload in self.containers and (container is None or container in self.containers[workload])
+
+    def snapshot(self) -> Snapshot:
+        """Return the objects as a snapshot.
+
+        Raises:
+            UsageError: there are no nodes, or an object occurs twice.
+        """
+        try:
+            self._collection.check()
+            found = self._collection.snapshot(datetime.now(UTC))
+        except ValueError as error:
+            raise UsageError(f"--snapshot: {error}") from error
+        if not found.nodes:
+            raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
+        return found
+
+    def specs_with(self, changes: Mapping[Workload, Mapping[str, Now]]) -> dict[PodName, tuple[PodSpec, PodSpec]]:
+        """Return the specs of all pods of these workloads as they are, and as they would be.
+
+        Args:
+            changes: by workload and container, the amounts that are set; None for what is left alone.
+        """
+        collector, now = self._collection.collector("Pod"), self._collection.collectors["Pod"].items
+        for name, workload in self.pods.items():
+            if workload in changes:
+                collector.add(_with_amounts(self._raw[name], changes[workload]))
+        before = {pod.key: pod.spec for pod in now}
+        return {pod.key: (before[pod.key], pod.spec) for pod in collector.items}
+
+
+def read_known_cluster(path: str) -> KnownCluster:
+    """Read a cluster file.
+
+    Raises:
+        UsageError: it cannot be read, or holds no pods.
+    """
+    known = KnownCluster()
+    try:
+        for raw in documents(path):
+            known.add(raw)
+    except SnapshotError as error:
+        raise UsageError(f"--{error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--snapshot {path} cannot be read: {in_words(error)}") from None
+    if not known.pods:
+        raise UsageError(f"--snapshot {path} holds no pods; make it with `kubectl get pods -A -o json`")
+    return known
+
+
+def _workload(metadata: _MakerMetadata) -> Workload:
+    owner = next((each for each in metadata.owner_references if each.controller), None)
+    if owner is None:
+        return Workload(metadata.namespace, "Pod", metadata.name)
+    template = metadata.labels.get("pod-template-hash", "")
+    if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
+        return Workload(metadata.namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
+    if owner.kind == "Job":
+        return workload_by_name(metadata.namespace, metadata.name)
+    return Workload(metadata.namespace, owner.kind, owner.name)
+
+
+def _amounts(resources: _Resources) -> Now:
+    def cpu(amounts: dict[str, str | float]) -> int | None:
+        return parse_milli_quantity(amounts["cpu"]) if "cpu" in amounts else None
+
+    def memory(amounts: dict[str, str | float]) -> int | None:
+        return parse_quantity(amounts["memory"]) if "memory" in amounts else None
+
+    return Now(cpu(resources.requests), cpu(resources.limits), memory(resources.requests), memory(resources.limits))
+
+
+def _with_amounts(raw: Bytes, changes: Mapping[str, Now]) -> bytes:
+    """Return a pod's JSON with other amounts in its containers; the rest stays as it is, byte by byte."""
+    pod = decode_json(raw, dict[str, msgspec.Raw])
+    spec = decode_json(pod["spec"], dict[str, msgspec.Raw])
+    containers = decode_json(spec["containers"], list[dict[str, Any]])
+    for each in containers:
+        if each["name"] in changes:
+            each["resources"] = _merged(each.get("resources") or {}, changes[each["name"]])
+    spec["containers"] = msgspec.Raw(msgspec.json.encode(containers))
+    return msgspec.json.encode({**pod, "spec": spec})
+
+
+def _merged(resources: dict[str, Any], new: Now) -> dict[str, Any]:
+    def part(name: str, cpu: int | None, memory: int | None) -> dict[str, str]:
+        changed = {"cpu": None if cpu is None else f"{cpu}m", "memory": None if memory is None else str(memory)}
+        return {**(resources.get(name) or {}), **{key: text for key, text in changed.items() if text is not None}}
+
+    limits = part("limits", new.cpu_limit, new.memory_limit)
+    return {**resources, "requests": part("requests", new.cpu_request, new.memory_request), "limits": limits}

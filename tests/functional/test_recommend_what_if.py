@@ -1,0 +1,114 @@
+"""`rebalancer recommend --what-if`: all pods placed anew by today's requests and by the recommended ones."""
+
+import json
+from datetime import date, timedelta
+
+import pytest
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+
+#: What workloads of one pod each use: the eight of 1500m request as little as the sixteen of 20m.
+USED = {f"w{number:02}": 20 if number % 3 else 1500 for number in range(24)}
+
+
+def node(name, cpu="4"):
+    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def pod(name, on, resources=None):
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": name, "controller": True}
+    container = {"name": "app", "image": "app", "resources": resources or {}}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name}-0",
+            "namespace": "shop",
+            "uid": f"{name}-0",
+            "labels": {"app": name},
+            "ownerReferences": [owner],
+        },
+        "spec": {"nodeName": on, "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+
+
+def asked(tmp_path, used, objects, *arguments):
+    """Write four days of samples at 10:30, and the cluster as `rebalancer snapshot` nests it."""
+    samples, cluster = tmp_path / "samples", tmp_path / "cluster.json"
+    samples.mkdir()
+    for day in range(4):
+        lines = [f"shop {name}-0 app {cpu}m 100Mi\n" for name, cpu in used.items()]
+        (samples / f"top-{date(2023, 5, 11) + timedelta(days=day):%Y%m%d}103000.txt").write_text("".join(lines))
+    kinds = {each["kind"] for each in objects}
+    lists = [{"kind": f"{kind}List", "items": [each for each in objects if each["kind"] == kind]} for kind in kinds]
+    cluster.write_text(json.dumps({"kind": "List", "items": lists}))
+    where = ["--samples", str(samples), "--snapshot", str(cluster), "--min-days", "3", "--min-samples", "3"]
+    return CliRunner().invoke(main, ["recommend", *where, *arguments])
+
+
+def uneven():
+    """All busy pods on the first of four nodes, the idle ones on the others."""
+    pods = [pod(name, "n1" if cpu > 20 else f"n{2 + number % 3}") for number, (name, cpu) in enumerate(USED.items())]
+    return [*(node(f"n{n}", "8") for n in range(1, 5)), *pods]
+
+
+def test_requests_that_tell_the_truth_spread_the_load(tmp_path):
+    """Of 12.3 cores on four nodes of 8 each should have 38.5 %; n1 has 150 % now, since nothing says who is busy."""
+    outcome = asked(tmp_path, USED, uneven(), "--what-if", "-o", "json")
+
+    assert outcome.exit_code == 0, outcome.output
+    found = json.loads(outcome.stdout)["whatIf"]
+    now, today, better = (found[key] for key in ("asItIs", "todaysRequests", "recommended"))
+    assert (found["nodes"], found["pods"], found["unmeasuredPods"], found["noLongerFit"]) == (4, 24, 0, [])
+    assert (now["cpu"]["highestPercent"], now["cpu"]["highestNode"]) == (150, "n1")
+    assert better["cpu"]["standardDeviation"] < 1
+    assert better["cpu"]["highestPercent"] == pytest.approx(38.5, abs=1)
+    assert today["cpu"]["standardDeviation"] > 10 * better["cpu"]["standardDeviation"]
+    # Eight pods of 1125m and sixteen of 15m: seven of them on the first node, the last one on the second.
+    assert (today["nodesNeeded"], better["nodesNeeded"]) == (1, 2)
+
+
+def test_pods_that_would_no_longer_fit_are_named(tmp_path):
+    """No node has room for three quarters of 8 cores, and so no number of nodes is enough."""
+    huge = {"busya": 8000, "idlea": 20}
+    objects = [node("n1"), pod("busya", "n1"), pod("idlea", "n1")]
+
+    table = asked(tmp_path, huge, objects, "--what-if").stdout
+
+    words = " ".join(table.split())
+    assert "1 pod would no longer fit: shop/busya-0 (0/1 nodes are available: 1 Insufficient cpu.)" in words
+    assert "more than 1" in table
+    assert "BestEffort becomes Burstable" in words
+
+
+def test_pods_without_samples_count_as_using_nothing_and_are_counted(tmp_path):
+    """The reader knows how much of the picture is missing."""
+    objects = [node("n1"), pod("busya", "n1"), pod("newcomer", "n1")]
+
+    assert "1 pod without a measurement" in asked(tmp_path, {"busya": 100}, objects, "--what-if").stdout
+
+
+def test_a_file_without_nodes_is_bad_usage(tmp_path):
+    """The message names the cure."""
+    outcome = asked(tmp_path, {"busya": 100}, [pod("busya", "n1")], "--what-if")
+
+    assert outcome.exit_code == 2
+    assert "--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all" in outcome.stderr
+
+
+def test_patches_and_the_picture_agree_on_what_is_fine(tmp_path):
+    """What differs by less than a tenth is neither patched nor placed otherwise."""
+    good = {"requests": {"cpu": "1120m", "memory": "75Mi"}, "limits": {"cpu": "1500m", "memory": "115Mi"}}
+    objects = [node("n1"), pod("busya", "n1", good)]
+
+    found = json.loads(asked(tmp_path, {"busya": 1500}, objects, "--what-if", "-o", "json").stdout)
+
+    assert found["containers"][0]["fine"]
+    assert found["totals"][-1] == {"namespace": None, "cpuMilli": 0, "memoryBytes": 0}
+    assert {**found["whatIf"]["todaysRequests"]} == found["whatIf"]["recommended"]
