@@ -46,11 +46,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a rule recommends; a limit of None means that the rule asks for none."""
+    """What is recommended; None means that nothing is, so that what is set today stays."""
 
-    cpu_request: int
+    cpu_request: int | None
     cpu_limit: int | None
-    memory_request: int
+    memory_request: int | None
     memory_limit: int | None
     why: str
 

@@ -7,6 +7,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from rebalancer.cluster.resources import CPU, MEMORY
+from rebalancer.recommendation.circumstances import NOTHING_KNOWN, Circumstances, adjusted
 from rebalancer.recommendation.rules import Need, Rule, Sample, Settings, daily_peaks
 from rebalancer.recommendation.what_if import WhatIf
 
@@ -69,6 +70,7 @@ class History:
     now: Now | None = None
     by_name: bool = True
     replicas: int = 1
+    circumstances: Circumstances = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,9 @@ class Recommendation:
         )
 
 
-def _limit(request: int, wanted: int | None, now: int | None) -> int | None:
-    return request if wanted is None and now is not None and now < request else wanted
+def _limit(request: int | None, wanted: int | None, now: int | None) -> int | None:
+    is_below = wanted is None and now is not None and request is not None and now < request
+    return request if is_below else wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,10 @@ def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, 
         why = f"too little history: {found}; needed are {enough.days} and {enough.samples}"
         return Recommendation(history, None, why, len(peaks))
     need = rule.need(history.samples, settings, core=core)
-    return Recommendation(history, need, need.why, len(peaks), _bursts(history.samples))
+    now = history.now or Now()
+    highest = max(now.memory_limit or 0, *(each.memory for each in history.samples))
+    need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)
+    return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(history.samples)))
 
 
 def _bursts(samples: Sequence[Sample]) -> tuple[str, ...]:

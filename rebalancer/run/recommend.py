@@ -2,14 +2,15 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.providers import Prometheus, SecretReference
+from rebalancer.recommendation.circumstances import NOTHING_KNOWN
 from rebalancer.recommendation.rules import Sample, Settings, rules
 from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
@@ -34,8 +35,14 @@ from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import CPU_QUERY, MEMORY_QUERY, ContainerSample, Span, read_history
 from rebalancer.usage.promql import PromQL
+from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
 
 _LOG = logging.getLogger(__name__)
+
+_NO_SCALERS = (
+    "--snapshot has no HorizontalPodAutoscalers: leave the requests alone by which one scales, or give it a file of "
+    "`rebalancer snapshot`, which has them"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +106,11 @@ def recommendations(options: RecommendOptions) -> Recommended:
     folder = _measured(options)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
+    trouble = _trouble(options.prometheus)
     histories, unmatched = _histories(folder.measured, known, windows, options)
-    remarks = [*folder.skipped, *about, *([rule.warning] if rule.warning else []), *_unmatched(unmatched)]
+    histories = list(_beside(histories, known, trouble))
+    warnings = [rule.warning] if rule.warning else []
+    remarks = [*folder.skipped, *trouble.missing, *about, *warnings, *_unmatched(unmatched)]
     found = [
         recommend(each, rule, options.settings, options.enough, core=_is_core(each.workload, options.core))
         for each in histories
@@ -109,6 +119,8 @@ def recommendations(options: RecommendOptions) -> Recommended:
     remarks += [f"--core {name} is no workload that was measured" for name in sorted(absent)]
     if known is None:
         return Recommended(Findings(found), remarks)
+    if not known.knows_scalers:
+        remarks.append(_NO_SCALERS)
     return Recommended(_in_cluster(known, found, what_if=options.what_if), remarks)
 
 
@@ -134,12 +146,19 @@ def _measured(options: RecommendOptions) -> Folder:
     asked = options.prometheus
     assert asked is not None
     promql, (cpu, memory) = _prometheus(asked), asked.queries
-    end = asked.now - asked.now % asked.step  # the same history for runs that are seconds apart
-    span = Span(end - asked.seconds, end, asked.step)
-    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), span, _tell)
+    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), _span(asked), _tell)
     if not found.measured:
         raise UsageError("Prometheus has no such history; --cpu-query and --memory-query ask otherwise")
     return Folder(found.measured, skipped=[*found.missing, *promql.warnings])
+
+
+def _span(asked: PrometheusOptions) -> Span:
+    end = asked.now - asked.now % asked.step  # the same history for runs that are seconds apart
+    return Span(end - asked.seconds, end, asked.step)
+
+
+def _trouble(asked: PrometheusOptions | None) -> Trouble:
+    return read_trouble(_prometheus(asked).ask_range, _span(asked)) if asked else Trouble()
 
 
 def _tell(share: float) -> None:
@@ -219,21 +238,33 @@ def _histories(
         samples.setdefault(key, []).append(sample)
         if by_name:
             guessed.add(key)
-    replicas = known.replicas if known else Counter[Workload]()
     return [
-        History(*key, found, _now(*key, known), key in guessed, replicas[key[0]] or 1)
-        for key, found in sorted(samples.items(), key=lambda each: each[0])
+        History(*key, found, by_name=key in guessed) for key, found in sorted(samples.items(), key=lambda each: each[0])
     ], unmatched
+
+
+def _beside(histories: Iterable[History], known: KnownCluster | None, trouble: Trouble) -> Iterator[History]:
+    """Yield the histories with what is known of the containers besides their samples."""
+    befallen: dict[tuple[Workload, str], set[ContainerName]] = {}
+    for name in {*trouble.killed, *trouble.throttled}:
+        namespace, pod, container = name
+        workload = (known and known.pods.get((namespace, pod))) or workload_by_name(namespace, pod)
+        befallen.setdefault((workload, container), set()).add(name)
+    for each in histories:
+        key = each.workload, each.container
+        told = known.circumstances(*key) if known else NOTHING_KNOWN
+        names = befallen.get(key, set())
+        kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & names)), trouble.throttling(names)
+        circumstances = replace(told, oom_kills=kills, throttled=throttled, throttled_days=days)
+        now = known.containers[each.workload].get(each.container) if known else None
+        replicas = known.replicas[each.workload] if known else 1
+        yield replace(each, now=now, replicas=replicas, circumstances=circumstances)
 
 
 def _container(workload: Workload, container: str, known: KnownCluster | None) -> str:
     """Return the container; a sample of a whole pod is that of its only container, if it has but one."""
     containers = known.containers.get(workload, {}) if known else {}
     return next(iter(containers)) if container == WHOLE_POD and len(containers) == 1 else container
-
-
-def _now(workload: Workload, container: str, known: KnownCluster | None) -> Now | None:
-    return known.containers[workload].get(container) if known else None
 
 
 def _is_core(workload: Workload, core: frozenset[str]) -> bool:

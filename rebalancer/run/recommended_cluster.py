@@ -17,6 +17,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, Document
 from rebalancer.kube.wire.pages import KINDS, is_of
+from rebalancer.recommendation.circumstances import Circumstances
 from rebalancer.recommendation.workloads import Now, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
@@ -51,9 +52,52 @@ class _MakerMetadata(msgspec.Struct, rename="camel"):
     owner_references: list[_TemplateOwner] = []
 
 
+class _Ended(msgspec.Struct):
+    reason: str | None = None
+
+
+class _LastState(msgspec.Struct):
+    terminated: _Ended | None = None
+
+
+class _LastStates(msgspec.Struct, rename="camel"):
+    name: str = ""
+    state: _LastState = msgspec.field(default_factory=_LastState)
+    last_state: _LastState = msgspec.field(default_factory=_LastState)
+
+    @property
+    def is_killed(self) -> bool:
+        return "OOMKilled" in (each.terminated.reason for each in (self.state, self.last_state) if each.terminated)
+
+
+class _LastStatuses(msgspec.Struct, rename="camel"):
+    container_statuses: list[_LastStates] | None = None
+
+
 class _OwnedPod(msgspec.Struct):
     metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
     spec: _TemplateSpec = msgspec.field(default_factory=_TemplateSpec)
+    status: _LastStatuses = msgspec.field(default_factory=_LastStatuses)
+
+
+class _ScaledBy(msgspec.Struct, rename="camel"):
+    name: str = ""
+    container: str = ""
+
+
+class _ScalingMetric(msgspec.Struct, rename="camel"):
+    resource: _ScaledBy | None = None
+    container_resource: _ScaledBy | None = None
+
+
+class _Scaling(msgspec.Struct, rename="camel"):
+    scale_target_ref: _TemplateOwner
+    metrics: list[_ScalingMetric] | None = None
+
+
+class _Scaler(msgspec.Struct):
+    metadata: _MakerMetadata
+    spec: _Scaling
 
 
 @dataclass(slots=True)
@@ -64,11 +108,16 @@ class KnownCluster:
         pods: by namespace and name, whose pod it is.
         containers: by workload, what its containers have.
         replicas: how many pods each workload has.
+        killed: by workload and container, the pods in which it was OOM killed.
+        scaled: by workload, its HorizontalPodAutoscaler, and the containers (none for all) and resources by which that
+            scales.
     """
 
     pods: dict[PodName, Workload] = field(default_factory=dict)
     containers: dict[Workload, dict[str, Now]] = field(default_factory=dict)
     replicas: Counter[Workload] = field(default_factory=Counter)
+    killed: dict[tuple[Workload, str], set[str]] = field(default_factory=dict)
+    scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = field(default_factory=dict)
     _collection: Collection = field(default_factory=Collection)
     _raw: dict[PodName, Bytes] = field(default_factory=dict)
 
@@ -81,12 +130,17 @@ class KnownCluster:
         document = decode_json(raw, Document)
         kind, version = document.kind or inherited[0], document.api_version or inherited[1]
         if isinstance(document.items, list):
+            listed = kind.removesuffix("List")
+            if listed in KINDS and is_of(listed, version):
+                self._collection.take_list(listed, document.page())
             for each in document.items:
-                self.add(each, (kind.removesuffix("List"), version))
+                self.add(each, (listed, version))
         elif kind in KINDS and is_of(kind, version):
             self._collection.add(kind, raw)
             if kind == "Pod":
                 self._add_pod(raw)
+            elif kind == "HorizontalPodAutoscaler":
+                self._add_scaler(raw)
 
     def _add_pod(self, raw: Bytes) -> None:
         pod = decode_json(raw, _OwnedPod)
@@ -97,6 +151,28 @@ class KnownCluster:
         containers = self.containers.setdefault(workload, {})
         for each in pod.spec.containers:
             containers[each.name] = _amounts(each.resources)
+        for status in pod.status.container_statuses or ():
+            if status.is_killed:
+                self.killed.setdefault((workload, status.name), set()).add(name[1])
+
+    def _add_scaler(self, raw: Bytes) -> None:
+        """Note by what an autoscaler scales; one without metrics scales by cpu."""
+        scaler = decode_json(raw, _Scaler)
+        found = [each.resource or each.container_resource for each in scaler.spec.metrics or ()]
+        target = scaler.spec.scale_target_ref
+        pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
+        self.scaled[Workload(scaler.metadata.namespace, target.kind, target.name)] = scaler.metadata.name, pairs
+
+    def circumstances(self, workload: Workload, container: str) -> Circumstances:
+        """Return what the file tells of a container besides what it has."""
+        scaler, pairs = self.scaled.get(workload, ("", set()))
+        scaled = frozenset(name for of, name in pairs if of in ("", container)) & {"cpu", "memory"}
+        return Circumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
+
+    @property
+    def knows_scalers(self) -> bool:
+        """Whether the file tells of HorizontalPodAutoscalers, or that there are none."""
+        return "HorizontalPodAutoscaler" in self._collection.seen
 
     def has(self, workload: Workload, container: str | None) -> bool:
         """Return whether there is such a workload, with such a container if one is named."""

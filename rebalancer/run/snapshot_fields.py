@@ -43,7 +43,10 @@ _SPEC = """
     schedulingGates.name  preemptionPolicy
 """
 _CONTAINER = "name image restartPolicy resources.* ports.containerPort ports.hostPort ports.protocol"
-_CONTAINER_STATUS = "name ready restartCount state.waiting.reason state.terminated.reason state.terminated.exitCode"
+_CONTAINER_STATUS = """
+    name ready restartCount state.waiting.reason state.terminated.reason state.terminated.exitCode
+    lastState.terminated.reason
+"""
 _ROLLOUT = """
     status.replicas  status.updatedReplicas  status.observedGeneration  status.currentRevision  status.updateRevision
 """
@@ -88,7 +91,11 @@ _KINDS = {
         spec.completions  status.active  status.succeeded
         status.failed  status.conditions.type  status.conditions.status
     """,
-    "HorizontalPodAutoscaler": "spec.scaleTargetRef.kind spec.scaleTargetRef.name status.lastScaleTime",
+    "HorizontalPodAutoscaler": """
+        spec.scaleTargetRef.kind  spec.scaleTargetRef.name  status.lastScaleTime
+        spec.metrics.type  spec.metrics.resource.name
+        spec.metrics.containerResource.name  spec.metrics.containerResource.container
+    """,
     "StorageClass": "metadata.annotations provisioner volumeBindingMode allowedTopologies.*",
     "CSINode": "metadata.annotations spec.drivers.name spec.drivers.allocatable.count",
     "CSIDriver": "spec.storageCapacity spec.preventPodSchedulingIfMissing",

@@ -16,13 +16,13 @@ BUDGET = {
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
     "rebalancer/policy": 3250,
-    "rebalancer/recommendation": 780,
+    "rebalancer/recommendation": 900,
     "rebalancer/report": 3450,
-    "rebalancer/run": 8560,
+    "rebalancer/run": 8640,
     "rebalancer/scheduling": 7000,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 1800,
+    "rebalancer/usage": 1860,
     "strategies": 1150,
 }
 

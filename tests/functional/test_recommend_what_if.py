@@ -11,6 +11,8 @@ from rebalancer.cli.main import main
 #: What workloads of one pod each use: the eight of 1500m request as little as the sixteen of 20m.
 USED = {f"w{number:02}": 20 if number % 3 else 1500 for number in range(24)}
 
+VERSIONS = {"HorizontalPodAutoscaler": "autoscaling/v2"}
+
 
 def node(name, cpu="4"):
     amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
@@ -46,7 +48,14 @@ def asked(tmp_path, used, objects, *arguments):
         lines = [f"shop {name}-0 app {cpu}m 100Mi\n" for name, cpu in used.items()]
         (samples / f"top-{date(2023, 5, 11) + timedelta(days=day):%Y%m%d}103000.txt").write_text("".join(lines))
     kinds = {each["kind"] for each in objects}
-    lists = [{"kind": f"{kind}List", "items": [each for each in objects if each["kind"] == kind]} for kind in kinds]
+    lists = [
+        {
+            "apiVersion": VERSIONS.get(kind, "v1"),
+            "kind": f"{kind}List",
+            "items": [each for each in objects if each["kind"] == kind],
+        }
+        for kind in kinds
+    ]
     cluster.write_text(json.dumps({"kind": "List", "items": lists}))
     where = ["--samples", str(samples), "--snapshot", str(cluster), "--min-days", "3", "--min-samples", "3"]
     return CliRunner().invoke(main, ["recommend", *where, *arguments])

@@ -130,7 +130,7 @@ MAY_COME = {
         *(
             f"status.{group}Statuses.{each}"
             for group in ("container", "ephemeralContainer", "initContainer")
-            for each in ("name", "state.terminated.reason", "state.waiting.reason")
+            for each in ("name", "state.terminated.reason", "state.waiting.reason", "lastState.terminated.reason")
         ),
         "status.phase",
         "status.qosClass",
