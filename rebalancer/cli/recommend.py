@@ -46,10 +46,18 @@ if TYPE_CHECKING:
 @click.option(
     "--patches", type=FILE, metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot."
 )
+@click.option("--vpa", type=FILE, metavar="FOLDER", help="Write a VerticalPodAutoscaler that is off for each workload.")
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
 @exit_on_error
 def recommend(
-    output: str, timezone: str, patches: str | None, request_share: float, min_days: int, min_samples: int, **given: Any
+    output: str,
+    timezone: str,
+    patches: str | None,
+    vpa: str | None,
+    request_share: float,
+    min_days: int,
+    min_samples: int,
+    **given: Any,
 ) -> None:
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
 
@@ -57,12 +65,15 @@ def recommend(
     """
     from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
     from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
-    from rebalancer.report.recommendations import as_text  # noqa: PLC0415
-    from rebalancer.run.recommend import RecommendOptions, recommendations, write_patches  # noqa: PLC0415
+    from rebalancer.report.headline import count  # noqa: PLC0415
+    from rebalancer.report.recommendations import as_text, vertical_autoscalers  # noqa: PLC0415
+    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
+    from rebalancer.run.recommend import RecommendOptions, recommendations, write_files  # noqa: PLC0415
 
     prometheus = _history(given)
-    if patches is not None and given["snapshot"] is None:
-        raise UsageError("--patches needs --snapshot: samples alone do not tell for certain whose a pod is")
+    for option, folder in (("--patches", patches), ("--vpa", vpa)):
+        if folder is not None and given["snapshot"] is None:
+            raise UsageError(f"{option} needs --snapshot: samples alone do not tell for certain whose a pod is")
     if given["what_if"] and given["snapshot"] is None:
         raise UsageError("--what-if needs --snapshot: `rebalancer snapshot` writes all that it needs")
     try:
@@ -76,8 +87,12 @@ def recommend(
     )
     for remark in found.remarks:
         complain(f"Note: {remark}")
-    if patches is not None:
-        complain(f"Note: {write_patches(patches, found.findings.recommendations)} workloads have a patch in {patches}")
+    every = found.findings.recommendations
+    for option, folder, files in (("--patches", patches, to_patches), ("--vpa", vpa, vertical_autoscalers)):
+        if folder is not None:
+            written = files(every)
+            write_files(option, folder, written)
+            complain(f"Note: {count(len(written), 'file')} written to {folder}")
     click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 

@@ -1,15 +1,13 @@
 """Which workload a pod is of, and what is recommended for its containers."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from statistics import fmean, median
+from statistics import median
 from typing import NamedTuple
 
-from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN, Circumstances, adjusted
 from rebalancer.recommendation.rules import Need, Rule, Sample, Settings, daily_peaks
-from rebalancer.recommendation.what_if import WhatIf
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -130,21 +128,6 @@ def _limit(request: int | None, wanted: int | None, now: int | None) -> int | No
     return request if is_below else wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """All that is found out about a cluster.
-
-    Attributes:
-        recommendations: for each container, in the order of namespaces and names.
-        what_if: what they would change; None if nobody asked.
-        qos: by workload, the quality of service of its pods today and with what is recommended.
-    """
-
-    recommendations: Sequence[Recommendation]
-    what_if: WhatIf | None = None
-    qos: Mapping[Workload, tuple[str, str]] = field(default_factory=dict)
-
-
 def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, *, core: bool) -> Recommendation:
     """Return what a rule recommends, if there is enough history."""
     peaks = daily_peaks(history.samples, "cpu")
@@ -165,34 +148,3 @@ def _bursts(samples: Sequence[Sample]) -> tuple[str, ...]:
     usual = median(peaks.values()) if peaks else 0.0
     high = [peak for peak in peaks.values() if peak >= _BURST * usual > 0]
     return (f"burst: {max(high):.0f}m on {len(high)} of {len(peaks)} days",) if high else ()
-
-
-def pod_usage(
-    histories: Iterable[History], pods: Mapping[tuple[str, str], Workload]
-) -> dict[tuple[str, str], dict[str, float]]:
-    """Return what each pod uses in the peak windows, as a mean; by namespace and name, then by resource.
-
-    A pod that has not been measured is taken to use what the others of its workload do.
-
-    Args:
-        histories: of all containers that were measured.
-        pods: the pods of the cluster, and whose they are.
-    """
-    own: dict[tuple[str, str], dict[str, float]] = {}
-    usual: dict[Workload, dict[str, float]] = {}
-    for each in histories:
-        by_pod: dict[str, list[Sample]] = {}
-        for sample in each.samples:
-            if sample.day is not None and not sample.starting:
-                by_pod.setdefault(sample.pod, []).append(sample)
-        for name, found in by_pod.items():
-            _add_means(own.setdefault((each.workload.namespace, name), {}), found)
-        if by_pod:
-            _add_means(usual.setdefault(each.workload, {}), [one for found in by_pod.values() for one in found])
-    used = {pod: own.get(pod) or usual.get(workload) for pod, workload in pods.items()}
-    return {pod: amounts for pod, amounts in used.items() if amounts}
-
-
-def _add_means(into: dict[str, float], samples: Sequence[Sample]) -> None:
-    into[CPU] = into.get(CPU, 0.0) + fmean(each.cpu for each in samples)
-    into[MEMORY] = into.get(MEMORY, 0.0) + fmean(each.memory for each in samples)

@@ -4,20 +4,24 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from rebalancer.recommendation.findings import Findings
+from rebalancer.recommendation.neighbours import Neighbours
 from rebalancer.recommendation.rules import MEBI
-from rebalancer.recommendation.workloads import Findings, Now, Recommendation, Workload
-from rebalancer.report.layout import hanging
+from rebalancer.recommendation.workloads import Now, Recommendation, Workload
+from rebalancer.report.layout import hanging, listed
 from rebalancer.report.what_if import what_if_document, what_if_lines
 from rebalancer.untrusted.printable import printable
 
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
 _HEADINGS = ("NAMESPACE", "WORKLOAD", "CONTAINER", "CPU REQUEST", "CPU LIMIT", "MEMORY REQUEST", "MEMORY LIMIT", "SURE")
 _NOTHING = "-"
+_MOST_PAIRS = 10
+_MOST_NODES = 5
 _PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
 #: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
@@ -28,11 +32,13 @@ def as_text(findings: Findings, output: str, width: int) -> str:
     found = findings.recommendations
     if output == "table":
         more = what_if_lines(findings.what_if, width) if findings.what_if else []
-        return "\n".join([*_table(findings, width), *more]) + "\n"
+        return "\n".join([*_table(findings, width), *_neighbour_lines(findings.neighbours), *more]) + "\n"
     documents = [_document(each, findings.qos) for each in found]
     if output == "csv":
         return _csv(documents)
     whole: dict[str, Any] = {"kind": "Recommendations", "containers": documents, "totals": totals(found)}
+    if findings.neighbours:
+        whole["heavyNeighbours"] = [_neighbours(each) for each in findings.neighbours]
     if findings.what_if:
         whole["whatIf"] = what_if_document(findings.what_if)
     if output == "yaml":
@@ -105,25 +111,62 @@ def patches(found: Sequence[Recommendation]) -> dict[str, str]:
 
     Only workloads of the cluster file whose pods are made from a template that can be patched have one.
     """
+
+    def container(each: Recommendation) -> dict[str, Any] | None:
+        return {"name": each.history.container, "resources": _resources(each.change)} if each.change else None
+
+    return {
+        name: _file(workload.kind, "apps/v1", workload, {"template": {"spec": {"containers": containers}}})
+        for name, workload, containers in _by_workload(found, container)
+    }
+
+
+def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
+    """Return a VerticalPodAutoscaler that changes nothing for each workload that is measured, by file name.
+
+    It recommends beside us, and never less than what is requested for the peaks.
+    """
+
+    def container(each: Recommendation) -> dict[str, Any] | None:
+        requests = _resources(Now(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}
+        least = requests.get("requests")
+        name = {"containerName": each.history.container}
+        return {**name, "controlledResources": sorted(least), "minAllowed": least} if least else None
+
+    version = "autoscaling.k8s.io/v1"
+    return {
+        name: _file(
+            "VerticalPodAutoscaler",
+            version,
+            workload,
+            {
+                "targetRef": {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name},
+                "updatePolicy": {"updateMode": "Off"},
+                "resourcePolicy": {"containerPolicies": containers},
+            },
+        )
+        for name, workload, containers in _by_workload(found, container)
+    }
+
+
+def _by_workload(
+    found: Sequence[Recommendation], container: Callable[[Recommendation], dict[str, Any] | None]
+) -> Iterator[tuple[str, Workload, list[dict[str, Any]]]]:
+    """Yield a name of a file, the workload, and what is said of its containers; None says nothing."""
     containers: dict[Workload, list[dict[str, Any]]] = {}
     for each in found:
         workload = each.history.workload
         names = (workload.namespace, workload.name, each.history.container)
-        if each.change and workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)):
-            resources = _resources(each.change)
-            containers.setdefault(workload, []).append({"name": each.history.container, "resources": resources})
-    return {
-        f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml": yaml.safe_dump(
-            {
-                "apiVersion": "apps/v1",
-                "kind": workload.kind,
-                "metadata": {"namespace": workload.namespace, "name": workload.name},
-                "spec": {"template": {"spec": {"containers": changed}}},
-            },
-            sort_keys=False,
-        )
-        for workload, changed in containers.items()
-    }
+        said = container(each) if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) else None
+        if said and each.history.now is not None:
+            containers.setdefault(workload, []).append(said)
+    for workload, every in containers.items():
+        yield f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml", workload, every
+
+
+def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:
+    metadata = {"namespace": workload.namespace, "name": workload.name}
+    return yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False)
 
 
 def _resources(change: Now) -> dict[str, dict[str, str]]:
@@ -163,6 +206,26 @@ def _table(findings: Findings, width: int) -> list[str]:
         qos = [f"{before} becomes {after}"] if before != after else []
         prose.append("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos]))
     return [*(line for row in hanging(columns, prose, width) for line in row), *_total_lines(found)]
+
+
+def _neighbour_lines(found: Sequence[Neighbours]) -> list[str]:
+    """Return a line for each pair, and below it what goes under `affinity:` in the first one's template."""
+    if not found:
+        return []
+    lines = ["", "HEAVY WORKLOADS THAT SHARE NODES, and what goes under `affinity:` of the first to part them"]
+    for each in found[:_MOST_PAIRS]:
+        document = _neighbours(each)
+        first, other = document["workloads"]
+        pair = f"{first} with itself" if each.first == each.other else f"{first} and {other}"
+        lines += [f"{pair}: {listed(document['nodes'], _MOST_NODES)}"]
+        lines += [f"  {json.dumps(each.affinity)}" if each.affinity else "  give the pods of the second a label first"]
+    more = len(found) - _MOST_PAIRS
+    return [*lines, f"and {more} more; -o json has all"] if more > 0 else lines
+
+
+def _neighbours(each: Neighbours) -> dict[str, Any]:
+    names = [printable("/".join(workload)) for workload in (each.first, each.other)]
+    return {"workloads": names, "nodes": list(map(printable, each.nodes)), "affinity": each.affinity}
 
 
 def _change(now: dict[str, str | None] | None, wanted: dict[str, str | None] | None, name: str) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN
+from rebalancer.recommendation.findings import Findings, pod_usage
+from rebalancer.recommendation.neighbours import heavy_neighbours
 from rebalancer.recommendation.rules import Sample, Settings, rules
 from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
@@ -18,17 +20,14 @@ from rebalancer.recommendation.windows import parse_days as days_of_the_week
 from rebalancer.recommendation.workloads import (
     WHOLE_POD,
     Enough,
-    Findings,
     History,
     Now,
     Recommendation,
     Workload,
-    pod_usage,
     recommend,
     workload_by_name,
 )
 from rebalancer.report.headline import count
-from rebalancer.report.recommendations import patches
 from rebalancer.run.policies import parse_sources, policy_text
 from rebalancer.run.recommended_cluster import KnownCluster, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
@@ -132,12 +131,12 @@ def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bo
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change
     specs = known.specs_with(changes)
     qos = {known.pods[pod]: (before.qos, after.qos) for pod, (before, after) in specs.items()}
-    if not what_if:
-        return Findings(found, None, qos)
-    snapshot, usage = known.snapshot(), pod_usage([each.history for each in found], known.pods)
-    measured = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()}
-    after = {pod: spec for pod, (_, spec) in specs.items()}
-    return Findings(found, foretell(snapshot, after, {**measured, **usage}), qos)
+    snapshot, measured = known.snapshot(), pod_usage([each.history for each in found], known.pods)
+    if what_if and not snapshot.nodes:
+        raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
+    usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured
+    foretold = foretell(snapshot, {pod: spec for pod, (_, spec) in specs.items()}, usage) if what_if else None
+    return Findings(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
 def _measured(options: RecommendOptions) -> Folder:
@@ -182,22 +181,25 @@ def _no_secret(reference: SecretReference) -> str:
     raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
 
 
-def write_patches(folder: str, found: Sequence[Recommendation]) -> int:
-    """Write a file for each workload that should change, and return how many there are.
+def write_files(option: str, folder: str, files: Mapping[str, str]) -> None:
+    """Write files into a folder.
+
+    Args:
+        option: by which the folder was named.
+        folder: is made if it is not there.
+        files: texts by name.
 
     Raises:
         UsageError: the folder holds something, or cannot be written.
     """
-    files = patches(found)
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         if any(Path(folder).iterdir()):  # `kubectl apply -f` would apply what is there as well
-            raise UsageError(f"--patches {folder} is not empty; name a new folder")
+            raise UsageError(f"{option} {folder} is not empty; name a new folder")
         for name, text in files.items():
             Path(folder, name).write_text(text)
     except OSError as error:
-        raise UsageError(f"--patches {folder} cannot be written: {error.strerror}") from None
-    return len(files)
+        raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
 
 
 def _windows(measured: list[ContainerSample], options: RecommendOptions) -> tuple[Windows, list[str]]:

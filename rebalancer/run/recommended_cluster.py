@@ -182,16 +182,13 @@ class KnownCluster:
         """Return the objects as a snapshot.
 
         Raises:
-            UsageError: there are no nodes, or an object occurs twice.
+            UsageError: an object occurs twice, or a list is not complete.
         """
         try:
             self._collection.check()
-            found = self._collection.snapshot(datetime.now(UTC))
+            return self._collection.snapshot(datetime.now(UTC))
         except ValueError as error:
             raise UsageError(f"--snapshot: {error}") from error
-        if not found.nodes:
-            raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
-        return found
 
     def specs_with(self, changes: Mapping[Workload, Mapping[str, Now]]) -> dict[PodName, tuple[PodSpec, PodSpec]]:
         """Return the specs of all pods of these workloads as they are, and as they would be.

@@ -83,7 +83,7 @@ def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path
 
     outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
 
-    assert f"1 workloads have a patch in {out}" in outcome.stderr
+    assert f"1 file written to {out}" in outcome.stderr
     (file,) = out.iterdir()
     assert file.name == "default.deployment.web.yaml"
     amounts = {"requests": {"cpu": "188m", "memory": "263Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
@@ -92,6 +92,31 @@ def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path
         "kind": "Deployment",
         "metadata": {"namespace": "default", "name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": amounts}]}}},
+    }
+
+
+def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_path):
+    """It changes nothing, and does not go below the peaks."""
+    out = tmp_path / "vpa"
+
+    recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--vpa", str(out))
+
+    (file,) = out.iterdir()
+    assert '"Off"' in file.read_text() or "'Off'" in file.read_text()  # plain, YAML reads it as false
+    policy = {
+        "containerName": "app",
+        "controlledResources": ["cpu", "memory"],
+        "minAllowed": {"cpu": "188m", "memory": "263Mi"},
+    }
+    assert yaml.safe_load(file.read_text()) == {
+        "apiVersion": "autoscaling.k8s.io/v1",
+        "kind": "VerticalPodAutoscaler",
+        "metadata": {"namespace": "default", "name": "web"},
+        "spec": {
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "updatePolicy": {"updateMode": "Off"},
+            "resourcePolicy": {"containerPolicies": [policy]},
+        },
     }
 
 

@@ -121,3 +121,20 @@ def test_patches_and_the_picture_agree_on_what_is_fine(tmp_path):
     assert found["containers"][0]["fine"]
     assert found["totals"][-1] == {"namespace": None, "cpuMilli": 0, "memoryBytes": 0}
     assert {**found["whatIf"]["todaysRequests"]} == found["whatIf"]["recommended"]
+
+
+def test_heavy_workloads_that_share_nodes_are_listed_with_what_parts_them(tmp_path):
+    """Of four cores 1500m are heavy and 20m are not; two light ones beside them are nobody's trouble."""
+    used = {"busya": 1500, "busyb": 1000, "idle": 20}
+    objects = [node("n1"), *(pod(name, "n1") for name in used)]
+
+    outcome = asked(tmp_path, used, objects, "-o", "json")
+
+    (pair,) = json.loads(outcome.stdout)["heavyNeighbours"]
+    assert pair["workloads"] == ["shop/StatefulSet/busya", "shop/StatefulSet/busyb"]
+    assert pair["nodes"] == ["n1"]
+    (preferred,) = pair["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert preferred["podAffinityTerm"] == {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "busyb"}},
+    }
