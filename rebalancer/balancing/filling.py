@@ -29,7 +29,7 @@ from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.relief import furthest_first
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
 
@@ -61,16 +61,20 @@ _TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
 _MOST_IDLE_DONORS = 20
 _DECIMALS = 9  # smaller differences are floating-point noise
+_NOISE = 1e-6  # as is what two ways to add up the same points may differ by
 
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A pod that may go, what that brings, in points, the nodes it may land on, and the one to expect it on."""
+    """A pod that may go, what that brings, in points, the nodes it may land on, and the one to expect it on.
+
+    Until it is known where the pod may land there are no nodes, and the gain is the most that the pod can bring.
+    """
 
     gain: float
     candidate: Candidate
-    likely: Sequence[Node]
-    destination: Node
+    likely: Sequence[Node] = ()
+    destination: Node | None = None
 
 
 class Filling:
@@ -91,6 +95,12 @@ class Filling:
         self._low = NodesBelow(band.low, destinations.known)
         self._wanting = NodesBelow(band.mean, destinations.known)
         self._tries_left = 0
+        self._most_lacking: Percentages = {}
+        #: By resource, how many points one unit of it is on the smallest node.
+        self._points_each = {
+            name: max((each.points({name: 1}).get(name, 0.0) for each in destinations.known), default=0.0)
+            for name in band.mean
+        }
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; do nothing if the usage of pods is not known.
@@ -111,6 +121,7 @@ class Filling:
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
         """Move pods of the donors that bring more than the least gain of this round."""
+        self._most_lacking = self._lacked_by(self._destinations.known)
         idle = 0
         for donor in donors:
             if not self._tries_left or idle == _MOST_IDLE_DONORS:
@@ -123,17 +134,19 @@ class Filling:
         # Large gains fill any node up to the mean; small ones are worth an eviction only for a node below its band.
         waiting = self._low if least == _SMALL_GAIN else self._wanting
         for group in self._moves.groups(donor, self._purpose):
-            offers = [offer for candidate in group if (offer := self._offer(candidate, donor))]
+            offers = [_Offer(self._most(candidate, donor), candidate) for candidate in group]
             while self._tries_left and waiting.names and (best := self._best(offers, donor)):
                 if best.gain <= least:
                     return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
                 offers.remove(best)
                 if self._moves.is_spent(donor) or self._move(best, donor):
                     return
+                self._most_lacking = self._lacked_by([donor], self._most_lacking)
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
         verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination, offer.likely)
+        assert offer.destination is not None
         landed_on = self._destinations.on(offer.destination)
         self._low.look_at(landed_on)
         self._wanting.look_at(landed_on)
@@ -143,19 +156,44 @@ class Filling:
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.
 
-        Moves made meanwhile change what offers bring: the best is worked out again, the others only if it got worse.
-        An offer that brings nothing by now is left out until the next round.
+        What an offer can bring at most, or brought when it was last asked, is cheap to know; what it brings now takes a
+        question to the scheduler.  So the best is worked out, and the others only if it got worse.  An example: three
+        pods could bring 8, 8 and 5 points at most.  The first brings 6 where it would land, so the second is asked: 7,
+        which is more than the third can bring.  The second goes, and nobody asked about the third.  An offer that
+        brings nothing is left out until the next round.
         """
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)
-            before, again = offers[best].gain, self._offer(offers[best].candidate, donor)
+            before = offers[best].gain
+            if before <= _SMALL_GAIN:
+                return None
+            again = self._offer(offers[best].candidate, donor)
             if again is None:
                 del offers[best]
                 continue
             offers[best] = again
-            if again.gain >= before:
+            if again.gain >= before - _NOISE:
                 return again if again.gain > _SMALL_GAIN else None
         return None
+
+    def _most(self, candidate: Candidate, donor: NodeUtilization) -> float:
+        """Return what a pod can bring at most: on the node that lacks most of each resource."""
+        used = {name: amount for name in self._most_lacking if (amount := candidate.usage.get(name, 0))}
+        most = sum(min(amount * self._points_each[name], self._most_lacking[name]) for name, amount in used.items())
+        return most - self._loss(candidate, donor)
+
+    def _loss(self, candidate: Candidate, donor: NodeUtilization) -> float:
+        """Return how many points the donor lacks once a pod has left, beyond those that it lacks now."""
+        taken = {name: -points for name, points in candidate.points.items()}
+        return donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
+
+    def _lacked_by(self, nodes: Iterable[NodeUtilization], before: Percentages | None = None) -> dict[str, float]:
+        """Return, by resource, the most that one of some nodes lacks up to the mean, and not less than before."""
+        most = dict(before or dict.fromkeys(self._band.mean, 0.0))
+        for node in nodes:
+            for name, mean in self._band.mean.items():
+                most[name] = max(most[name], mean - (node.percent(name) or 0.0))
+        return most
 
     def _offer(self, candidate: Candidate, donor: NodeUtilization) -> _Offer | None:
         """Return the expected gain, and the node to expect the pod on; None if the move may bring nothing."""
@@ -164,8 +202,7 @@ class Filling:
             return None
         # Any of these nodes may get it, so the gain is their mean; the loss is what the donor lacks then.
         gains = [round(self._gain(candidate, node), _DECIMALS) for node in likely]  # without floating-point noise
-        taken = {name: -points for name, points in candidate.points.items()}
-        loss = donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
+        loss = self._loss(candidate, donor)
         if round(min(gains) - loss, _DECIMALS) <= 0:
             return None
         expected = min(gains) if len(self._low.names) <= _FEW else max(gains)
