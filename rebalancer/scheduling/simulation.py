@@ -182,13 +182,17 @@ class Simulation:
         return phase.ask(coming.pod, pod.node, present, meanwhile, best=best)
 
     def weigh(self, pod: Pod) -> Weighing:
-        """Return what the scheduler would think of each node for the replacement of a pod that goes now."""
+        """Return what the scheduler would think of each node for the replacement of a pod that goes now.
+
+        A node that only takes the replacement once the old pod is gone counts with what it scores then.
+        """
         coming = self.replacement(pod)
         if coming.pod is None:
             return Weighing(unknown=coming.unknown)
-        meanwhile = self.ending(pod) if coming.moments[0] is Moment.AT_ONCE and pod.active else None
         there = pod if self._cluster.contains(pod) and pod.active else self._ending.get(pod)
-        return self._soon.weigh(coming.pod, pod.node, there, meanwhile)
+        ending = self.ending(pod) if pod.active else None
+        meanwhile = [ending if moment is Moment.AT_ONCE else None for moment in coming.moments]
+        return reduce(Weighing.before, [self._soon.weigh(coming.pod, pod.node, there, each) for each in meanwhile])
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""

@@ -25,6 +25,13 @@ class Weighing:
     scores: Mapping[str, Scores] = field(default_factory=dict)
     unknown: str = ""
 
+    def before(self, later: "Weighing") -> "Weighing":
+        """Return this, with the nodes that take the pod at a later time alone."""
+        if self.unknown or later.unknown:
+            return self
+        scores = {**later.scores, **self.scores}
+        return Weighing({name: reasons for name, reasons in self.refused.items() if name not in scores}, scores)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -34,7 +34,9 @@ def test_a_job_may_replace_at_once_or_afterwards() -> None:
     pod = make.pod("import-1", cpu="800m", owners=(make.owner("import", "Job"),))
     beside = make.pod("other", cpu="700m")
 
-    assert answer(make.cluster(nodes, [pod, beside]), pod).nodes == ("n1", "n2")
+    cluster = make.cluster(nodes, [pod, beside])
+    assert answer(cluster, pod).nodes == ("n1", "n2")
+    assert sorted(cluster.index(Simulation).weigh(pod).scores) == ["n1", "n2"]
     assert answer(make.cluster(nodes[:1], [pod, beside]), pod).reason == "0/1 nodes are available: 1 Insufficient cpu."
 
 
