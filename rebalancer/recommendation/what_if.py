@@ -2,16 +2,20 @@
 
 What a pod was measured to use moves with it.  So the figures tell how evenly requests spread the real load, which
 decides whether new requests are worth it.
+
+In which order pods come after a rollout is not known, and the last large ones decide.  So several histories are drawn,
+and the one with the middle deviation is shown.  Example: 70 pods on six nodes deviate by 1.5 to 5.9 points of cpu in 15
+histories, by 3.6 in the middle one.  The more pods there are the less it matters, so of many pods few are drawn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.scheduling.from_scratch import EmptyCluster, Placed
@@ -19,6 +23,8 @@ from rebalancer.scheduling.from_scratch import EmptyCluster, Placed
 RESOURCES = (CPU, MEMORY)
 #: By namespace and name.
 PodKey = tuple[str, str]
+_PLACEMENTS = 30_000
+_MOST_HISTORIES = 15
 #: By pod and resource: millicores and bytes.
 Usage = Mapping[PodKey, Mapping[str, float]]
 
@@ -46,11 +52,15 @@ class Outlook:
         loads: by resource.
         needed: how many nodes are enough if pods are packed; None for the cluster as it is.
         nowhere: by pod, why it fits nowhere.
+        least: by resource, the lowest deviation in any history.
+        most: the same for the highest.
     """
 
     loads: Mapping[str, Load]
     needed: int | None
     nowhere: Mapping[PodKey, str]
+    least: Mapping[str, float]
+    most: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +106,30 @@ def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -
         for pod in pods
     ]
     as_it_is = Placed({pod.key: pod.node for pod in pods if pod.node})
+    count = min(max(_PLACEMENTS // max(len(pods), 1), 1), _MOST_HISTORIES)
 
-    def outlook(placed: Placed, needed: int | None) -> Outlook:
-        return Outlook({name: _load(nodes, placed, usage, name) for name in RESOURCES}, needed, placed.nowhere)
+    def outlook(found: Sequence[Placed], needed: int | None) -> Outlook:
+        loads = {id(each): {name: _load(nodes, each, usage, name) for name in RESOURCES} for each in found}
+        middle = sorted(found, key=lambda each: loads[id(each)][CPU].deviation)[len(found) // 2]
+        spans = {name: [each[name].deviation for each in loads.values()] for name in RESOURCES}
+        least, most = ({name: of(span) for name, span in spans.items()} for of in (min, max))
+        return Outlook(loads[id(middle)], needed, middle.nowhere, least, most)
 
-    today, recommended = (EmptyCluster(snapshot, each).scheduled() for each in (pods, changed))
-    few, fewest = (len(EmptyCluster(snapshot, each).packed().used) for each in (pods, changed))
+    def anew(those: Sequence[Pod]) -> tuple[Outlook, Placed]:
+        histories = [EmptyCluster(snapshot, those).scheduled(number) for number in range(count)]
+        packed = EmptyCluster(snapshot, those).packed()
+        return outlook(histories, len(packed.used)), packed
+
+    today, _ = anew(pods)
+    recommended, packed = anew(changed)
     return WhatIf(
         nodes=len(nodes),
         pods=len(pods),
-        now=outlook(as_it_is, None),
-        today=outlook(today, few),
-        recommended=outlook(recommended, fewest),
+        now=outlook([as_it_is], None),
+        today=today,
+        recommended=recommended,
         unmeasured=sum(pod.key not in usage for pod in pods),
-        stayed=len(recommended.stayed),
+        stayed=len(packed.stayed),
     )
 
 

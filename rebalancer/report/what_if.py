@@ -18,7 +18,7 @@ def what_if_lines(found: WhatIf, width: int) -> list[str]:
     rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
     for name in found.now.loads:
         loads = [each.loads[name] for each in outlooks]
-        rows.append((f"{name}: standard deviation", *(f"{each.deviation:.1f} points" for each in loads)))
+        rows.append((f"{name}: standard deviation", *(_deviation(each, name) for each in outlooks)))
         rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({printable(each.node)})" for each in loads)))
     rows.append(("nodes needed", _NOTHING, *(_needed(each, found) for each in outlooks[1:])))
     rows.append(("pods that fit nowhere", _NOTHING, *(str(len(each.nowhere)) for each in outlooks[1:])))
@@ -49,6 +49,12 @@ def what_if_document(found: WhatIf) -> dict[str, Any]:
     }
 
 
+def _deviation(outlook: Outlook, name: str) -> str:
+    least, most = outlook.least[name], outlook.most[name]
+    span = f" ({least:.1f} to {most:.1f})" if f"{least:.1f}" != f"{most:.1f}" else ""
+    return f"{outlook.loads[name].deviation:.1f} points{span}"
+
+
 def _needed(outlook: Outlook, found: WhatIf) -> str:
     return f"{outlook.needed} of {found.nodes}" if not outlook.nowhere else f"more than {found.nodes}"
 
@@ -62,6 +68,8 @@ def _loads(outlook: Outlook) -> dict[str, Any]:
     return {
         name: {
             "standardDeviation": round(load.deviation, 2),
+            "lowestDeviation": round(outlook.least[name], 2),
+            "highestDeviation": round(outlook.most[name], 2),
             "highestPercent": round(load.highest, 2),
             "highestNode": printable(load.node),
         }

@@ -2,11 +2,12 @@
 
 1. Static pods and pods of DaemonSets are on their nodes before all others, and so are pods of which nobody knows where
    they would go: those stay where they are.
-2. The others come in the order of the scheduler's queue: by priority, then by age.
+2. The others come by priority.  In which order those of one priority come is not known: after a rollout it is another
+   one than by age, and the last large pods decide how even nodes are.  So it is drawn, for each possible history.
 3. A pod that fits nowhere is asked about again, once others have come: its affinity may wait for one of them.
 
-The scheduler takes one of several equal nodes by chance, and in a large cluster it begins to look anywhere.  Here both
-are drawn from the pod's name, so the same cluster always gives the same picture.
+The scheduler takes one of several equal nodes by chance, and in a large cluster it begins to look anywhere.  All of
+this is drawn from the pod's name and the number of the history: the same cluster always gives the same picture.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -73,18 +74,20 @@ class EmptyCluster:
         bound = {pod.key for pod in self._bound}
         self._free = [pod for pod in present if pod.key not in bound]
 
-    def scheduled(self) -> Placed:
-        """Return where the scheduler would put the pods."""
+    def scheduled(self, history: int = 0) -> Placed:
+        """Return where the scheduler would put the pods in one possible history, by its number."""
         simulator = Simulator(self._state, self._profiles)
 
-        def choose(pod: Pod) -> Answer:
-            draw = crc32("/".join(pod.key).encode())
-            answer = simulator.ask(pod, SamplingWindow(0, draw / _DRAWS))
-            return Answer(nodes=(answer.nodes[draw % len(answer.nodes)],)) if answer.nodes else answer
+        def draw(pod: Pod) -> int:
+            return crc32(f"{history}/{pod.namespace}/{pod.name}".encode())
 
-        return self._fill(
-            simulator, sorted(self._free, key=lambda pod: (-(pod.spec.priority or 0), *pod.age_order)), choose
-        )
+        def choose(pod: Pod) -> Answer:
+            drawn = draw(pod)
+            answer = simulator.ask(pod, SamplingWindow(0, drawn / _DRAWS))
+            return Answer(nodes=(answer.nodes[drawn % len(answer.nodes)],)) if answer.nodes else answer
+
+        queue = sorted(self._free, key=lambda pod: (-(pod.spec.priority or 0), draw(pod), pod.key))
+        return self._fill(simulator, queue, choose)
 
     def packed(self) -> Placed:
         """Return the same for pods that are put onto as few nodes as they fit on, largest first.
