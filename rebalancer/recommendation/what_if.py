@@ -15,7 +15,7 @@ from statistics import pstdev
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.scheduling.from_scratch import EmptyCluster, Placed
@@ -101,31 +101,18 @@ def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -
     """
     nodes = [node for node in snapshot.nodes if node.ready and not node.unschedulable and node.allocatable]
     pods = [pod for pod in snapshot.pods if pod.active and not pod.terminating]
-    changed = [
-        msgspec.structs.replace(pod, spec=specs[pod.key]) if pod.key in specs and not pod.problem else pod
-        for pod in pods
-    ]
-    as_it_is = Placed({pod.key: pod.node for pod in pods if pod.node})
-    count = min(max(_PLACEMENTS // max(len(pods), 1), 1), _MOST_HISTORIES)
-
-    def outlook(found: Sequence[Placed], needed: int | None) -> Outlook:
-        loads = {id(each): {name: _load(nodes, each, usage, name) for name in RESOURCES} for each in found}
-        middle = sorted(found, key=lambda each: loads[id(each)][CPU].deviation)[len(found) // 2]
-        spans = {name: [each[name].deviation for each in loads.values()] for name in RESOURCES}
-        least, most = ({name: of(span) for name, span in spans.items()} for of in (min, max))
-        return Outlook(loads[id(middle)], needed, middle.nowhere, least, most)
-
-    def anew(those: Sequence[Pod]) -> tuple[Outlook, Placed]:
-        histories = [EmptyCluster(snapshot, those).scheduled(number) for number in range(count)]
-        packed = EmptyCluster(snapshot, those).packed()
-        return outlook(histories, len(packed.used)), packed
-
-    today, _ = anew(pods)
-    recommended, packed = anew(changed)
+    changed = [msgspec.structs.replace(pod, spec=specs.get(pod.key, pod.spec)) for pod in pods]
+    histories = range(min(max(_PLACEMENTS // max(len(pods), 1), 1), _MOST_HISTORIES))
+    outlooks = []
+    for each in (pods, changed):
+        packed = EmptyCluster(snapshot, each).packed()
+        placed = [EmptyCluster(snapshot, each).scheduled(number) for number in histories]
+        outlooks.append(_outlook(nodes, usage, placed, len(packed.used)))
+    today, recommended = outlooks
     return WhatIf(
         nodes=len(nodes),
         pods=len(pods),
-        now=outlook([as_it_is], None),
+        now=_outlook(nodes, usage, [Placed({pod.key: pod.node for pod in pods if pod.node})], None),
         today=today,
         recommended=recommended,
         unmeasured=sum(pod.key not in usage for pod in pods),
@@ -133,16 +120,22 @@ def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -
     )
 
 
-def _load(nodes: list[Node], placed: Placed, usage: Usage, resource: str) -> Load:
+def _outlook(nodes: Sequence[Node], usage: Usage, histories: Sequence[Placed], needed: int | None) -> Outlook:
+    """Return the history whose deviation of cpu is in the middle, and between which deviations all are."""
+    found = [({name: _load(nodes, each, usage, name) for name in RESOURCES}, each.nowhere) for each in histories]
+    loads, nowhere = sorted(found, key=lambda each: each[0][CPU].deviation)[len(found) // 2]
+    spans = {name: [each[name].deviation for each, _ in found] for name in RESOURCES}
+    least, most = ({name: of(span) for name, span in spans.items()} for of in (min, max))
+    return Outlook(loads, needed, nowhere, least, most)
+
+
+def _load(nodes: Sequence[Node], placed: Placed, usage: Usage, resource: str) -> Load:
     used = dict.fromkeys((node.name for node in nodes), 0.0)
     for pod, node in placed.nodes.items():
         if node in used:
             used[node] += usage.get(pod, {}).get(resource, 0.0)
-    percents = {
-        node.name: 100 * used[node.name] / node.allocatable[resource]
-        for node in nodes
-        if node.allocatable.get(resource)
-    }
+    offered = {node.name: node.allocatable[resource] for node in nodes if node.allocatable.get(resource)}
+    percents = {name: 100 * used[name] / amount for name, amount in offered.items()}
     if not percents:
         return Load(0.0, 0.0, "")
     highest = max(percents, key=lambda name: (percents[name], name))

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4380,
+    "rebalancer/balancing": 4450,
     "rebalancer/cli": 2600,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 900,
     "rebalancer/report": 3450,
     "rebalancer/run": 8640,
-    "rebalancer/scheduling": 7000,
+    "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1860,
