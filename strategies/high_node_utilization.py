@@ -105,6 +105,8 @@ class HighNodeUtilizationArgs(UtilizationArgs):
             raise ValueError("selection: compaction and metricsUtilization.selection: relief exclude each other")
         if self.selection is None and (self.keep_free or self.node_groups):
             raise ValueError("keepFree and nodeGroups go with selection: compaction only")
+        if self.metrics_utilization is not None and self.metrics_utilization.pools:
+            raise ValueError("pools goes with LowNodeUtilization only; here nodeGroups tells nodes apart")
         return self
 
     @model_validator(mode="after")

@@ -29,6 +29,9 @@ With metricsUtilization and `selection: relief` the fewest moves do it (docs/rel
 - With useDeviationThresholds destinations are all nodes below the mean of some resource.  When nodes above the band
   have given what they may, nodes above the mean give to those below the band, what brings most first.
 
+With `pools: {label: node.kubernetes.io/instance-type}` in metricsUtilization, the nodes of each value of the label have
+a mean of their own, and pods stay among them; with `moves: across` they may go to nodes of other pools.
+
 Nothing happens unless more than numberOfNodes nodes are underutilized.  `evictionLimits.node` is the most evictions
 per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usage but stay.
 """
@@ -78,6 +81,13 @@ class LowNodeUtilizationArgs(UtilizationArgs):
         crossed = [name for name in sorted(low) if low[name] > high[name]]
         if crossed and not self.use_deviation_thresholds:
             raise ValueError(f"the thresholds of {', '.join(crossed)} are greater than their targetThresholds")
+        metrics = self.metrics_utilization
+        across = metrics is not None and metrics.pools is not None and metrics.pools.moves == "across"
+        if across and not self.use_deviation_thresholds:
+            raise ValueError(
+                "pools with moves: across changes nothing where thresholds are no distances from a mean: leave it out, "
+                "or set useDeviationThresholds: true"
+            )
         return self
 
 

@@ -45,7 +45,7 @@ def planner(
     lower, upper = Bounds(low, high, deviation).of(nodes)
     band = Band(lower, means(nodes, lower), upper)
     goal = Goal.of(band, MARGIN * min_gain, deviation=deviation)
-    fullness = Fullness(on, usage, goal.names)
+    fullness = Fullness(on, usage, goal.names, [each.name for each in on.nodes])
     pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
     offers, foresight = Offers(goal, fullness, min_gain), Foresight(on, KEYS)
     return Parts(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))

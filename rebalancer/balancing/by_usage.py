@@ -1,6 +1,6 @@
 """Relief, filling and emptying put together, for strategies that decide on measured usage."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from rebalancer.balancing.band import Band
@@ -12,6 +12,7 @@ from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.moves import Moves
+from rebalancer.balancing.pools import PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.relief import Relief, furthest_first
 from rebalancer.balancing.sources import landings_by, measured_usage_by
 from rebalancer.balancing.steering.foresight import Foresight
@@ -23,7 +24,7 @@ from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
-from rebalancer.balancing.utilization import NodeUtilization, Percentages, means
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -69,16 +70,17 @@ class ByUsage:
         """
         nodes = self._usage.nodes()
         # What is kept empty is about to go: it does not count in the mean either.
-        staying = [each for each in nodes if each.node.name not in self._cluster.held]
-        low, high = bounds.of(staying)
-        band = Band(low, means(staying, low), high)
+        pools, held = self._pools(nodes), self._cluster.held
+        band = band_of(bounds, [each for each in nodes if each.node.name not in held], pooled=bool(pools))
+        self._usage.offsets = offsets(pools, band.mean, held) if bounds.deviation else {}
+        low, high = band.low, band.high
         peaks = [self._usage.destination(each.node) for each in nodes if self._cluster.receives(each.node)]
         # Destinations are nearly idle, or, in a band, below the mean of some resource.
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
         few, sources = self._too_few(peaks, low), self._usage.sources()
         over = furthest_first(sources, high)
         self._selection.spare(
-            {each.node.name: refusal for each in over if (refusal := self._evict.passing(each.node, high))}
+            {each.node.name: refusal for each in over if (refusal := self._evict.passing(each.node, each.bounds(high)))}
         )
         counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
         obstacles = (
@@ -89,20 +91,33 @@ class ByUsage:
         with self._told(UsageWeighing(sources, self._usage.of_pod, low, high), counts, obstacles):
             if few:
                 return
-            if (
-                self._evict.steer is not None
-                and self._usage.pods_known
-                and landings_by(self._args, self._cluster, self._evict)
-            ):
-                self._steer(self._evict.steer, band, limit, deviation=bounds.deviation)
-            elif under:
-                destinations = self._destinations(under, peaks, band, deviation=bounds.deviation)
-                self._relieve(self._moves(destinations, limit), destinations, sources, band, deviation=bounds.deviation)
+            for pool in self._compared(pools) or [{each.node.name for each in nodes}]:
+                self._even_out(PoolNodes(pool, under, peaks, sources), band, limit, deviation=bounds.deviation)
 
-    def _steer(self, steer: Steer, band: Band, limit: int | None, *, deviation: bool) -> None:
+    def _even_out(self, group: PoolNodes, band: Band, limit: int | None, *, deviation: bool) -> None:
+        """Move pods among these nodes."""
+        steer = self._evict.steer
+        if steer is not None and self._usage.pods_known and landings_by(self._args, self._cluster, self._evict):
+            self._steer(steer, group.names, band, limit, deviation=deviation)
+        elif group.under:
+            destinations = self._destinations(group, band, deviation=deviation)
+            self._relieve(self._moves(destinations, limit), destinations, group.sources, band, deviation=deviation)
+
+    def _pools(self, nodes: Iterable[NodeUtilization]) -> list[list[NodeUtilization]]:
+        """Return the nodes pool by pool; nothing where all are compared with each other."""
+        wanted = self._args.metrics_utilization.pools if self._args.metrics_utilization else None
+        return pooled(nodes, wanted.label) if wanted else []
+
+    def _compared(self, pools: Iterable[Iterable[NodeUtilization]]) -> list[set[str]]:
+        """Return the names of nodes among which pods may move, pool by pool; nothing where that is among all."""
+        wanted = self._args.metrics_utilization.pools if self._args.metrics_utilization else None
+        stay = wanted is not None and wanted.moves == "within"
+        return [{each.node.name for each in pool} for pool in pools] if stay else []
+
+    def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None, *, deviation: bool) -> None:
         cluster, evict = self._cluster, self._evict
         goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
-        fullness = Fullness(cluster, self._usage, goal.names)
+        fullness = Fullness(cluster, self._usage, goal.names, names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
         offers, foresight = Offers(goal, fullness, steer.min_gain), Foresight(cluster, steer.keys)
         parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
@@ -182,17 +197,16 @@ class ByUsage:
         figures = {"numberOfNodes": self._args.number_of_nodes}
         return told(weighing, self._cluster, self._evict, counts, obstacles, figures)
 
-    def _destinations(
-        self, under: Sequence[NodeUtilization], peaks: Sequence[NodeUtilization], band: Band, *, deviation: bool
-    ) -> Destinations:
+    def _destinations(self, group: PoolNodes, band: Band, *, deviation: bool) -> Destinations:
         return Destinations(
             self._cluster,
-            under,
+            group.under,
             band.above(FIRST_CEILING) if deviation else band.high,
             self._usage.of_pod,
-            others=[peak for peak in peaks if peak not in under],
+            others=[peak for peak in group.peaks if peak not in group.under],
             landings=landings_by(self._args, self._cluster, self._evict),
             floors=band.low if deviation else None,
+            elsewhere=group.elsewhere,
         )
 
     def _moves(self, destinations: Destinations, limit: int | None) -> Moves:

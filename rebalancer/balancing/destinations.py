@@ -58,6 +58,7 @@ class Destinations:
         landings: returns where replacements land; None if that is not known.
         floors: by resource, the percentage below which a node uses too little.
         emptied: names of nodes that are to lose all their pods; none of them takes a pod.
+        elsewhere: names of nodes of other pools, which pods must not go to.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Destinations:
         landings: Landings | None = None,
         floors: Percentages | None = None,
         emptied: Collection[str] = (),
+        elsewhere: Collection[str] = (),
     ) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
@@ -79,6 +81,7 @@ class Destinations:
         self._ceilings = ceilings
         self._floors = floors or {}
         self._emptied = emptied
+        self._elsewhere = elsewhere
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
@@ -235,7 +238,7 @@ class Destinations:
             return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)
         if utilization is None:
-            return cause(Code.UNKNOWN_USAGE)
+            return cause(Code.OTHER_POOL if node.name in self._elsewhere else Code.UNKNOWN_USAGE)
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
 

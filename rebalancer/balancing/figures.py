@@ -47,7 +47,8 @@ def arrival(node: NodeUtilization, usage: Resources, names: Iterable[str]) -> di
 
 
 def _measured(source: NodeUtilization, names: Iterable[str], targets: Percentages) -> list[dict[str, Any]]:
-    return [{"resource": name, "before": source.percent(name) or 0.0, "target": targets[name]} for name in names]
+    bounds = source.bounds(targets)
+    return [{"resource": name, "before": source.percent(name) or 0.0, "target": bounds[name]} for name in names]
 
 
 def _above_cap(source: NodeUtilization, name: str, targets: Percentages) -> dict[str, Any]:

@@ -5,12 +5,12 @@ with the lower of two figures: that of the window, and what its present pods use
 destination it is charged with the pods that came too late to show in the figure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from math import ceil
 
 from rebalancer.balancing.usage import FallingUsage, check_measured
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.utilization import NO_OFFSET, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
@@ -29,6 +29,7 @@ class MeasuredUsage:
     Attributes:
         pods_known: whether the source knows anything of pods.
         of_one_moment: whether the figures of nodes and pods tell of one moment, and not of a time window.
+        offsets: by node, how far its pool's mean is from the mean of all nodes (see `rebalancer.balancing.pools`).
     """
 
     def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, requested: bool = False) -> None:
@@ -54,13 +55,12 @@ class MeasuredUsage:
         self._youth = max(measured.window, _SHORTEST)
         self._pod_nodes = {pod.key: pod.node for pod in cluster.snapshot.pods}
         self._seen = self._pods_by_node()
+        self.offsets: Mapping[str, Percentages] = {}
 
     def nodes(self) -> list[NodeUtilization]:
         """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
         return [
-            NodeUtilization(
-                node, {name: self._figure(node, name, self._measured.nodes[node.name]) for name in self._names}
-            )
+            self._utilization(node, self._measured.nodes[node.name], self._names)
             for node in self._cluster.nodes
             if node.name in self._measured.nodes
         ]
@@ -80,7 +80,7 @@ class MeasuredUsage:
         """Return a node's peak usage of all that is measured, plus the pods that the figures do not show yet."""
         amounts = self._measured.peaks[node.name]
         names = sorted({*self._names, *self._known})
-        peak = NodeUtilization(node, {name: self._figure(node, name, amounts) for name in names})
+        peak = self._utilization(node, amounts, names)
         for pod in self._cluster.active_pods_on(node):
             if self._unseen(pod):
                 peak.charge({name: amount for name, amount in self.of_pod(pod).items() if name != PODS})
@@ -117,7 +117,11 @@ class MeasuredUsage:
         # A terminating pod is about to leave: it does not count as present.
         present = [pod for pod in self._cluster.active_pods_on(node.node) if not pod.terminating]
         lower = {name: min(used, self._present(name, used, node.node, present)) for name, used in node.used.items()}
-        return NodeUtilization(node.node, lower)
+        return NodeUtilization(node.node, lower, node.offset)
+
+    def _utilization(self, node: Node, amounts: Resources, names: Iterable[str]) -> NodeUtilization:
+        used = {name: self._figure(node, name, amounts) for name in names}
+        return NodeUtilization(node, used, self.offsets.get(node.name, NO_OFFSET))
 
     def _figure(self, node: Node, name: str, amounts: Resources) -> int:
         return self._cluster.used(node).get(PODS, 0) if name == PODS else amounts[name]

@@ -3,12 +3,17 @@
 Usage may come from requests or from measurements; this module sees numbers, and never their source.  There is one
 tolerance: percentages that differ by less than 0.000000001 are equal.  For example, 7 / 100 * 100 is a little more than
 7 in floating point; still, a node that uses 7 of 100 is not above 7 %, and an empty one has room for 7 up to 7 %.
+
+A node may have an offset: its pool's mean less the mean of all nodes.  Bounds are given for the mean of all nodes; for
+the node they are higher by its offset.  For example, all nodes use 40 %, those of its pool 55 %.  The offset is 15
+points, and a band of 30 to 50 % is 45 to 65 % for this node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from statistics import fmean
+from types import MappingProxyType
 
 from rebalancer.balancing.excess import TOLERANCE, Excess, Points
 from rebalancer.cluster.node import Node
@@ -18,6 +23,8 @@ _DECIMALS = 9
 _WHOLE = 100.0
 
 Percentages = Mapping[str, float]
+#: Of nodes that are not compared by pools.
+NO_OFFSET: Percentages = MappingProxyType({})
 
 
 class NodeUtilization:
@@ -25,11 +32,13 @@ class NodeUtilization:
 
     Attributes:
         used: by tracked resource.
+        offset: by resource, by how much bounds are higher for this node.
     """
 
-    def __init__(self, node: Node, used: Resources) -> None:
+    def __init__(self, node: Node, used: Resources, offset: Percentages = NO_OFFSET) -> None:
         self.node = node
         self.used = dict(used)
+        self.offset = offset
         self._offered: Resources = {**(node.allocatable or node.capacity), METRIC_RESOURCE: int(_WHOLE)}
 
     @property
@@ -61,6 +70,16 @@ class NodeUtilization:
             return None
         return self.used[name] / capacity * 100 if capacity else 0.0
 
+    def bounds(self, bounds: Percentages) -> Percentages:
+        """Return bounds as they are for this node."""
+        if not self.offset:
+            return bounds
+        return {name: clamped(bound + self.offset.get(name, 0.0)) for name, bound in bounds.items()}
+
+    def level(self, name: str) -> float:
+        """Return how full the node is, in percent, to be compared with bounds for the mean of all nodes."""
+        return (self.percent(name) or 0.0) - self.offset.get(name, 0.0)
+
     def percents(self) -> Points:
         """Return how full the node is, by tracked resource; 0 for what it does not offer."""
         return {name: self.percent(name) or 0.0 for name in self.used}
@@ -71,7 +90,7 @@ class NodeUtilization:
 
     def above(self, targets: Percentages) -> Excess:
         """Return how far the node is above its targets; a resource that it does not offer counts as unused."""
-        over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(targets.items())}
+        over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(self.bounds(targets).items())}
         return Excess({name: points for name, points in over.items() if points > TOLERANCE})
 
     def within(self, thresholds: Percentages) -> bool:
@@ -84,14 +103,16 @@ class NodeUtilization:
 
     def short_of(self, floors: Percentages, change: Points) -> float:
         """Return by how many points the node is below floors, summed up, after a change of its usage."""
-        short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in floors.items())
+        bounds = self.bounds(floors)
+        short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
         return round(sum(points for points in short if points > 0), _DECIMALS)
 
     def outside(self, floors: Percentages, ceilings: Percentages, added: Points) -> float:
         """Return by how many points the node is below floors and above ceilings, summed up, with points added."""
         full = {name: points + added.get(name, 0.0) for name, points in self.percents().items()}
-        below = sum(max(floor - full[name], 0.0) for name, floor in floors.items() if name in full)
-        above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in ceilings.items() if name in full)
+        low, high = self.bounds(floors), self.bounds(ceilings)
+        below = sum(max(floor - full[name], 0.0) for name, floor in low.items() if name in full)
+        above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in high.items() if name in full)
         return round(below + above, _DECIMALS)
 
     def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
@@ -99,19 +120,24 @@ class NodeUtilization:
 
         A resource without a ceiling may be used in full.
         """
+        bounds = self.bounds(ceilings)
         for name, used in self.used.items():
-            ceiling = ceilings.get(name, _WHOLE)
+            ceiling = bounds.get(name, _WHOLE)
             if self._share(name, used + amounts.get(name, 0)) > ceiling + TOLERANCE:
                 return name, ceiling
         return None
 
     def cap(self, name: str, ceilings: Percentages) -> int:
         """Return how much the node may use in whole units; without a ceiling, all it has."""
-        return int((ceilings.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self._offered.get(name, 0))
+        return self._cap(name, self.bounds(ceilings))
 
     def headroom(self, ceilings: Percentages) -> dict[str, int]:
         """Return how much more of each resource would pass no ceiling; negative where one is passed already."""
-        return {name: self.cap(name, ceilings) - used for name, used in self.used.items()}
+        bounds = self.bounds(ceilings)
+        return {name: self._cap(name, bounds) - used for name, used in self.used.items()}
+
+    def _cap(self, name: str, bounds: Percentages) -> int:
+        return int((bounds.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self._offered.get(name, 0))
 
     def _share(self, name: str, amount: int) -> float:
         capacity = self._offered.get(name, 0)
@@ -131,10 +157,11 @@ def around_mean(
     """Return thresholds and targets as distances from the means, kept between 0 and 100."""
     centre = means(nodes, below)
     return (
-        {name: _clamped(mean - below[name]) for name, mean in centre.items()},
-        {name: _clamped(mean + above[name]) for name, mean in centre.items()},
+        {name: clamped(mean - below[name]) for name, mean in centre.items()},
+        {name: clamped(mean + above[name]) for name, mean in centre.items()},
     )
 
 
-def _clamped(percent: float) -> float:
+def clamped(percent: float) -> float:
+    """Return a percentage that is between 0 and 100."""
     return min(max(percent, 0.0), _WHOLE)

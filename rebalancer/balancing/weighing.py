@@ -45,7 +45,7 @@ class UsageWeighing:
         *,
         cordoned: bool = False,
     ) -> None:
-        self._nodes = {each.node.name: NodeUtilization(each.node, each.used) for each in nodes}
+        self._nodes = {each.node.name: NodeUtilization(each.node, each.used, each.offset) for each in nodes}
         self._of_pod = of_pod
         self._low, self._high, self._cordoned = low, high, cordoned
         self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}

@@ -102,6 +102,7 @@ class Code(StrEnum):
     OWN_NODE = "OwnNode"
     TAINT = "Taint"
     UNKNOWN_USAGE = "UnknownUsage"
+    OTHER_POOL = "OtherPool"
 
     # What a person should know beside the evictions.
     LANDED_ELSEWHERE = "LandedElsewhere"

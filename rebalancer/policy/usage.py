@@ -139,6 +139,17 @@ class PrometheusUsage(Part):
         return self
 
 
+class Pools(Part):
+    """Nodes that are compared among themselves only, like those of one instance type."""
+
+    label: str = Field(
+        min_length=1, max_length=317, description="Nodes with the same value are a pool; those without it are one too."
+    )
+    moves: Literal["within", "across"] = Field(
+        "within", description="within: pods stay in their pool; across: they may go to a node of another pool."
+    )
+
+
 class MetricsUtilization(Part):
     """Decide on measured usage instead of requests."""
 
@@ -170,6 +181,9 @@ class MetricsUtilization(Part):
         description="For selection: relief. How long a replacement is not moved again: longer than three times the "
         "time between two runs.",
     )
+    pools: Pools | None = Field(
+        None, description="For LowNodeUtilization with selection: relief. Each pool of nodes has a mean of its own."
+    )
     prometheus: PrometheusUsage | None = Field(None, description=f"For the source {PROMETHEUS}.")
 
     @property
@@ -192,6 +206,8 @@ class MetricsUtilization(Part):
             raise ValueError(f"prometheus goes with the source {PROMETHEUS} only")
         if self.origin == PROMETHEUS and not (self.prometheus and (self.prometheus.query or self.prometheus.nodes)):
             raise ValueError(f"the source {PROMETHEUS} needs prometheus.query, or prometheus.nodes with its queries")
+        if self.pools and not self.selection:
+            raise ValueError("pools goes with selection: relief")
         if self.shares_only and self.when_missing == "requests":
             raise ValueError("whenMissing: requests needs prometheus.nodes: a share of a node is in no request")
         return self

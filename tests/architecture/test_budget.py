@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4450,
+    "rebalancer/balancing": 4540,
     "rebalancer/cli": 2600,
     "rebalancer/cluster": 1790,
     "rebalancer/engine": 2170,
@@ -15,7 +15,7 @@ BUDGET = {
     "rebalancer/kube": 7070,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3250,
+    "rebalancer/policy": 3300,
     "rebalancer/recommendation": 900,
     "rebalancer/report": 3450,
     "rebalancer/run": 8640,

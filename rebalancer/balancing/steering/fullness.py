@@ -1,7 +1,7 @@
 """How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from rebalancer.balancing.measured_usage import MeasuredUsage
@@ -24,12 +24,15 @@ class Fullness:
         cluster: the cluster.
         usage: the figures.
         names: the resources of the goal.
+        compared: names of the nodes among which pods are moved.
     """
 
-    def __init__(self, cluster: Cluster, usage: MeasuredUsage, names: Sequence[str]) -> None:
+    def __init__(self, cluster: Cluster, usage: MeasuredUsage, names: Sequence[str], compared: Collection[str]) -> None:
         self._usage = usage
         self._names = tuple(names)
-        self.sources: dict[str, NodeUtilization] = {each.node.name: each for each in usage.sources()}
+        self.sources: dict[str, NodeUtilization] = {
+            each.node.name: each for each in usage.sources() if each.node.name in compared
+        }
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
         self._fills: dict[str, tuple[float, ...]] = {}
         self._peak_fills: dict[str, tuple[float, ...]] = {}
@@ -99,4 +102,4 @@ class Fullness:
             self._peak_fills.pop(node.name, None)
 
     def _fill_of(self, node: NodeUtilization) -> tuple[float, ...]:
-        return tuple([node.percent(name) or 0.0 for name in self._names])
+        return tuple([node.level(name) for name in self._names])

@@ -127,7 +127,10 @@ class Waves:
             yield Draft((), Avoidance.of(names, hot, (destination,), strong=strong), (destination,))
 
     def _is_hot(self, name: str) -> bool:
+        """Return whether a node is over its band, or would be at its peak; not if its usage is unknown."""
         goal = self._parts.goal
+        if name not in self._parts.fullness.sources:
+            return False
         return goal.is_over(self._parts.fullness.fill(name)) or goal.is_over(self._parts.fullness.peak(name))
 
     def _wave(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft | None:

@@ -64,6 +64,7 @@ NODES = words(
         Code.OWN_NODE: "where it is",
         Code.TAINT: "taint {taint} is not tolerated",
         Code.UNKNOWN_USAGE: "whose usage is unknown",
+        Code.OTHER_POOL: "which is of another pool",
     }
 )
 
