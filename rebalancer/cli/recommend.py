@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from rebalancer.run.recommend import PrometheusOptions
 
 
-@click.command(short_help="Recommend requests and limits from what containers used.")
+@click.group(
+    invoke_without_command=True,
+    subcommand_metavar="[nodes]",
+    short_help="Recommend requests and limits from what containers used.",
+)
 @click.option("--samples", type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
 @click.option("--prometheus", metavar="URL", help="Or a Prometheus that asks for no credentials.")
 @click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
@@ -48,8 +52,11 @@ if TYPE_CHECKING:
 )
 @click.option("--vpa", type=FILE, metavar="FOLDER", help="Write a VerticalPodAutoscaler that is off for each workload.")
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
+@click.pass_context
 @exit_on_error
 def recommend(
+    context: click.Context,
+    /,
     output: str,
     timezone: str,
     patches: str | None,
@@ -61,8 +68,11 @@ def recommend(
 ) -> None:
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
 
-    Nothing is written to a cluster. What could not be used is said on standard error.
+    Nothing is written to a cluster. What could not be used is said on standard error. `recommend nodes` is about what
+    kubelets should keep for the system.
     """
+    if context.invoked_subcommand:
+        return
     from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
     from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
     from rebalancer.report.headline import count  # noqa: PLC0415
@@ -71,11 +81,9 @@ def recommend(
     from rebalancer.run.recommend import RecommendOptions, recommendations, write_files  # noqa: PLC0415
 
     prometheus = _history(given)
-    for option, folder in (("--patches", patches), ("--vpa", vpa)):
-        if folder is not None and given["snapshot"] is None:
-            raise UsageError(f"{option} needs --snapshot: samples alone do not tell for certain whose a pod is")
-    if given["what_if"] and given["snapshot"] is None:
-        raise UsageError("--what-if needs --snapshot: `rebalancer snapshot` writes all that it needs")
+    for option, wanted in (("--patches", patches), ("--vpa", vpa), ("--what-if", given["what_if"])):
+        if wanted and given["snapshot"] is None:
+            raise UsageError(f"{option} needs --snapshot: `rebalancer snapshot` writes all that is needed")
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):
@@ -94,6 +102,30 @@ def recommend(
             write_files(option, folder, written)
             complain(f"Note: {count(len(written), 'file')} written to {folder}")
     click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+
+
+@recommend.command()
+@click.option("--snapshot", type=FILE, metavar="FILE", required=True, help="A file of `rebalancer snapshot`.")
+@click.option("--prometheus", metavar="URL", help="What nodes used over days; one that asks for no credentials.")
+@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
+@click.option("--history", type=Seconds(), default="336h", show_default=True, help="Of Prometheus: so long, until now.")
+@click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@exit_on_error
+def nodes(snapshot: str, output: str, **given: Any) -> None:
+    """Recommend what kubelets keep for the system, so that they evict before the kernel kills.
+
+    A snippet of a KubeletConfiguration for each size of nodes; nothing is written to a cluster.
+    """
+    from rebalancer.report.reservations import reservations_as_text  # noqa: PLC0415  as above
+    from rebalancer.run.recommend_nodes import recommended_reservations  # noqa: PLC0415
+
+    asks = given["prometheus"] or given["policy"]
+    rest = {"samples": None, "step": 300.0, "cpu_query": None, "memory_query": None}
+    found, remarks = recommended_reservations(snapshot, _history({**given, **rest}) if asks else None)
+    for remark in remarks:
+        complain(f"Note: {remark}")
+    click.echo(reservations_as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 
 def _history(given: dict[str, Any]) -> "PrometheusOptions | None":

@@ -144,27 +144,33 @@ def _measured(options: RecommendOptions) -> Folder:
         return read_folder(options.samples, options.namespace, options.timezone)
     asked = options.prometheus
     assert asked is not None
-    promql, (cpu, memory) = _prometheus(asked), asked.queries
-    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), _span(asked), _tell)
+    promql, (cpu, memory) = connected(asked), asked.queries
+    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), span_of(asked), _tell)
     if not found.measured:
         raise UsageError("Prometheus has no such history; --cpu-query and --memory-query ask otherwise")
     return Folder(found.measured, skipped=[*found.missing, *promql.warnings])
 
 
-def _span(asked: PrometheusOptions) -> Span:
+def span_of(asked: PrometheusOptions) -> Span:
+    """Return the time that is asked about, in whole steps."""
     end = asked.now - asked.now % asked.step  # the same history for runs that are seconds apart
     return Span(end - asked.seconds, end, asked.step)
 
 
 def _trouble(asked: PrometheusOptions | None) -> Trouble:
-    return read_trouble(_prometheus(asked).ask_range, _span(asked)) if asked else Trouble()
+    return read_trouble(connected(asked).ask_range, span_of(asked)) if asked else Trouble()
 
 
 def _tell(share: float) -> None:
     _LOG.info("%.0f %% of the history is read", 100 * share)
 
 
-def _prometheus(asked: PrometheusOptions) -> PromQL:
+def connected(asked: PrometheusOptions) -> PromQL:
+    """Return what asks the Prometheus.
+
+    Raises:
+        UsageError: the policy has none.
+    """
     provider = Prometheus(url=asked.url or "")
     if asked.url is None:
         name = asked.policy or ""

@@ -1,0 +1,137 @@
+"""`rebalancer recommend nodes`: what kubelets keep for the system."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+from tests.make import NOW
+from tests.real_prometheus import RealPrometheus, Series, needed
+
+GIB, HOUR = 1 << 30, 3600
+
+
+def node(name, memory="10Gi", allocatable=None):
+    amounts = {"cpu": "4", "memory": memory, "pods": "110"}
+    status = {"capacity": amounts, "allocatable": {**amounts, "memory": allocatable or memory}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def pod(name, on, request=None):
+    container = {"name": "app", "resources": {"requests": {"memory": request}} if request else {}}
+    spec = {"nodeName": on, "containers": [container]}
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+
+
+def usage(kind, name, cpu, memory):
+    amounts = {"usage": {"cpu": cpu, "memory": memory}}
+    rest = amounts if kind == "NodeMetrics" else {"containers": [{"name": "app", **amounts}]}
+    space = {} if kind == "NodeMetrics" else {"namespace": "shop"}
+    return {"apiVersion": "metrics.k8s.io/v1beta1", "kind": kind, "metadata": {"name": name, **space}, **rest}
+
+
+def asked(tmp_path, objects, *arguments):
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return CliRunner().invoke(main, ["recommend", "nodes", "--snapshot", str(cluster), *arguments])
+
+
+def only(outcome):
+    assert outcome.exit_code == 0, outcome.output
+    (found,) = json.loads(outcome.stdout)["sizes"]
+    return found
+
+
+def test_ten_gibibytes_give_the_sum_of_the_method(tmp_path):
+    """5 % are 512Mi, and with 10 % on top 1.5Gi are the system's; other thresholds stay what they are by default."""
+    outcome = asked(tmp_path, [node("n1")], "-o", "yaml")
+
+    assert outcome.stdout.startswith("# 1 node with 10240Mi: n1\n")
+    assert yaml.safe_load(outcome.stdout) == {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "evictionHard": {
+            "memory.available": "512Mi",
+            "nodefs.available": "10%",
+            "nodefs.inodesFree": "5%",
+            "imagefs.available": "15%",
+            "imagefs.inodesFree": "5%",
+        },
+        "systemReserved": {"memory": "1536Mi"},
+    }
+    assert "nobody measured what the system uses" in outcome.stderr
+
+
+@pytest.mark.parametrize(("memory", "eviction", "reserved"), [("4Gi", "500Mi", "910Mi"), ("64Gi", "3277Mi", "9831Mi")])
+def test_small_nodes_evict_at_500_mebibytes(tmp_path, memory, eviction, reserved):
+    """5 % of 4Gi would be 205Mi."""
+    configuration = only(asked(tmp_path, [node("n1", memory)], "-o", "json"))["kubeletConfiguration"]
+
+    assert configuration["evictionHard"]["memory.available"] == eviction
+    assert configuration["systemReserved"]["memory"] == reserved
+
+
+def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
+    """2Gi of the node are no pod's: 2355Mi with 15 %, and the threshold; one snippet for nodes of one size."""
+    objects = [
+        *(node("n1"), node("n2"), pod("web", "n1")),
+        *(usage("NodeMetrics", "n1", "1500m", "5Gi"), usage("PodMetrics", "web", "1", "3Gi")),
+        usage("NodeMetrics", "n2", "100m", "1Gi"),
+    ]
+
+    found = only(asked(tmp_path, objects, "-o", "json"))
+
+    assert found["nodes"] == ["n1", "n2"]
+    assert found["systemUses"] == {"cpu": "500m", "memory": "2048Mi"}
+    assert found["kubeletConfiguration"]["systemReserved"] == {"cpu": "580m", "memory": "2868Mi"}
+
+
+def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
+    """Little is left, little is kept, or pods request what would be kept; the other node is fine."""
+    objects = [
+        *(node("n1"), node("n2", allocatable="8Gi"), pod("web", "n1", "9Gi")),
+        *(usage("NodeMetrics", "n1", "1", "10000Mi"), usage("PodMetrics", "web", "1", "9900Mi")),
+        usage("NodeMetrics", "n2", "1", "1Gi"),
+    ]
+
+    words = " ".join(asked(tmp_path, objects).stdout.split())
+
+    assert "Warning: n1: 240Mi was left of 10240Mi: below 512Mi pods would be evicted" in words
+    assert "Warning: n1: keeps 0Mi from pods today, so that the kernel may kill before the kubelet evicts" in words
+    assert "Warning: n1: its pods request 9216Mi, more than the 8038Mi that would be allocatable" in words
+    assert "Warning: n2" not in words
+
+
+@needed
+def test_the_most_of_days_counts(tmp_path):
+    """Once the system used 3Gi, two days ago, for an hour; the pods' part is not the system's."""
+
+    def node_bytes(age):
+        return (5 if 48 * HOUR <= age < 49 * HOUR else 3) * GIB
+
+    past = [
+        Series("container_memory_working_set_bytes", {"node": "n1", "id": "/"}, node_bytes, 72 * HOUR, 300),
+        Series(
+            "container_memory_working_set_bytes",
+            {"node": "n1", "id": "/kubepods/x", "namespace": "shop", "pod": "web", "container": "app"},
+            lambda _: 2 * GIB,
+            72 * HOUR,
+            300,
+        ),
+    ]
+    with RealPrometheus(tmp_path, past) as server:
+        history = ("--history", "72h", "--now", NOW.isoformat())
+        found = only(asked(tmp_path, [node("n1")], "-o", "json", "--prometheus", server.url, *history))
+
+    assert found["systemUses"] == {"memory": "3072Mi"}
+
+
+def test_a_file_that_cannot_be_read_is_bad_usage(tmp_path):
+    """It ends with 2, and says what to do."""
+    outcome = CliRunner().invoke(main, ["recommend", "nodes", "--snapshot", str(tmp_path / "absent")])
+
+    assert outcome.exit_code == 2
+    assert "cannot be read" in outcome.stderr
