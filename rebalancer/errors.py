@@ -95,6 +95,12 @@ class MarkingRulesError(PolicyError):
     what = "marking rules"
 
 
+class HistoryQueriesError(PolicyError):
+    """The queries of `recommend` have problems; all of them are in `problems`."""
+
+    what = "queries"
+
+
 class SnapshotError(UsageError):
     """The snapshot file cannot be read; the message names the place."""
 

@@ -9,10 +9,15 @@ import click
 
 from rebalancer.cli.complaints import complain, exit_on_error
 from rebalancer.cli.completing import FILE, POLICY
+from rebalancer.cli.logs import set_up
+from rebalancer.cli.options import verbosity_option
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rebalancer.recommendation.workloads import Recommendation
     from rebalancer.run.recommend import PrometheusOptions
 
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
 @click.option("--history", type=Seconds(), default="336h", show_default=True, help="Of Prometheus: so long, until now.")
 @click.option("--step", type=Seconds(), default="5m", show_default=True, help="Of Prometheus: from sample to sample.")
+@click.option("--queries", type=FILE, metavar="FILE", help="How Prometheus is asked for cpu and memory, as YAML.")
 @click.option("--cpu-query", metavar="PROMQL", help="Cores by namespace, pod and container; default: by cAdvisor.")
 @click.option("--memory-query", metavar="PROMQL", help="Bytes, by the same labels.")
 @click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
@@ -52,12 +58,14 @@ if TYPE_CHECKING:
 )
 @click.option("--vpa", type=FILE, metavar="FOLDER", help="Write a VerticalPodAutoscaler that is off for each workload.")
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
+@verbosity_option
 @click.pass_context
 @exit_on_error
 def recommend(
     context: click.Context,
     /,
     output: str,
+    verbosity: int,
     timezone: str,
     patches: str | None,
     vpa: str | None,
@@ -73,13 +81,13 @@ def recommend(
     """
     if context.invoked_subcommand:
         return
+    from rebalancer.cli.progress import progress_for  # noqa: PLC0415
     from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
     from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
-    from rebalancer.report.headline import count  # noqa: PLC0415
-    from rebalancer.report.recommendations import as_text, vertical_autoscalers  # noqa: PLC0415
-    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
-    from rebalancer.run.recommend import RecommendOptions, recommendations, write_files  # noqa: PLC0415
+    from rebalancer.report.recommendations import as_text  # noqa: PLC0415
+    from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
 
+    set_up(verbosity, as_json=False)
     prometheus = _history(given)
     for option, wanted in (("--patches", patches), ("--vpa", vpa), ("--what-if", given["what_if"])):
         if wanted and given["snapshot"] is None:
@@ -91,17 +99,27 @@ def recommend(
     core = frozenset(given.pop("core"))
     settings, enough = Settings(request_share), Enough(min_days, min_samples)
     found = recommendations(
-        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, prometheus=prometheus, **given)
+        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, prometheus=prometheus, **given),
+        progress_for(output, verbosity, log_as_json=False),
     )
     for remark in found.remarks:
         complain(f"Note: {remark}")
-    every = found.findings.recommendations
+    _write(found.findings.recommendations, patches, vpa)
+    click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+
+
+def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | None) -> None:
+    """Write the files that were asked for, and say how many."""
+    from rebalancer.report.headline import count  # noqa: PLC0415  as above
+    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
+    from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
+    from rebalancer.run.recommend import write_files  # noqa: PLC0415
+
     for option, folder, files in (("--patches", patches, to_patches), ("--vpa", vpa, vertical_autoscalers)):
         if folder is not None:
-            written = files(every)
+            written = files(found)
             write_files(option, folder, written)
             complain(f"Note: {count(len(written), 'file')} written to {folder}")
-    click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 
 @recommend.command()
@@ -121,7 +139,7 @@ def nodes(snapshot: str, output: str, **given: Any) -> None:
     from rebalancer.run.recommend_nodes import recommended_reservations  # noqa: PLC0415
 
     asks = given["prometheus"] or given["policy"]
-    rest = {"samples": None, "step": 300.0, "cpu_query": None, "memory_query": None}
+    rest = {"samples": None, "step": 300.0, "queries": None, "cpu_query": None, "memory_query": None}
     found, remarks = recommended_reservations(snapshot, _history({**given, **rest}) if asks else None)
     for remark in remarks:
         complain(f"Note: {remark}")
@@ -130,17 +148,19 @@ def nodes(snapshot: str, output: str, **given: Any) -> None:
 
 def _history(given: dict[str, Any]) -> "PrometheusOptions | None":
     """Take out what is about Prometheus; None where samples are in a folder."""
-    from rebalancer.run.recommend import PrometheusOptions  # noqa: PLC0415  as above
+    from rebalancer.run.recommend import PrometheusOptions, history_queries  # noqa: PLC0415  as above
 
     url, policy = given.pop("prometheus"), given.pop("policy")
-    queries = (given.pop("cpu_query"), given.pop("memory_query"))
+    asked = (given.pop("queries"), given.pop("cpu_query"), given.pop("memory_query"))
     seconds, step, now = given.pop("history"), given.pop("step"), given.pop("now")
     if [given["samples"], url, policy].count(None) != 2:  # noqa: PLR2004  one of three is given
         raise UsageError("give one of --samples, --prometheus and --policy")
-    if not 0 < step <= seconds:
-        raise UsageError("--step is more than 0, and no longer than --history")
+    if not 0 < step <= seconds or step % 1 or seconds % 1:
+        raise UsageError("--step and --history are whole seconds; --step is more than 0, and no longer than --history")
     try:
         end = (datetime.fromisoformat(now) if now else datetime.now(UTC)).timestamp()
     except ValueError:
         raise UsageError(f"--now {now} is not a time; write it like 2026-01-15T12:00:00Z") from None
-    return None if given["samples"] else PrometheusOptions(url, policy, queries, seconds, step, end)
+    if given["samples"]:
+        return None
+    return PrometheusOptions(url, policy, history_queries(*asked), int(seconds), int(step), end)

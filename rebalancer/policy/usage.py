@@ -90,6 +90,40 @@ class PodQuery(UsageQuery):
     )
 
 
+class ContainerLabels(PodLabels):
+    """The labels that name a container of a pod."""
+
+    container: str = Field("container", min_length=1, description="The label with the container's name.")
+
+
+class ContainerQuery(UsageQuery):
+    """What containers used of one resource; asked over a range."""
+
+    labels: ContainerLabels = Field(ContainerLabels(), description="The labels that name the container.")
+
+
+class HistoryQueries(Part):
+    """How the history of containers is asked for; by default by cAdvisor's metrics."""
+
+    cpu: ContainerQuery = ContainerQuery(
+        query="sum by (namespace, pod, container) "
+        '(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[5m]))',
+        unit="cores",
+        base=None,
+    )
+    memory: ContainerQuery = ContainerQuery(
+        query='sum by (namespace, pod, container) (container_memory_working_set_bytes{container!="",container!="POD"})',
+        unit="bytes",
+        base=None,
+    )
+
+    @model_validator(mode="after")
+    def _in_amounts(self) -> Self:
+        if (self.cpu.unit, self.memory.unit) != ("cores", "bytes"):
+            raise ValueError("the unit of cpu is cores and that of memory bytes: containers are no share of a node")
+        return self
+
+
 class PrometheusUsage(Part):
     """How usage is read from Prometheus: by one query as in the descheduler, or by one for each resource."""
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.recommendation.neighbours import Neighbours
-from rebalancer.recommendation.rules import Sample
+from rebalancer.recommendation.samples import KIBI, Columns
 from rebalancer.recommendation.what_if import WhatIf
 from rebalancer.recommendation.workloads import History, Recommendation, Workload
 
@@ -42,18 +41,18 @@ def pod_usage(
     own: dict[tuple[str, str], dict[str, float]] = {}
     usual: dict[Workload, dict[str, float]] = {}
     for each in histories:
-        by_pod: dict[str, list[Sample]] = {}
-        for sample in each.samples:
-            if sample.day is not None and not sample.starting:
-                by_pod.setdefault(sample.pod, []).append(sample)
-        for name, found in by_pod.items():
-            _add_means(own.setdefault((each.workload.namespace, name), {}), found)
+        by_pod: dict[str, list[Columns]] = {}
+        for name, _, found in each.samples.steady().in_windows():
+            by_pod.setdefault(name, []).append(found)
+        for name, parts in by_pod.items():
+            _add_means(own.setdefault((each.workload.namespace, name), {}), parts)
         if by_pod:
-            _add_means(usual.setdefault(each.workload, {}), [one for found in by_pod.values() for one in found])
+            _add_means(usual.setdefault(each.workload, {}), [part for parts in by_pod.values() for part in parts])
     used = {pod: own.get(pod) or usual.get(workload) for pod, workload in pods.items()}
     return {pod: amounts for pod, amounts in used.items() if amounts}
 
 
-def _add_means(into: dict[str, float], samples: Sequence[Sample]) -> None:
-    into[CPU] = into.get(CPU, 0.0) + fmean(each.cpu for each in samples)
-    into[MEMORY] = into.get(MEMORY, 0.0) + fmean(each.memory for each in samples)
+def _add_means(into: dict[str, float], parts: Sequence[Columns]) -> None:
+    count = sum(len(each.times) for each in parts)
+    into[CPU] = into.get(CPU, 0.0) + sum(sum(each.cpu) for each in parts) / count
+    into[MEMORY] = into.get(MEMORY, 0.0) + sum(sum(each.memory) for each in parts) / count * KIBI

@@ -1,17 +1,19 @@
 """Rules: what a container should request, from what it used.  A rule is a class; its docstring is its manual.
 
-CPU is in millicores, memory in bytes.  All rules round up, to whole millicores and to whole Mi, and stay above 10m
-and 32Mi.
+CPU is in millicores; memory is in KiB in samples, and in bytes in what is recommended.  All rules round up, to whole
+millicores and to whole Mi, and stay above 10m and 32Mi.
 """
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from functools import cache
 from importlib.metadata import entry_points
 from math import ceil, floor
 from typing import ClassVar, Protocol
 
 from rebalancer.errors import UsageError
+from rebalancer.recommendation.samples import KIBI, Samples
 
 #: The group of entry points in which a package offers rules.
 GROUP = "rebalancer.recommendation_rules"
@@ -21,27 +23,6 @@ FLOOR_CPU = 10
 FLOOR_MEMORY = 32 * MEBI
 _MARGIN = 1.15
 _DAY_SECONDS = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What one container of one pod used at one time.
-
-    Attributes:
-        time: seconds since 1970.
-        pod: the name of the pod.
-        cpu: millicores.
-        memory: bytes.
-        day: the day for whose peak it counts; None outside of the windows.
-        starting: whether the container has just started; such a sample counts for limits only.
-    """
-
-    time: int
-    pod: str
-    cpu: float
-    memory: float
-    day: date | None = None
-    starting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +49,7 @@ class Rule(Protocol):
     name: ClassVar[str]
     warning: ClassVar[str]
 
-    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
         """Return what a container needs."""
 
 
@@ -83,9 +64,9 @@ class PeakMean(Rule):
     name = "peak-mean"
     warning = ""
 
-    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
         """Return what a container needs."""
-        lowest_limit = max(each.memory for each in samples) * _MARGIN
+        lowest_limit = samples.highest("memory") * _MARGIN
         return _by_peaks(samples, settings.request_share, lowest_limit, core=core)
 
 
@@ -98,7 +79,7 @@ class SeedLiteral(Rule):
     name = "seed-literal"
     warning = "seed-literal limits memory to the mean of the days' peaks: on days above it containers are OOM killed"
 
-    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:
+    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
         """Return what a container needs."""
         return _by_peaks(samples, settings.request_share, 0.0, core=core)
 
@@ -113,13 +94,11 @@ class Quantile(Rule):
     name = "quantile"
     warning = ""
 
-    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
+    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
         """Return what a container needs."""
-        by_pod: dict[str, list[float]] = {}
-        for each in _steady(samples):
-            by_pod.setdefault(each.pod, []).append(each.cpu)
-        cpu = _millicores(max(interpolated(sorted(values), 0.95) for values in by_pod.values()))
-        memory = _whole_mebi(max(each.memory for each in samples) * _MARGIN)
+        quantiles = [interpolated(sorted(each.cpu), 0.95) for _, each in _steady(samples).columns()]
+        cpu = _millicores(max(quantiles))
+        memory = _whole_mebi(samples.highest("memory") * _MARGIN)
         return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
 
 
@@ -133,17 +112,22 @@ class TargetRule(Rule):
     name = "target"
     warning = ""
 
-    def need(self, samples: Sequence[Sample], settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
+    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
         """Return what a container needs."""
-        newest = max(each.time for each in samples)
-        peaks: dict[int, Sample] = {}
-        for each in samples:
-            age = (newest - each.time) // _DAY_SECONDS
-            peaks[age] = max(peaks.get(age, each), each, key=lambda sample: sample.memory)
-        cpu = weighted(((each.cpu, _weight(newest - each.time)) for each in _steady(samples)), 0.9)
-        memory = weighted(((each.memory, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
+        newest = max(each.times[-1] for _, each in samples.columns())
+        peaks: dict[int, int] = {}
+        for _, each in samples.columns():
+            for age, part in _by_age(each.times, newest):
+                highest = max(each.memory[part])
+                peaks[age] = max(peaks.get(age, 0), highest)
+        weights: dict[int, float] = {}
+        for _, each in _steady(samples).columns():
+            for time, cpu in zip(each.times, each.cpu, strict=True):
+                weights[cpu] = weights.get(cpu, 0.0) + _weight(newest - time)
+        most_cpu = weighted(weights.items(), 0.9)
+        most_memory = weighted(((each, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
         why = "the 90 % quantile of the last days plus 15 %"
-        return Need(_millicores(cpu * _MARGIN), None, _whole_mebi(memory * _MARGIN), None, why)
+        return Need(_millicores(most_cpu * _MARGIN), None, _whole_mebi(most_memory * _MARGIN), None, why)
 
 
 BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, TargetRule)
@@ -160,15 +144,6 @@ def rules() -> dict[str, type[Rule]]:
         except Exception as error:  # importing it runs foreign code, which may raise anything
             raise UsageError(f"rule {entry.name} of {entry.value} cannot be loaded: {error}") from error
     return found
-
-
-def daily_peaks(samples: Iterable[Sample], resource: str) -> dict[date, float]:
-    """Return the highest value of each day in the peak windows; `resource` is cpu or memory."""
-    peaks: dict[date, float] = {}
-    for each in samples:
-        if each.day is not None:
-            peaks[each.day] = max(peaks.get(each.day, 0.0), getattr(each, resource))
-    return peaks
 
 
 def interpolated(ordered: Sequence[float], quantile: float) -> float:
@@ -191,7 +166,7 @@ def weighted(values: Iterable[tuple[float, float]], quantile: float) -> float:
     return ordered[-1][0]
 
 
-def _by_peaks(samples: Sequence[Sample], share: float, lowest_memory_limit: float, *, core: bool) -> Need:
+def _by_peaks(samples: Samples, share: float, lowest_memory_limit: float, *, core: bool) -> Need:
     """Return the need by the mean of peaks: of all samples for limits, of the steady ones for requests."""
     cpu_limit = _millicores(_mean_peak(samples, "cpu"))
     memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), lowest_memory_limit))
@@ -204,17 +179,28 @@ def _by_peaks(samples: Sequence[Sample], share: float, lowest_memory_limit: floa
     return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
 
 
-def _mean_peak(samples: Iterable[Sample], resource: str) -> float:
-    peaks = daily_peaks(samples, resource)
+def _mean_peak(samples: Samples, resource: str) -> float:
+    peaks = samples.daily_peaks(resource)
     return sum(peaks.values()) / len(peaks)
 
 
-def _steady(samples: Sequence[Sample]) -> Sequence[Sample]:
+def _steady(samples: Samples) -> Samples:
     """Return the samples after start-up; all of them where none in a window would be left."""
-    steady = [each for each in samples if not each.starting]
-    return steady if any(each.day is not None for each in steady) else samples
+    steady = samples.steady()
+    return steady if any(True for _ in steady.in_windows()) else samples
 
 
+def _by_age(times: Sequence[int], newest: int) -> Iterator[tuple[int, slice]]:
+    """Yield where the samples of each age in whole days are, the newest first."""
+    end = len(times)
+    while end:
+        age = (newest - times[end - 1]) // _DAY_SECONDS
+        begin = bisect_right(times, newest - (age + 1) * _DAY_SECONDS)
+        yield age, slice(begin, end)
+        end = begin
+
+
+@cache
 def _weight(age: int) -> float:
     return float(0.5 ** (age / _DAY_SECONDS))
 
@@ -223,5 +209,5 @@ def _millicores(value: float) -> int:
     return max(FLOOR_CPU, ceil(round(value, 6)))
 
 
-def _whole_mebi(value: float) -> int:
-    return max(FLOOR_MEMORY, ceil(round(value / MEBI, 6)) * MEBI)
+def _whole_mebi(kibibytes: float) -> int:
+    return max(FLOOR_MEMORY, ceil(round(kibibytes * KIBI / MEBI, 6)) * MEBI)

@@ -1,13 +1,13 @@
 """Which workload a pod is of, and what is recommended for its containers."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from statistics import median
 from typing import NamedTuple
 
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN, Circumstances, adjusted
-from rebalancer.recommendation.rules import Need, Rule, Sample, Settings, daily_peaks
+from rebalancer.recommendation.rules import Need, Rule, Settings
+from rebalancer.recommendation.samples import KIBI, Samples
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -64,7 +64,7 @@ class History:
 
     workload: Workload
     container: str
-    samples: Sequence[Sample]
+    samples: Samples
     now: Now | None = None
     by_name: bool = True
     replicas: int = 1
@@ -130,21 +130,21 @@ def _limit(request: int | None, wanted: int | None, now: int | None) -> int | No
 
 def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, *, core: bool) -> Recommendation:
     """Return what a rule recommends, if there is enough history."""
-    peaks = daily_peaks(history.samples, "cpu")
+    peaks = history.samples.daily_peaks("cpu")
     if len(peaks) < max(1, enough.days) or len(history.samples) < enough.samples:
         found = f"{len(peaks)} days with samples in peak windows and {len(history.samples)} samples"
         why = f"too little history: {found}; needed are {enough.days} and {enough.samples}"
         return Recommendation(history, None, why, len(peaks))
     need = rule.need(history.samples, settings, core=core)
     now = history.now or Now()
-    highest = max(now.memory_limit or 0, *(each.memory for each in history.samples))
+    highest = max(now.memory_limit or 0, history.samples.highest("memory") * KIBI)
     need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)
     return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(history.samples)))
 
 
-def _bursts(samples: Sequence[Sample]) -> tuple[str, ...]:
+def _bursts(samples: Samples) -> tuple[str, ...]:
     """Return a remark where some days have a CPU peak of twice the usual or more."""
-    peaks = daily_peaks((each for each in samples if not each.starting), "cpu")
+    peaks = samples.steady().daily_peaks("cpu")
     usual = median(peaks.values()) if peaks else 0.0
     high = [peak for peak in peaks.values() if peak >= _BURST * usual > 0]
     return (f"burst: {max(high):.0f}m on {len(high)} of {len(peaks)} days",) if high else ()

@@ -1,19 +1,24 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from rebalancer.errors import SourceError, UsageError
+from rebalancer.errors import HistoryQueriesError, SourceError, UsageError
+from rebalancer.policy.document import read_document
+from rebalancer.policy.findings import Findings as Problems
 from rebalancer.policy.providers import Prometheus, SecretReference
+from rebalancer.policy.usage import HistoryQueries
+from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN
 from rebalancer.recommendation.findings import Findings, pod_usage
 from rebalancer.recommendation.neighbours import heavy_neighbours
-from rebalancer.recommendation.rules import Sample, Settings, rules
+from rebalancer.recommendation.rules import Settings, rules
+from rebalancer.recommendation.samples import MeasuredContainers, OfPod, Samples, spans_of
 from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
@@ -28,15 +33,18 @@ from rebalancer.recommendation.workloads import (
     workload_by_name,
 )
 from rebalancer.report.headline import count
-from rebalancer.run.policies import parse_sources, policy_text
-from rebalancer.run.recommended_cluster import KnownCluster, read_known_cluster
+from rebalancer.run.policies import parse_sources, policy_text, settings_text
+from rebalancer.run.progress import Progress, Stage
+from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.usage.credentials import credentials
-from rebalancer.usage.history import CPU_QUERY, MEMORY_QUERY, ContainerSample, Span, read_history
+from rebalancer.usage.history import Span, read_history
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
 
-_LOG = logging.getLogger(__name__)
+#: Queries that a Prometheus is asked at the same time; of its own 20 others need some too.
+_AT_ONCE = 3
+_HOUR = 3600
 
 _NO_SCALERS = (
     "--snapshot has no HorizontalPodAutoscalers: leave the requests alone by which one scales, or give it a file of "
@@ -70,7 +78,7 @@ class PrometheusOptions:
     Attributes:
         url: of a Prometheus that asks for no credentials; None for that of the policy.
         policy: a policy with a Prometheus in its metricsProviders; a file, or a preset's name.
-        queries: for CPU and memory, each by namespace, pod and container; None for those of cAdvisor.
+        queries: for CPU and memory.
         seconds: so long a history, until now.
         step: seconds from sample to sample.
         now: seconds since 1970.
@@ -78,9 +86,9 @@ class PrometheusOptions:
 
     url: str | None
     policy: str | None
-    queries: tuple[str | None, str | None]
-    seconds: float
-    step: float
+    queries: HistoryQueries
+    seconds: int
+    step: int
     now: float
 
 
@@ -92,8 +100,12 @@ class Recommended:
     remarks: list[str]
 
 
-def recommendations(options: RecommendOptions) -> Recommended:
+def recommendations(options: RecommendOptions, progress: Progress) -> Recommended:
     """Return what is recommended for each container, in the order of namespaces and names.
+
+    Args:
+        options: what was asked for.
+        progress: where it is shown how much of the history is read.
 
     Raises:
         UsageError: an option, the folder or the cluster file cannot be used.
@@ -102,7 +114,7 @@ def recommendations(options: RecommendOptions) -> Recommended:
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
     rule = offered[options.rule]()
-    folder = _measured(options)
+    folder = _measured(options, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
     trouble = _trouble(options.prometheus)
@@ -139,30 +151,32 @@ def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bo
     return Findings(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
-def _measured(options: RecommendOptions) -> Folder:
+def _measured(options: RecommendOptions, progress: Progress) -> Folder:
     if options.samples is not None:
         return read_folder(options.samples, options.namespace, options.timezone)
     asked = options.prometheus
     assert asked is not None
-    promql, (cpu, memory) = connected(asked), asked.queries
-    found = read_history(promql.ask_range, (cpu or CPU_QUERY, memory or MEMORY_QUERY), span_of(asked), _tell)
-    if not found.measured:
-        raise UsageError("Prometheus has no such history; --cpu-query and --memory-query ask otherwise")
-    return Folder(found.measured, skipped=[*found.missing, *promql.warnings])
+    servers = [connected(asked) for _ in range(_AT_ONCE)]
+
+    def tell(done: int, of: int) -> None:
+        progress.tell(Stage("reading hours of history", done // _HOUR, of // _HOUR))
+
+    with progress.shown():
+        found = read_history([each.ask_range for each in servers], asked.queries, span_of(asked), tell)
+    if not found.measured.series:
+        said = f": {found.missing[0]}" if found.missing else "; --cpu-query and --memory-query ask otherwise"
+        raise UsageError(f"Prometheus has no such history{said}")
+    return Folder(found.measured, skipped=found.missing)
 
 
 def span_of(asked: PrometheusOptions) -> Span:
     """Return the time that is asked about, in whole steps."""
-    end = asked.now - asked.now % asked.step  # the same history for runs that are seconds apart
+    end = round(asked.now) // asked.step * asked.step  # the same history for runs that are seconds apart
     return Span(end - asked.seconds, end, asked.step)
 
 
 def _trouble(asked: PrometheusOptions | None) -> Trouble:
     return read_trouble(connected(asked).ask_range, span_of(asked)) if asked else Trouble()
-
-
-def _tell(share: float) -> None:
-    _LOG.info("%.0f %% of the history is read", 100 * share)
 
 
 def connected(asked: PrometheusOptions) -> PromQL:
@@ -181,6 +195,29 @@ def connected(asked: PrometheusOptions) -> PromQL:
         provider = found
     auth = credentials(provider, None, _no_secret)
     return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC))
+
+
+def history_queries(path: str | None, cpu: str | None, memory: str | None) -> HistoryQueries:
+    """Return how Prometheus is asked: as a file says, else by cAdvisor's metrics; with other queries if some are given.
+
+    Raises:
+        UsageError: the file cannot be read or used.
+    """
+    queries = HistoryQueries()
+    if path is not None:
+        try:
+            text = settings_text(path, "queries")
+        except FileNotFoundError:
+            raise UsageError(f"--queries {path}: there is no such file") from None
+        problems = Problems()
+        queries = read_strictly(HistoryQueries, read_document(text, problems), problems) or queries
+        problems.settle(path, strict=True, error=HistoryQueriesError)
+    changed = {
+        name: getattr(queries, name).model_copy(update={"query": query})
+        for name, query in (("cpu", cpu), ("memory", memory))
+        if query is not None
+    }
+    return queries.model_copy(update=changed)
 
 
 def _no_secret(reference: SecretReference) -> str:
@@ -208,47 +245,51 @@ def write_files(option: str, folder: str, files: Mapping[str, str]) -> None:
         raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
 
 
-def _windows(measured: list[ContainerSample], options: RecommendOptions) -> tuple[Windows, list[str]]:
+def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[Windows, list[str]]:
     if options.peak is not None:
         return parse_windows(options.peak, options.days), []
-    totals: Counter[int] = Counter()
-    for each in measured:
-        totals[each.time] += each.cpu
-    by_hour = hourly_totals((datetime.fromtimestamp(time, options.timezone), total) for time, total in totals.items())
+    totals = [each for each in zip(measured.times, measured.totals, strict=True) if each[1]] or [(measured.times[0], 0)]
+    by_hour = hourly_totals((datetime.fromtimestamp(time, options.timezone), total) for time, total in totals)
     windows = found_peaks(by_hour, days_of_the_week(options.days))
     hours = ", ".join(f"{begin:%H:%M}-{end:%H:%M}" for begin, end in windows.spans)
     return windows, [f"peak hours found by cpu: {hours}; the day: {day_picture(by_hour)} (0 to 23 h)"]
 
 
 def _histories(
-    measured: list[ContainerSample], known: KnownCluster | None, windows: Windows, options: RecommendOptions
-) -> tuple[list[History], Counter[tuple[str, str]]]:
+    measured: MeasuredContainers, known: KnownCluster | None, windows: Windows, options: RecommendOptions
+) -> tuple[list[History], Counter[PodName]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
-    began = measured[0].time
-    first: dict[tuple[str, str], int] = {}
-    days = {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in {m.time for m in measured}}
-    samples: dict[tuple[Workload, str], list[Sample]] = {}
+    times = measured.times
+    spans = spans_of(times, {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in times})
+    started = _started(measured, options.warmup)
+    pods: dict[tuple[Workload, str], list[OfPod]] = {}
     guessed: set[tuple[Workload, str]] = set()
-    unmatched: Counter[tuple[str, str]] = Counter()
-    for each in measured:
-        pod = (each.namespace, each.pod)
-        workload = known.pods.get(pod) if known else None
-        by_name = workload is None
-        workload = workload or workload_by_name(*pod)
-        key = (workload, _container(workload, each.container, known))
-        if known and not known.has(workload, None if each.container == WHOLE_POD else key[1]):
-            unmatched[pod] += 1
+    unmatched: Counter[PodName] = Counter()
+    for name, series in measured.series.items():
+        pod = (name.namespace, name.pod)
+        told = known.pods.get(pod) if known else None
+        workload = told or workload_by_name(*pod)
+        key = (workload, _container(workload, name.container, known))
+        if known and not known.has(workload, None if name.container == WHOLE_POD else key[1]):
+            unmatched[pod] += len(series)
             continue
-        # Pods that were there at the first sample may have run for long.
-        since = each.time - first.setdefault(pod, each.time)
-        starting = first[pod] > began and since < options.warmup
-        sample = Sample(each.time, each.pod, each.cpu, each.memory, days[each.time], starting)
-        samples.setdefault(key, []).append(sample)
-        if by_name:
+        pods.setdefault(key, []).append(OfPod(name.pod, series, started[pod]))
+        if told is None:
             guessed.add(key)
     return [
-        History(*key, found, by_name=key in guessed) for key, found in sorted(samples.items(), key=lambda each: each[0])
+        History(*key, Samples(found, spans), by_name=key in guessed)
+        for key, found in sorted(pods.items(), key=lambda each: each[0])
     ], unmatched
+
+
+def _started(measured: MeasuredContainers, warmup: float) -> dict[PodName, int]:
+    """Return since when each pod has started up; one that was there at the first sample may have run for long."""
+    first: dict[PodName, int] = {}
+    for name, series in measured.series.items():
+        pod = (name.namespace, name.pod)
+        first[pod] = min(series.first_time(), first.get(pod, measured.times[-1]))
+    began = min(first.values())
+    return {pod: ceil(time + warmup) if time > began else 0 for pod, time in first.items()}
 
 
 def _beside(histories: Iterable[History], known: KnownCluster | None, trouble: Trouble) -> Iterator[History]:

@@ -88,9 +88,9 @@ def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for begin in range(round(span.start), round(span.end), _DAY):
         wanted = f"max_over_time(({query})[1h:5m])"
-        for series in ask(wanted, begin + _HOUR, min(begin + _DAY, span.end), _HOUR):
+        for series in ask(wanted, begin + _HOUR, min(begin + _DAY, span.end), _HOUR).series:
             node = series.labels.get("node", "")
-            values = (round(value) for _, value in series.values if 0 <= value < inf)
+            values = (round(each.value) for each in series.values if 0 <= each.value < inf)
             found[node] = max(found.get(node, 0), *values, 0)
     return found
 

@@ -10,6 +10,7 @@ the other, the heading tells, so it has to be in the file.  What cannot be read 
 
 import re
 import zlib
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,9 +19,9 @@ from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
+from rebalancer.recommendation.samples import KIBI, MISSING, ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
-from rebalancer.usage.history import ContainerSample
 
 _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"\d+m?")
@@ -34,12 +35,12 @@ class Folder:
     """What a folder holds.
 
     Attributes:
-        measured: in the order of time.
+        measured: the samples.
         files: how many files were read.
         skipped: what was left out, a line for each file: the place, the reason and the count.
     """
 
-    measured: list[ContainerSample] = field(default_factory=list)
+    measured: MeasuredContainers
     files: int = 0
     skipped: list[str] = field(default_factory=list)
 
@@ -55,7 +56,7 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo) -> Folder:
     Raises:
         UsageError: there is no such folder, or it holds no samples.
     """
-    folder = Folder()
+    skipped: list[str] = []
     try:
         names = sorted(each.name for each in Path(path).iterdir() if each.name.endswith(_SUFFIXES))
     except OSError as error:
@@ -64,15 +65,17 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo) -> Folder:
     for name in names:
         time = _time(name, zone)
         if time is None:
-            folder.skipped.append(f"{name}: there is no time in its name; name it like resource-20230511103000.txt")
+            skipped.append(f"{name}: there is no time in its name; name it like resource-20230511103000.txt")
         elif time in seen:
-            folder.skipped.append(f"{name}: {seen[time]} is of the same time, which counts once")
+            skipped.append(f"{name}: {seen[time]} is of the same time, which counts once")
         else:
             seen[time] = name
-            _add_file(folder, Path(path, name), time, namespace)
-    if not folder.measured:
+    times = sorted(seen)
+    folder = Folder(MeasuredContainers(times), skipped=skipped)
+    for place, time in enumerate(times):
+        _add_file(folder, Path(path, seen[time]), place, namespace)
+    if not folder.measured.series:
         raise UsageError(f"--samples {path} holds no samples: {'; '.join(folder.skipped[:3]) or 'no .txt files'}")
-    folder.measured.sort(key=lambda each: each.time)
     return folder
 
 
@@ -84,22 +87,23 @@ def _time(name: str, zone: ZoneInfo) -> int | None:
         return None
 
 
-def _add_file(folder: Folder, path: Path, time: int, namespace: str) -> None:
+def _add_file(folder: Folder, path: Path, place: int, namespace: str) -> None:
     try:
         text = bytes(unpacked(read_input(str(path), LARGEST_PAGE), LARGEST_PAGE)).decode()
     except (OSError, EOFError, zlib.error, Unreadable, UnicodeDecodeError) as error:
         folder.skipped.append(f"{path.name}: it cannot be read: {error}")
         return
     bad: list[int] = []
-    found = list(_lines(text, time, namespace, bad))
-    folder.measured += found
+    for name, cpu, memory in _lines(text, namespace, bad):
+        folder.measured.put(name, place, array("I", [cpu]), array("I", [memory]))
     folder.files += 1
     if bad:
         lines = f"line {bad[0]}" if len(bad) == 1 else f"{len(bad)} lines from line {bad[0]} on"
         folder.skipped.append(f"{path.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
 
 
-def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[ContainerSample]:
+def _lines(text: str, namespace: str, bad: list[int]) -> Iterator[tuple[ContainerOfPod, int, int]]:
+    """Yield what each container used, in millicores and KiB."""
     lines = text.split("\n")
     heading = next((line.split() for line in lines if "CPU(cores)" in line), [])
     for number, line in enumerate(lines, 1):
@@ -111,7 +115,11 @@ def _lines(text: str, time: int, namespace: str, bad: list[int]) -> Iterator[Con
         if names is None or not (_CPU.fullmatch(fields[-2]) and _MEMORY.fullmatch(fields[-1])):
             bad.append(number)
         else:
-            yield ContainerSample(time, *names, parse_milli_quantity(fields[-2]), parse_quantity(fields[-1]))
+            used = parse_milli_quantity(fields[-2]), -(-parse_quantity(fields[-1]) // KIBI)
+            if max(used) >= MISSING:  # no container uses 4 TiB
+                bad.append(number)
+            else:
+                yield ContainerOfPod(*names), *used
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:

@@ -1,7 +1,7 @@
 """Queries Prometheus through prometheus-api-client; all queries of a cycle are about the same time."""
 
 from collections.abc import Callable, Hashable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.providers import Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.credentials import address_of
-from rebalancer.usage.history import RangeSeries
+from rebalancer.usage.history import RangeAnswer, RangeSeries, TimedValue
 from rebalancer.usage.session import Session, plain
 
 
@@ -38,10 +38,34 @@ class _Element(msgspec.Struct):
 
 class _Series(msgspec.Struct):
     metric: dict[str, str]
+    values: list[TimedValue]
+
+
+class _TextSeries(msgspec.Struct):
+    metric: dict[str, str]
     values: list[tuple[float, str]]
 
 
+class _Matrix(msgspec.Struct):
+    result: list[_Series]
+
+
+class _TextMatrix(msgspec.Struct):
+    result: list[_TextSeries]
+
+
+class _RangeBody(msgspec.Struct):
+    data: _Matrix
+    warnings: list[str] = []
+
+
+class _TextBody(msgspec.Struct):
+    data: _TextMatrix
+    warnings: list[str] = []
+
+
 class _Words(msgspec.Struct):
+    status: str = ""
     error: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
 
@@ -100,26 +124,23 @@ class PromQL:
         elif service_account and url.startswith("https://"):
             self._session.trust(service_account / "ca.crt", url)
 
-    def ask_range(self, query: str, start: float, end: float, step: float) -> list[RangeSeries]:
+    def ask_range(self, query: str, start: float, end: float, step: float) -> RangeAnswer:
         """Return the series of a query over a time, in seconds since 1970 (a `rebalancer.usage.history.AskRange`).
+
+        Its answers have megabytes, and so they are decoded at once and not by way of dictionaries.
 
         Raises:
             SourceError: there is no usable answer.
         """
         self.begin()
-        begin, until = (datetime.fromtimestamp(each, UTC) for each in (start, end))
-
-        def ask() -> object:
-            try:
-                return self._connection.custom_query_range(query, begin, until, f"{step:g}")
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
-
-        result = self._session.tries(ask)
+        asked = {"query": query, "start": f"{start:.0f}", "end": f"{end:.0f}", "step": f"{step:g}"}
+        url, auth = f"{self._connection.url}/api/v1/query_range", self._connection.auth
+        body = self._session.tries(lambda: self._session.get(url, params=asked, auth=auth).content)
         try:
-            found = msgspec.convert(result, list[_Series])
-            return [RangeSeries(each.metric, [(time, float(text)) for time, text in each.values]) for each in found]
+            return _range_answer(body)
         except (msgspec.ValidationError, ValueError) as error:
+            if _words(body).status != "success":
+                raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
             raise SourceError(f"the query `{query}` gives no series of numbers") from error
 
     def _ask(self, query: str) -> tuple[VectorElement, ...]:
@@ -138,7 +159,29 @@ class PromQL:
 
     def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
         body = getattr(response, "content", b"")
+        if b'"warnings"' not in body:
+            return
         self._warnings.update({f"Prometheus says: {text}": None for text in _words(body).warnings})
+
+
+def _range_answer(body: bytes) -> RangeAnswer:
+    """Decode the answer to a range query.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    try:
+        found = msgspec.json.decode(body, type=_RangeBody, strict=False)  # not strict: numbers are text in quotes
+        return RangeAnswer([RangeSeries(each.metric, each.values) for each in found.data.result], found.warnings)
+    except msgspec.ValidationError:  # `+Inf` is none of the numbers that it knows
+        text = decode_json(body, _TextBody)
+    return RangeAnswer(
+        [
+            RangeSeries(each.metric, [TimedValue(at, float(value)) for at, value in each.values])
+            for each in text.data.result
+        ],
+        text.warnings,
+    )
 
 
 def _words(body: bytes) -> _Words:

@@ -55,10 +55,10 @@ def read_trouble(ask: AskRange, span: Span) -> Trouble:
     try:
         for begin in range(round(span.start), round(span.end), _DAY):
             end = min(begin + _DAY, span.end)
-            for series in ask(KILLS_QUERY, begin + _HOUR, end, _HOUR):
+            for series in ask(KILLS_QUERY, begin + _HOUR, end, _HOUR).series:
                 found.killed.add(_name(series))
-            for series in ask(THROTTLING_QUERY, begin + _HOUR, end, _HOUR):
-                found.throttled.setdefault(_name(series), {})[begin] = max(share for _, share in series.values)
+            for series in ask(THROTTLING_QUERY, begin + _HOUR, end, _HOUR).series:
+                found.throttled.setdefault(_name(series), {})[begin] = max(each.value for each in series.values)
     except SourceError as error:
         found.missing.append(f"OOM kills and throttling are not known in full: {error}")
     return found

@@ -15,14 +15,14 @@ BUDGET = {
     "rebalancer/kube": 7070,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3300,
-    "rebalancer/recommendation": 1060,
+    "rebalancer/policy": 3330,
+    "rebalancer/recommendation": 1280,
     "rebalancer/report": 3550,
     "rebalancer/run": 8800,
     "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 1860,
+    "rebalancer/usage": 2050,
     "strategies": 1150,
 }
 

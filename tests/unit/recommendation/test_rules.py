@@ -1,15 +1,18 @@
 """Each rule is equal to a slow model that is written from its description, for any history."""
 
+from array import array
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, Sample, SeedLiteral, Settings, TargetRule
+from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
+from rebalancer.recommendation.samples import KIBI, OfPod, PodSeries, Samples, spans_of
 from rebalancer.recommendation.windows import found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
 
@@ -17,19 +20,46 @@ DAY = 86_400
 WINDOWS = parse_windows("10:00-11:00,13:00-15:00", "mon-sun")
 
 
-def sample(time, cpu, memory, pod="web-0", *, starting=False):
-    return Sample(time, pod, cpu, memory, WINDOWS.day_of(datetime.fromtimestamp(time, UTC)), starting)
+class Sample(NamedTuple):
+    """What a slow model looks at: one object each, memory in bytes."""
+
+    time: int
+    pod: str
+    cpu: int
+    memory: int
+    starting: bool = False
+
+
+def in_columns(samples, started=None):
+    """Return samples as rules get them; a pod has started up from a time on."""
+    times = sorted({each.time for each in samples})
+    series = {}
+    for each in samples:
+        pod = series.setdefault(each.pod, PodSeries(times))
+        pod.put(times.index(each.time), array("I", [each.cpu]), array("I", [each.memory // KIBI]))
+    days = {time: WINDOWS.day_of(datetime.fromtimestamp(time, UTC)) for time in times}
+    pods = [OfPod(name, found, (started or {}).get(name, 0)) for name, found in series.items()]
+    return Samples(pods, spans_of(times, days))
+
+
+class Drawn(NamedTuple):
+    """The same samples for the model and for the rule."""
+
+    samples: list[Sample]
+    columns: Samples
 
 
 @st.composite
 def histories(draw):
     """A few days of samples, many at the edges of windows, some of containers that start; one at 10:30 is steady."""
-    amounts = st.tuples(st.integers(1, 4000), st.integers(1, 4096).map(lambda each: each * MEBI))
+    cpu, memory = st.integers(1, 4000), st.integers(1, 4096).map(lambda each: each * MEBI)
     clock = st.sampled_from([0, 9.5, 10, 10.75, 11, 13, 14.75, 15, 20])
     times = st.builds(lambda day, hour: day * DAY + int(hour * 3600), st.integers(0, 5), clock)
-    drawn = draw(st.lists(st.tuples(times, amounts, st.sampled_from(["a", "b"]), st.booleans()), max_size=60))
-    found = [sample(time, *amount, pod, starting=starting) for time, amount, pod, starting in drawn]
-    return [*found, sample(10 * 3600 + 1800, *draw(amounts), "a")]
+    places = draw(st.lists(st.tuples(times, st.sampled_from(["a", "b"])), max_size=60, unique=True))
+    began = {"a": draw(st.sampled_from([0, 10 * 3600])), "b": draw(times)}
+    steady = (5 * DAY + 10 * 3600 + 1800, "a")
+    found = [Sample(time, pod, draw(cpu), draw(memory), time < began[pod]) for time, pod in [*places, steady]]
+    return Drawn(found, in_columns(found, began))
 
 
 def upwards(value, floor):
@@ -50,8 +80,9 @@ def model_mean_of_peaks(samples, resource):
 
 
 @given(histories(), st.sampled_from([Fraction(6, 10), Fraction(75, 100), Fraction(9, 10)]), st.booleans())
-def test_peak_mean_is_the_mean_of_the_days_peaks(samples, share, core):
+def test_peak_mean_is_the_mean_of_the_days_peaks(drawn, share, core):
     """Limits see starts too; a limit of memory is never below the highest value plus 15 %."""
+    samples = drawn.samples
     steady = [each for each in samples if not each.starting]
     highest = Fraction(max(int(each.memory) for each in samples)) * 115 / 100
     cpu_limit = upwards(model_mean_of_peaks(samples, "cpu"), 10)
@@ -60,8 +91,8 @@ def test_peak_mean_is_the_mean_of_the_days_peaks(samples, share, core):
     cpu = upwards(model_mean_of_peaks(steady, "cpu") * share, 10)
     memory = upwards(model_mean_of_peaks(steady, "memory") * share / MEBI, 32) * MEBI
 
-    safe = PeakMean().need(samples, Settings(float(share)), core=core)
-    seed = SeedLiteral().need(samples, Settings(float(share)), core=core)
+    safe = PeakMean().need(drawn.columns, Settings(float(share)), core=core)
+    seed = SeedLiteral().need(drawn.columns, Settings(float(share)), core=core)
 
     if core:
         assert (safe.cpu_request, safe.cpu_limit) == (cpu_limit, cpu_limit)
@@ -74,8 +105,9 @@ def test_peak_mean_is_the_mean_of_the_days_peaks(samples, share, core):
 
 
 @given(histories())
-def test_quantile_is_that_of_the_pod_that_needs_most(samples):
+def test_quantile_is_that_of_the_pod_that_needs_most(drawn):
     """The quantile is walked to between the neighbours, pod by pod."""
+    samples = drawn.samples
     wanted = Fraction(0)
     for pod in ("a", "b"):
         values = sorted(int(each.cpu) for each in samples if each.pod == pod and not each.starting)
@@ -85,15 +117,16 @@ def test_quantile_is_that_of_the_pod_that_needs_most(samples):
             wanted = max(wanted, below + (above - below) * (rank - int(rank)))
     memory = upwards(Fraction(max(int(each.memory) for each in samples)) * 115 / 100 / MEBI, 32) * MEBI
 
-    need = Quantile().need(samples, Settings(), core=False)
+    need = Quantile().need(drawn.columns, Settings(), core=False)
 
     assert (need.cpu_request, need.cpu_limit) == (upwards(wanted, 10), None)
     assert (need.memory_request, need.memory_limit) == (memory, memory)
 
 
 @given(histories())
-def test_target_lets_older_samples_count_less(samples):
+def test_target_lets_older_samples_count_less(drawn):
     """The lowest of all values that has nine tenths of the weight below or at it."""
+    samples = drawn.samples
     newest = max(each.time for each in samples)
     steady = [each for each in samples if not each.starting]
 
@@ -106,7 +139,7 @@ def test_target_lets_older_samples_count_less(samples):
     for each in samples:
         age = (newest - each.time) // DAY
         peaks[age] = max(peaks.get(age, 0), each.memory)
-    need = TargetRule().need(samples, Settings(), core=False)
+    need = TargetRule().need(drawn.columns, Settings(), core=False)
 
     assert need.cpu_request == pytest.approx(
         max(10, lowest([(each.cpu, 2.0 ** (-(newest - each.time) / DAY)) for each in steady])), abs=1
@@ -117,8 +150,8 @@ def test_target_lets_older_samples_count_less(samples):
 
 
 def history(values, now=None):
-    found = [sample(day * DAY + 10 * 3600, value, 100 * MEBI) for day, value in enumerate(values)]
-    return History(Workload("shop", "Deployment", "web"), "app", found, now, by_name=False)
+    found = [Sample(day * DAY + 10 * 3600, "web-0", value, 100 * MEBI) for day, value in enumerate(values)]
+    return History(Workload("shop", "Deployment", "web"), "app", in_columns(found), now, by_name=False)
 
 
 def test_too_little_history_gives_no_number():

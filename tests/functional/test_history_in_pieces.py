@@ -1,0 +1,172 @@
+"""A Prometheus that does not bear large questions is asked smaller ones, and what it does not give is said."""
+
+import json
+from threading import Event
+
+import pytest
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+from tests.fake_http import Reply
+from tests.fake_servers import FakeServer
+from tests.make import NOW
+
+STEP, STEPS = 300, 577
+BEARABLE = 20
+END = int(NOW.timestamp()) // STEP * STEP
+FIRST = END - (STEPS - 1) * STEP
+
+
+class RangeServer(FakeServer):
+    """Three containers that use 200m and 100Mi all the time; `strain` may answer instead, by first and last time."""
+
+    def __init__(self, strain):
+        super().__init__()
+        self.strain = strain
+        self.asked = []
+        self.over = Event()
+
+    def __exit__(self, *given):
+        self.over.set()
+        super().__exit__(*given)
+
+    def answer(self, request):
+        first, last = (int(request.query[name]) for name in ("start", "end"))
+        self.asked.append((request.query["query"], first, last))
+        answer = self.strain(self, first, last)
+        return answer if isinstance(answer, Reply) else self.series(request, first, last, **answer)
+
+    def series(self, request, first, last, pods=("web-0", "web-1", "db-0"), **more):
+        value = "0.2" if "cpu" in request.query["query"] else str(100 << 20)
+        values = [[time, value] for time in range(first, last + 1, STEP)]
+        labels = [{"namespace": "shop", "pod": pod, "container": "app"} for pod in pods]
+        result = [{"metric": each, "values": values} for each in labels]
+        return Reply(200, {"status": "success", "data": {"resultType": "matrix", "result": result}, **more})
+
+
+def is_long(first, last):
+    return (last - first) / STEP + 1 > BEARABLE
+
+
+def refusing(_server, first, last):
+    """As a Prometheus with --query.max-samples."""
+    text = {"status": "error", "errorType": "execution", "error": "query would load too many samples"}
+    return Reply(422, text) if is_long(first, last) else {}
+
+
+def never_ending(server, first, last):
+    """A byte now and then, until the client gives up."""
+    return Reply(200, {}, dripping="body", over=server.over) if is_long(first, last) else {}
+
+
+def partial(_server, first, last):
+    """As Thanos, one of whose stores times out."""
+    return {"warnings": ["a store is missing"], "pods": ("web-0",)} if is_long(first, last) else {}
+
+
+def recommend(server, tmp_path, *more):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n"
+        f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: 400ms}}}}\n"
+    )
+    span = ("--history", f"{(STEPS - 1) * STEP}s", "--step", f"{STEP}s", "--now", NOW.isoformat())
+    few = ("--min-days", "1", "--min-samples", "20", "-o", "json")
+    return CliRunner().invoke(main, ["recommend", "--policy", str(policy), *span, *few, *more])
+
+
+def samples(outcome):
+    assert outcome.exit_code == 0, outcome.output
+    return {each["name"]: each["samples"] for each in json.loads(outcome.stdout)["containers"]}
+
+
+@pytest.mark.parametrize("strain", [refusing, never_ending, partial])
+def test_smaller_pieces_give_everything(tmp_path, strain):
+    """Once it is known what the server bears, the pieces after that are no longer: few questions are for nothing."""
+    with RangeServer(strain) as server:
+        outcome = recommend(server, tmp_path)
+
+    assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
+    assert "missing" not in outcome.stderr
+    assert "partial" not in outcome.stderr
+    history = [each for each in server.asked if "usage" in each[0] or "working_set" in each[0]]
+    assert sum(is_long(first, last) for _, first, last in history) <= 20
+    assert len(history) < 20 + 2 * 2 * STEPS / BEARABLE * 2
+
+
+def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):
+    """With the hours, and the reason that the server gave."""
+    broken = FIRST + 30 * STEP
+
+    def strain(_server, first, last):
+        return Reply(422, {"status": "error", "error": "block is damaged"}) if first <= broken <= last else {}
+
+    with RangeServer(strain) as server:
+        outcome = recommend(server, tmp_path)
+
+    lost = STEPS - samples(outcome)["db"]
+    assert 6 <= lost <= 12
+    assert f"Note: {lost * STEP / 3600:.1f} of 48.1 hours" in outcome.stderr
+    assert "are missing: Prometheus at" in outcome.stderr
+    assert "block is damaged" in outcome.stderr
+
+
+def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
+    """Shorter pieces do not help, so they do not stay short."""
+    with RangeServer(lambda *_: {"warnings": ["a store is gone"]}) as server:
+        outcome = recommend(server, tmp_path)
+
+    assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
+    assert "may be partial: a store is gone" in outcome.stderr
+    assert any((last - first) / STEP > 100 for _, first, last in server.asked)
+
+
+def test_a_server_that_refuses_everything_is_not_asked_on_and_on(tmp_path):
+    """After a few pieces in a row the reason is the error."""
+    with RangeServer(lambda *_: Reply(422, {"status": "error", "error": "no more today"})) as server:
+        outcome = recommend(server, tmp_path)
+
+    assert outcome.exit_code == 1
+    assert "no more today" in outcome.stderr
+    assert len(server.asked) < 30
+
+
+def test_queries_and_labels_may_be_others(tmp_path):
+    """In the form of a policy's queries of pods."""
+    labels = "labels: {namespace: ns, pod: pod_name, container: container_name}"
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(
+        f"cpu: {{query: my_cpu, unit: cores, {labels}}}\nmemory: {{query: my_bytes, unit: bytes, {labels}}}"
+    )
+
+    class Renamed(RangeServer):
+        def series(self, request, first, last, **more):
+            text = json.dumps(super().series(request, first, last, **more).body)
+            for ours, theirs in (("namespace", "ns"), ("pod", "pod_name"), ("container", "container_name")):
+                text = text.replace(f'"{ours}"', f'"{theirs}"')
+            return Reply(200, json.loads(text))
+
+    with Renamed(lambda *_: {}) as server:
+        outcome = recommend(server, tmp_path, "--queries", str(queries))
+
+    assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
+    assert {"my_cpu", "my_bytes"} <= {each[0] for each in server.asked}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cpu: {query: x, unit: bytes}", "the unit of cpu is cores"),
+        ("cpu: {query: x, unit: cores, labels: {node: n}}", "cpu.labels.node"),
+        ("cpus: {}", "cpus"),
+    ],
+)
+def test_queries_that_cannot_be_used_are_told_with_their_place(tmp_path, text, words):
+    """As a policy's."""
+    (tmp_path / "queries.yaml").write_text(text)
+    with RangeServer(lambda *_: {}) as server:
+        outcome = recommend(server, tmp_path, "--queries", str(tmp_path / "queries.yaml"))
+
+    assert outcome.exit_code == 2
+    assert "queries.yaml cannot be used" in outcome.stderr
+    assert words in outcome.stderr
