@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import yaml
@@ -77,6 +78,7 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
         "container": printable(each.history.container),
         "now": _amounts(each.history.now),
         "recommended": _amounts(each.need),
+        "change": _differences(each),
         "qosClass": dict(zip(("now", "recommended"), classes, strict=True)) if classes else None,
         "replicas": each.history.replicas,
         "fine": each.fine,
@@ -85,6 +87,19 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
         "days": each.days,
         "samples": len(each.history.samples),
         "confidence": each.confidence,
+    }
+
+
+def _differences(each: Recommendation) -> dict[str, str] | None:
+    """Return by how much amounts change that are set today and should change: `+100m`."""
+    now, wanted = each.history.now, each.change
+    if now is None or wanted is None:
+        return None
+    pairs = dict(zip(_AMOUNTS, zip(astuple(now), astuple(wanted), strict=True), strict=True))
+    changes = {name: (new - old) for name, (old, new) in pairs.items() if None not in (old, new)}
+    return {
+        name: ("+" if change >= 0 else "-") + str((_cpu if name.startswith("cpu") else _memory)(abs(change)))
+        for name, change in changes.items()
     }
 
 
@@ -184,8 +199,9 @@ def _csv(documents: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     plain = ("namespace", "kind", "name", "container")
-    rest = ("fine", "confidence", "days", "samples", "why")
-    amounts = [(part, name) for part in ("now", "recommended") for name in _AMOUNTS]
+    rest = ("replicas", "fine", "confidence", "days", "samples", "why")
+    amounts = [(part, name) for part in ("now", "recommended", "change") for name in _AMOUNTS]
+    amounts += [("qosClass", part) for part in ("now", "recommended")]
     rows.writerow([*plain, *(f"{part} {name}" for part, name in amounts), *rest, "remarks"])
     for each in documents:
         cells = [(each[part] or {}).get(name) or "" for part, name in amounts]

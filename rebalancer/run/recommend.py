@@ -141,13 +141,13 @@ def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bo
     for each in found:
         if each.change:
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change
-    specs = known.specs_with(changes)
-    qos = {known.pods[pod]: (before.qos, after.qos) for pod, (before, after) in specs.items()}
     snapshot, measured = known.snapshot(), pod_usage([each.history for each in found], known.pods)
+    specs = known.specs_with(changes)
+    qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in snapshot.pods}
     if what_if and not snapshot.nodes:
         raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
     usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured
-    foretold = foretell(snapshot, {pod: spec for pod, (_, spec) in specs.items()}, usage) if what_if else None
+    foretold = foretell(snapshot, specs, usage) if what_if else None
     return Findings(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 

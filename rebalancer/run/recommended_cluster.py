@@ -190,18 +190,17 @@ class KnownCluster:
         except ValueError as error:
             raise UsageError(f"--snapshot: {error}") from error
 
-    def specs_with(self, changes: Mapping[Workload, Mapping[str, Now]]) -> dict[PodName, tuple[PodSpec, PodSpec]]:
-        """Return the specs of all pods of these workloads as they are, and as they would be.
+    def specs_with(self, changes: Mapping[Workload, Mapping[str, Now]]) -> dict[PodName, PodSpec]:
+        """Return the specs of all pods of these workloads as they would be.
 
         Args:
             changes: by workload and container, the amounts that are set; None for what is left alone.
         """
-        collector, now = self._collection.collector("Pod"), self._collection.collectors["Pod"].items
+        collector = self._collection.collector("Pod")
         for name, workload in self.pods.items():
             if workload in changes:
                 collector.add(_with_amounts(self._raw[name], changes[workload]))
-        before = {pod.key: pod.spec for pod in now}
-        return {pod.key: (before[pod.key], pod.spec) for pod in collector.items}
+        return {pod.key: pod.spec for pod in collector.items}
 
 
 def read_known_cluster(path: str) -> KnownCluster:

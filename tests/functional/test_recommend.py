@@ -70,11 +70,16 @@ def test_a_core_workload_requests_what_it_is_limited_to(folder):
 
 def test_the_cluster_says_what_is_requested_now(folder, pods):
     """The sample of a pod with one container is that container's."""
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods))
+    arguments = ("--peak", "10:00-11:00", "--snapshot", str(pods))
+
+    outcome = recommend(folder, *arguments)
 
     assert "Deployment/web" in outcome.stdout
     assert "1000m > 188m" in outcome.stdout
     assert "Requests in all: cpu 812m freed, memory 761Mi freed" in outcome.stdout
+    (web,) = json.loads(recommend(folder, *arguments, "-o", "json").stdout)["containers"]
+    assert web["change"] == {"cpuRequest": "-812m", "memoryRequest": "-761Mi"}
+    assert web["qosClass"] == {"now": "Burstable", "recommended": "Burstable"}
 
 
 def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path):
