@@ -62,11 +62,12 @@ class Halt:
     @property
     def reason(self) -> str:
         """Why no write may begin any more; empty as long as one may."""
+        return self._over() or self._permit() or self._over()  # asking for the permit may have taken long
+
+    def _over(self) -> str:
         if self._signal:
             return f"stopped by {self._signal}"
-        if not self.deadline.left():
-            return f"the deadline of {self._seconds:g} s after the snapshot has passed"
-        return self._permit()
+        return "" if self.deadline.left() else f"the deadline of {self._seconds:g} s after the snapshot has passed"
 
     def check(self) -> None:
         """Make sure that a write may begin.

@@ -4,7 +4,8 @@
 2. Unless it was given back properly, whoever takes it waits 7 s before its first write (`pause`).
 3. The holder renews it in a thread, once in each retry period.  After the renew deadline without a renewal it stops.
 4. While it writes (`permit`) the holder also looks at the Lease every 2 s.  It stops where the Lease is gone or
-   another's, and where it has not seen for 7 s that it is its own: the 2 s, and the 5 s that a request may take.
+   another's.  Where it has not seen for 7 s that it is its own (the 2 s, and the 5 s that a request may take) it writes
+   nothing until it sees that again, or the renew deadline is over.
 5. `release` gives it back, so that the next process need not wait.
 
 All measure on their own clock, which also runs while a laptop sleeps, and the holder gives up first.  So two processes
@@ -111,6 +112,7 @@ class Leadership:
         clock: seconds, like `boottime`.
         wall: the time of day.
         give_back_seconds: how long giving the Lease back may take.
+        wait: waits for so many seconds before the next look at a Lease that cannot be seen; returns whether to give up.
 
     Attributes:
         holder: who held it when it was last looked at; empty for nobody.
@@ -124,8 +126,10 @@ class Leadership:
         clock: Callable[[], float] = boottime,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         give_back_seconds: float = _GIVE_BACK_SECONDS,
+        wait: Callable[[float], bool] = lambda _: True,
     ) -> None:
         self.holder = ""
+        self._wait = wait
         self._give_back_seconds = give_back_seconds
         self._leases = leases
         self._timing = timing
@@ -154,14 +158,19 @@ class Leadership:
         return self._timing.retry
 
     def permit(self) -> str:
-        """Return why no further write is allowed; empty while the Lease is held.  Looks at it if that was 2 s ago."""
-        if self.is_held() and self._clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
-            self._look()
-        if not self.is_held():
-            return f"the lease {self.name} is not held any more"
-        if self._clock() - self._sure_at >= _SURE_SECONDS:
-            return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
-        return ""
+        """Return why no further write is allowed; empty while the Lease is held.
+
+        Looks at it if that was 2 s ago.  Where that is not answered it waits, for as long as the Lease is held: an API
+        server that starts again does not end the run.
+        """
+        while self.is_held():
+            if self._clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
+                self._look()
+            if self.is_held() and self._clock() - self._sure_at < _SURE_SECONDS:
+                return ""
+            if self.is_held() and self._wait(_LOOK_EVERY_SECONDS):
+                return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
+        return f"the lease {self.name} is not held any more"
 
     def is_held(self) -> bool:
         """Return whether this process holds the Lease, and has waited long enough to act."""

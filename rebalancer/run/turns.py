@@ -46,7 +46,7 @@ def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Lea
     timing = timing_of(options, usual)
     seconds = min(REQUEST_SECONDS, timing.deadline / 2)
     leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
-    return Leadership(leases, timing, new_identity())
+    return Leadership(leases, timing, new_identity(), wait=cluster.client.ending.wait)
 
 
 @dataclass(frozen=True, slots=True)

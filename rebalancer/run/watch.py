@@ -45,7 +45,7 @@ from rebalancer.run.work import Work
 _LOG = logging.getLogger(__name__)
 
 #: For so long an answer is believed.
-_BELIEVED_SECONDS = 5.0
+_BELIEVED_SECONDS = 2.0
 #: Between two looks at replacements: of an owner that is waited for, and of all others.
 _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
 #: For one look.

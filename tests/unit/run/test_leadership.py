@@ -231,6 +231,31 @@ def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it
     one.release()
 
 
+def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(clocks):
+    """Until it sees the Lease again, or its time is over; a signal ends the wait."""
+    store = InMemory(GIVEN)
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        clocks.seconds += seconds
+        store.is_silent = len(waited) != 3
+        return False
+
+    one = Leadership(store, Timing(60.0, 30.0, 20.0), "one", clocks.boot, clocks.wall, wait=wait)
+    one.acquire(0.0)
+    began = clocks.seconds
+    store.is_silent = True
+    clocks.seconds += 7.0
+
+    assert (one.permit(), waited) == ("", [2.0] * 3)
+    store.is_silent = True
+    clocks.seconds += 7.0
+    assert one.permit() == "the lease kube-system/rebalancer is not held any more"
+    assert clocks.seconds - began >= 30.0
+    one.release()
+
+
 @pytest.mark.parametrize("change", [None, "thief"])
 def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks):
     """Not more often, since each look is a request; and a Lease that is gone or another's ends its writes."""
