@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -33,6 +34,7 @@ def test_a_request_leaves_time_for_another_try_before_the_deadline(monkeypatch, 
     monkeypatch.setattr(turns, "Leases", lambda *given: asked.append(given))
     options = LeaseOptions(lease_duration=200.0, renew_deadline=deadline, retry_period=2.0)
 
-    turns.candidate(SimpleNamespace(client=None), options, turns.ONE_CYCLE)
+    client = SimpleNamespace(ending=Event())
+    turns.candidate(SimpleNamespace(client=client), options, turns.ONE_CYCLE)
 
-    assert asked == [(None, "kube-system", "rebalancer", seconds)]
+    assert asked == [(client, "kube-system", "rebalancer", seconds)]
