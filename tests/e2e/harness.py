@@ -72,12 +72,23 @@ class ControlPlane:
         self.processes.start("etcd", self._commands.etcd())
         self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.etcd}/health"), "etcd healthy")
         self.start_apiserver()
-        # These give up when there is no API server yet, so they come after it.
-        self.processes.start("kube-controller-manager", self._commands.controllers())
-        self.processes.start("kube-scheduler", self._commands.scheduler())
-        self.processes.start("kwok", self._commands.kwok())
-        self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.kwok}/healthz"), "kwok healthy")
+        self.start_components()  # these give up when there is no API server yet, so they come after it
         self._wait(lambda: self.api.list("ServiceAccount", "default"), "the controllers at work")
+
+    def start_components(self) -> None:
+        """Start the controllers, the scheduler and kwok; anew where they run.
+
+        After an outage of the API server they look for it at ever longer intervals, up to a minute.
+        """
+        commands = {
+            "kube-controller-manager": self._commands.controllers(),
+            "kube-scheduler": self._commands.scheduler(),
+            "kwok": self._commands.kwok(),
+        }
+        self.processes.kill(*commands)
+        for name, command in commands.items():
+            self.processes.start(name, command)
+        self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.kwok}/healthz"), "kwok healthy")
 
     def stop(self) -> None:
         """Kill all, API server first (it would wait for minutes for an etcd that is gone); harmless twice."""

@@ -43,7 +43,7 @@ def test_run_goes_on_when_the_apiserver_is_back(
     assert set(outcome.evicted_uids()) == before
     assert len(outcome.evicted_uids()) == len(before)
     assert not before & uids(namespace.pods("web"))
-    wait_for_components(namespace)
+    wait_for_components(controlplane, namespace)
 
 
 def looks_in_vain(stderr: str) -> int:
@@ -65,6 +65,7 @@ def test_twenty_restarts(
                 controlplane.restart_apiserver()
                 restarts += 1
             outcome = running.finish()
+        controlplane.start_components()
         gone = before - uids(namespace.pods("web"))
         assert gone <= set(outcome.spent_uids()), outcome.stderr
         assert len(gone) <= len(outcome.spent_uids()) <= LIMIT
@@ -72,11 +73,12 @@ def test_twenty_restarts(
 
     assert went
     tell(f"{restarts} restarts of the API server: {went} pods went, {unknown} unknown")
-    wait_for_components(namespace)
+    wait_for_components(controlplane, namespace)
 
 
-def wait_for_components(namespace: Namespace) -> None:
-    """Wait until scheduler and controllers, who look for the API server at ever longer intervals, are back at work."""
+def wait_for_components(controlplane: ControlPlane, namespace: Namespace) -> None:
+    """Have scheduler and controllers at work again, for whoever comes next."""
+    controlplane.start_components()
     namespace.create(node("c"))
     namespace.wait_ready(REPLICAS, "web", RECOVERY_DEADLINE)
     namespace.wait_counted(REPLICAS, "web", RECOVERY_DEADLINE)
