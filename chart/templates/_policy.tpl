@@ -131,7 +131,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
 {{- if hasKey $policy "Error" -}}
 {{- fail (printf "the policy is not valid YAML: %s" $policy.Error) -}}
 {{- end -}}
-{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "scheduler" false "trust" false "secrets" list -}}
+{{- $needs := dict "namespaces" false "priorityclasses" false "claims" false "metrics" false "scheduler" false "trust" false "restart" false "secrets" list -}}
 {{- $apart := "RemovePodsViolatingInterPodAntiAffinity" -}}
 {{- $sources := list -}}
 {{- range $profile := $policy.profiles -}}
@@ -166,6 +166,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
 {{- if hasKey $policy "trust" -}}
   {{- if not (kindIs "invalid" $policy.trust) -}}
   {{- $_ := set $needs "trust" (ne (toString (get $policy.trust "enabled")) "false") -}}
+  {{- $_ := set $needs "restart" (and $needs.trust (has (toString (get $policy.trust "restart")) (list "true" "annotated"))) -}}
   {{- end -}}
 {{- end -}}
 {{- $steer := get ($.Values.cmdOptions | default dict) "steer" -}}
@@ -189,7 +190,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
   {{- $_ := set $needs "metrics" true -}}
 {{- end -}}
 {{- if include "rebalancer.policyConfigMap" . -}}
-{{- $needs = dict "namespaces" true "priorityclasses" true "claims" true "metrics" true "scheduler" true "trust" true "secrets" list -}}
+{{- $needs = dict "namespaces" true "priorityclasses" true "claims" true "metrics" true "scheduler" true "trust" true "restart" false "secrets" list -}}
 {{- end -}}
 {{- toYaml $needs -}}
 {{- end -}}

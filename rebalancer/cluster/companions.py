@@ -25,10 +25,11 @@ Key = tuple[str, str]
 
 
 class Notes(msgspec.Struct, frozen=True, gc=False):
-    """What our annotations on a namespace or an owner say, not looked into: when pods may be moved, and a pause."""
+    """What our annotations on a namespace or an owner say, not looked into: windows, a pause, and `restart`."""
 
     window: str = ""
     pause: str = ""
+    restart: str = ""
 
 
 class Companions(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,8 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
         templates: what owners make their pods from, by kind and uid of the owner.
         scaled: when a HorizontalPodAutoscaler last scaled, by namespace and `Kind/name` of its target.
         finishing: UIDs of Jobs whose last pods run.
+        surging: Deployments of one replica, by namespace and `Kind/name`, whose rollout starts the second pod before it
+            ends the first, and that are not in a rollout.
         notes: by namespace and `Kind/name`; the name is empty for the namespace itself.
     """
 
@@ -59,6 +62,7 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
     templates: Mapping[tuple[str, str], Template] | None = None
     scaled: Mapping[Key, datetime] | None = None
     finishing: frozenset[str] = frozenset()
+    surging: frozenset[Key] = frozenset()
     notes: Mapping[Key, Notes] = {}
 
 

@@ -13,6 +13,7 @@ from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger, Notice
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Patience, Recollection
+from rebalancer.engine.restarts import Restarts
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
@@ -142,7 +143,8 @@ def run_cycle(
     if recollection and recollection.is_trial:
         limits = replace(limits, total=0 if limits.total == 0 else 1)
     ledger = Ledger(observe=observe, limits=limits)
-    plans = [(profile, Evictor(cluster, profile.evictor, profile.only)) for profile in profiles]
+    restarted = Restarts(recollection, cluster).of
+    plans = [(profile, Evictor(cluster, profile.evictor, profile.only, restarted)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"
         return ledger
@@ -152,7 +154,7 @@ def run_cycle(
     for notice in (notice for _, evictor in plans for notice in evictor.notices):
         ledger.warn(as_cause(notice))
     patience = Patience(recollection, cluster) if recollection else None
-    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience, most_in_flight)
+    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience, most_in_flight, restarted)
     steps = [(profile, evictor, strategy, False) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy, True) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy, balance in steps:

@@ -1,6 +1,6 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
@@ -23,10 +23,18 @@ class Evictor:
         cluster: the cluster.
         args: the arguments of DefaultEvictor.
         only: UIDs of the pods that may go, as a plan names them; None for any.
+        restarted: returns whether a pod goes by a rollout, which leaves its owner as many pods as it had.
     """
 
-    def __init__(self, cluster: Cluster, args: DefaultEvictorArgs, only: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        args: DefaultEvictorArgs,
+        only: Collection[str] | None = None,
+        restarted: Callable[[Pod], object] = lambda _: False,
+    ) -> None:
         self._cluster = cluster
+        self._restarted = restarted
         self._args = args
         self._protected: dict[Pod, Refused | None] = {}
         self._only = only
@@ -84,7 +92,9 @@ class Evictor:
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None
         count = self._cluster.siblings(pod.owners[0].uid)
-        return refused(Code.MIN_REPLICAS, pods=count, minimum=minimum) if count < minimum else None
+        if count >= minimum or self._restarted(pod):
+            return None
+        return refused(Code.MIN_REPLICAS, pods=count, minimum=minimum)
 
     def without_destination(self, pod: Pod) -> Refused | None:
         """Return a refusal if nodeFit is on and no other node takes the pod, or its namespace is not selected."""

@@ -80,11 +80,13 @@ class Gate:
         holder: Holder | None = None,
         patience: Patience | None = None,
         most_in_flight: int = 1,
+        restarted: Callable[[Pod], object] = lambda _: False,
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
         self._holder = holder
+        self._restarted = restarted
         self.patience = patience
         self._sink = sink
         self._most_in_flight = most_in_flight
@@ -225,7 +227,7 @@ class Gate:
             or evictor.too_few_replicas(pod)
             or self.impatience(pod, balance=balance)
             or self._limits.refusal(pod)
-            or self._budgets.refusal(pod)
+            or (None if self._restarted(pod) else self._budgets.refusal(pod))
             or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
             or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
         )

@@ -15,9 +15,11 @@ class Granted:
 
     Attributes:
         background: another controller has taken the eviction over, and moves the pod in its own time.
+        restarted: name of the Deployment whose rollout moves the pod; empty if the pod is evicted.
     """
 
     background: bool = False
+    restarted: str = ""
 
     granted: ClassVar[bool] = True
     gone: ClassVar[bool] = True

@@ -17,8 +17,16 @@ _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #: The verbs that marks on nodes need, besides `list nodes`, which every run needs.
 NODE_WRITES = ("get", "patch")
 
+#: The verbs that restarts of rollouts need, besides `list deployments`.
+RESTART_VERBS = ("get", "patch")
+
 _RULE = """  - apiGroups: [""]
     resources: [nodes]
+    verbs: [get, patch]"""
+
+
+_RESTART_RULE = """  - apiGroups: [apps]
+    resources: [deployments]
     verbs: [get, patch]"""
 
 
@@ -63,6 +71,21 @@ def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Dead
         raise Forbidden(
             f"{purpose.writes}, and there is no permission to {' and '.join(missing)} nodes. "
             f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{_RULE}"
+        )
+
+
+def demand_restarts(client: Client, retry_policy: RetryPolicy, deadline: Deadline) -> None:
+    """Make sure that Deployments may be read and patched.
+
+    Raises:
+        Forbidden: they may not; the message has the rule to add.
+        ClusterError: the API server does not say.
+    """
+    missing = [verb for verb in RESTART_VERBS if not may(client, retry_policy, deadline, verb, "apps", "deployments")]
+    if missing:
+        raise Forbidden(
+            f"trust.restart restarts rollouts, and there is no permission to {' and '.join(missing)} deployments. "
+            f"Nothing was evicted. Add this rule to the ClusterRole, or leave trust.restart out:\n{_RESTART_RULE}"
         )
 
 

@@ -104,6 +104,11 @@ class Trust(Part):
     ready_within: Duration = Field(
         timedelta(minutes=5), description="A replacement that takes longer counts as failed, and stops its owner."
     )
+    restart: Literal[True, False, "annotated"] = Field(
+        False,
+        description="Move the only pod of a Deployment by restarting its rollout, where a second pod is Ready before "
+        "the first one goes; annotated: only of Deployments with kube-rebalancer/restart: true.",
+    )
     lasting: Lasting | None = Field(
         None, description="A node counts as over only if it was so in several cycles; absent: in this one."
     )

@@ -255,6 +255,8 @@ def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def _eviction(entry: Entry) -> dict[str, Any]:
+    restarted = entry.verdict.restarted if isinstance(entry.verdict, Granted) else ""
+    way = f"; the rollout of Deployment {restarted} is restarted, nothing is evicted" if restarted else ""
     return {
         "namespace": entry.pod.namespace,
         "name": entry.pod.name,
@@ -263,10 +265,11 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "owner": _owner(entry.pod),
         "profile": entry.profile,
         "strategy": entry.strategy,
-        "reason": text(entry.because),
+        "reason": text(entry.because) + way,
         "cause": cause_document(entry.because),
         "destination": _destination(entry.destination) if entry.destination else None,
         "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
+        "restarted": restarted or None,
     }
 
 

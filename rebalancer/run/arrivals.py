@@ -4,9 +4,10 @@ A replacement is a pod of the same controller that was not there before the wave
 until the old pod is gone.  The old pod is seen meanwhile, and the wait lasts at least its grace period and 10 s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.run.seen_pods import SeenPod
@@ -76,9 +77,17 @@ class Arrivals:
         moved: the moves whose pods go, with the answers to their evictions.
         known: UIDs of the pods that were there before the first eviction.
         settle_seconds: the shortest wait for each replacement that does not become Ready.
+        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
     """
 
-    def __init__(self, moved: Sequence[tuple[Move, Verdict]], known: frozenset[str], settle_seconds: float) -> None:
+    def __init__(
+        self,
+        moved: Sequence[tuple[Move, Verdict]],
+        known: frozenset[str],
+        settle_seconds: float,
+        restarted: Callable[[Pod], str] = lambda _: "",
+    ) -> None:
+        self._restarted = restarted
         self._known = known
         self._arrivals = [
             _Arrival(
@@ -102,10 +111,23 @@ class Arrivals:
         taken = {each.seen.uid for each in self._arrivals if each.seen}
         new = [pod for pod in pods if pod.owner and pod.uid not in self._known and not pod.is_out]
         for each in self._arrivals:
-            found = by_uid.get(each.seen.uid) if each.seen else _first(each.move, new, taken)
+            found = by_uid.get(each.seen.uid) if each.seen else self._first(each.move, new, taken)
             if found and each.is_expected:
                 taken.add(found.uid)
                 each.replacement(found, seconds)
+
+    def _first(self, move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | None:
+        """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
+
+        After a rollout it is of another ReplicaSet; the names of its pods begin with that of the Deployment.
+        """
+        rollout = self._restarted(move.pod)
+        found = [pod for pod in new if pod.uid not in taken]
+        if rollout:
+            mine = [pod for pod in found if pod.name.rsplit("-", 2)[0] == rollout]
+        else:
+            mine = [pod for pod in found if pod.owner == owner_uid(move)]
+        return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
 
     def _drop_those_that_went(self, by_uid: dict[str, SeenPod]) -> None:
         for each in self._arrivals:
@@ -119,12 +141,6 @@ class Arrivals:
     def landings(self, *, is_over: bool) -> tuple[Landing, ...]:
         """Return what became of each, in the order of the moves."""
         return tuple(each.landing(is_over=is_over) for each in self._arrivals)
-
-
-def _first(move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | None:
-    """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller."""
-    mine = [pod for pod in new if pod.owner == owner_uid(move) and pod.uid not in taken]
-    return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
 
 
 def _moved_by_others(verdict: Verdict) -> bool:

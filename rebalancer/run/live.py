@@ -240,8 +240,8 @@ def log_verdict(entry: Entry) -> None:
     """Write a verdict of a live run to the log."""
     what = f"{entry.pod.namespace}/{entry.pod.name} on {entry.pod.node} ({entry.strategy}: {text(entry.because)})"
     match entry.verdict:
-        case Granted():
-            _LOG.info("evicted %s", what)
+        case Granted(restarted=name):
+            _LOG.info("restarted the rollout of %s for %s" if name else "%sevicted %s", name, what)
         case Refused(cause):
             _LOG.debug("refused by %s (%s): %s", cause.code.value, text(cause), what)
         case Unknown(error):

@@ -17,9 +17,11 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.restarts import RestartingSink, Restarts
 from rebalancer.errors import MarksLeft
 from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.rollouts import Rollouts
 from rebalancer.report.document import Circumstances
 from rebalancer.run import holding, live, policies, steered
 from rebalancer.run.cluster_view import LiveView, view_cluster
@@ -184,8 +186,10 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before) as steer:
-        ledger = _evict(run, work, left, sink, events, halt, steer, watch)
+    restarts = Restarts(view.recollection, left)
+    with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
+        moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
+        ledger = _evict(run, work, left, WatchedSink(moving, watch, halt, sink.sleep), events, halt, steer, watch)
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
@@ -203,7 +207,7 @@ def _evict(
     run: LiveRun,
     work: Work,
     left: Cluster,
-    sink: live.LiveSink,
+    sink: WatchedSink,
     events: live.EventLog,
     halt: Halt,
     steer: LiveSteer | None,
@@ -219,7 +223,7 @@ def _evict(
         if diary:
             diary.observe(entry)
 
-    traced = telemetry.sink(WatchedSink(sink, watch, halt, sink.sleep))
+    traced = telemetry.sink(sink)
     holder = holding.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)

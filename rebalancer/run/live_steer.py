@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pod import Pod
 from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
@@ -72,7 +73,9 @@ class LiveSteer:
         receivers: Receivers,
         closures: Closures | None = None,
         budgets: Iterable[DisruptionBudget] = (),
+        restarted: Callable[[Pod], str] = lambda _: "",
     ) -> None:
+        self._restarted = restarted
         self._budgets = DisruptionBudgets(budgets)
         self._closures = closures or Closures()
         self.min_gain = steering.min_gain
@@ -126,7 +129,7 @@ class LiveSteer:
 
         If the run is told to end meanwhile, return what was seen so far.
         """
-        arrivals = Arrivals(moved, self._known, self._settle_seconds)
+        arrivals = Arrivals(moved, self._known, self._settle_seconds, self._restarted)
         clock = self._halt.deadline.clock
         began, pause = clock(), _FIRST_LOOK_SECONDS
         self._look(arrivals, wave, clock() - began)
@@ -204,19 +207,18 @@ class LiveSteer:
 
     def _pods(self, wave: Wave) -> list[SeenPod]:
         try:
-            return see_pods(self._client, _looked_at(wave), self._halt.deadline)
+            return see_pods(self._client, self._looked_at(wave), self._halt.deadline)
         except ClusterError as error:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
         try:
-            arrivals.look(see_pods(self._client, _looked_at(wave), self._look_until()), seconds)
+            arrivals.look(see_pods(self._client, self._looked_at(wave), self._look_until()), seconds)
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 
-
-def _looked_at(wave: Wave) -> Mapping[str, str]:
-    return siblings_of(move.pod for move in wave.moves)
+    def _looked_at(self, wave: Wave) -> Mapping[str, str]:
+        return siblings_of((move.pod for move in wave.moves), self._restarted)
 
 
 def _is_unready(pod: SeenPod) -> bool:

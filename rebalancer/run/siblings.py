@@ -8,18 +8,21 @@ An example: a wave takes two pods of ReplicaSets with the hashes 5d9 and 7f4 fro
 `db`.  Looked at are the pods of `shop` with `pod-template-hash in (5d9,7f4)`, and all of `db`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from rebalancer.cluster.pod import Pod
 
 _HASH = "pod-template-hash"
 
 
-def siblings_of(pods: Iterable[Pod]) -> Mapping[str, str]:
-    """Return by namespace the label selector that finds these pods and their replacements; empty: all pods."""
+def siblings_of(pods: Iterable[Pod], restarted: Callable[[Pod], object] = lambda _: False) -> Mapping[str, str]:
+    """Return by namespace the label selector that finds these pods and their replacements; empty: all pods.
+
+    A pod that goes by a rollout has a replacement with another hash, so there all pods are asked for.
+    """
     hashes: dict[str, set[str]] = {}
     for pod in pods:
-        hashes.setdefault(pod.namespace, set()).add(_template_hash(pod))
+        hashes.setdefault(pod.namespace, set()).add("" if restarted(pod) else _template_hash(pod))
     return {name: "" if "" in found else f"{_HASH} in ({','.join(sorted(found))})" for name, found in hashes.items()}
 
 

@@ -82,7 +82,10 @@ _KINDS = {
         spec.volumeMode  spec.volumeAttributesClassName  status.phase
     """,
     "Service": "spec.selector.*",
-    "Deployment": f"spec.paused {_ROLLOUT}",
+    "Deployment": f"""
+        spec.paused  spec.replicas  spec.strategy.type
+        spec.strategy.rollingUpdate.maxSurge  spec.strategy.rollingUpdate.maxUnavailable  {_ROLLOUT}
+    """,
     "ReplicaSet": _WORKLOAD,
     "ReplicationController": _WORKLOAD,
     "StatefulSet": _WORKLOAD,

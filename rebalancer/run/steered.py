@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
@@ -15,7 +16,7 @@ from rebalancer.kube.halt import Halt, Halted, Permit, always
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.leftover_marks import SteeringMarks, any_mark, clear_leftovers, expired
 from rebalancer.kube.marks import Keys, Mark
-from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes
+from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes, demand_restarts
 from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
@@ -109,7 +110,7 @@ def _kind(key: str, noted: tuple[Mark, ...] | None, permit: Permit) -> SteeringM
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
-    """Make sure that a run that steers or holds nodes may write to them, before it does anything else.
+    """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else.
 
     Raises:
         Forbidden: the permission is missing; the message has the rule to add.
@@ -119,6 +120,10 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
         deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
         purpose = STEERING if work.policy.steering else HOLDING
         demand_node_writes(cluster.client, cluster.retry_policy, deadline, purpose)
+    if work.trust and work.trust.restart:
+        demand_restarts(
+            cluster.client, cluster.retry_policy, Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
+        )
 
 
 def clear_up_unsteered(
@@ -152,6 +157,7 @@ def steering(
     halt: Halt,
     permit: Permit,
     before: CleanUp,
+    restarted: Callable[[Pod], str],
 ) -> Iterator[LiveSteer | None]:
     """Yield what carries waves out, None without steering; in the end take all marks off, even after an error.
 
@@ -163,6 +169,7 @@ def steering(
         halt: ends all waiting.
         permit: says whether no other run is at work.
         before: what was found of other runs.
+        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
     """
     wanted = work.policy.steering
     if wanted is None:
@@ -174,7 +181,9 @@ def steering(
     marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=partial(_note, before.record))
     closed = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
     receivers = Receivers(cluster.client, snapshot.nodes, avoid_keys(wanted.key), halt.deadline.clock, closed)
-    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures, snapshot.budgets or ())
+    budgets = snapshot.budgets or ()
+    parts = (cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures, budgets, restarted)
+    steer = LiveSteer(*parts)
     try:
         yield steer
     finally:

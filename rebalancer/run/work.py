@@ -12,6 +12,7 @@ from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cyc
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
+from rebalancer.engine.restarts import RestartingSink, Restarts, granted
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
@@ -161,7 +162,8 @@ def plan(
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
     told = (time.perf_counter, observe, around, steer, holder, recollection)
-    return run_cycle(cluster, work.plans, limits, DrySink(), *told)
+    sink = RestartingSink(DrySink(), Restarts(recollection, cluster), granted)
+    return run_cycle(cluster, work.plans, limits, sink, *told)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

@@ -21,6 +21,7 @@ SCHEDULER = {
         *("csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"),
     )
 }
+RESTARTS = {"get deployments", "patch deployments"}
 TRUST = {
     *("list namespaces", "list replicationcontrollers", "list deployments", "list replicasets", "list statefulsets"),
     *("list jobs", "list horizontalpodautoscalers"),
@@ -234,6 +235,10 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
         ),
         pytest.param(profile(top="trust: {}"), TRUST, id="trust that is asked for"),
         pytest.param(profile(top="trust: {enabled: false}"), set(), id="trust that is switched off"),
+        pytest.param(profile(top="trust: {restart: false}"), TRUST, id="no restarts"),
+        pytest.param(profile(top="trust: {restart: true}"), TRUST | RESTARTS, id="restarts of rollouts"),
+        pytest.param(profile(top="trust: {restart: annotated}"), TRUST | RESTARTS, id="restarts of some rollouts"),
+        pytest.param(profile(top="trust: {enabled: false, restart: true}"), set(), id="restarts that are switched off"),
     ],
 )
 def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:

@@ -11,7 +11,7 @@ from rebalancer.cli.main import main
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from tests.e2e.acts import cordon, set_taints
 from tests.e2e.api import Api, ApiError, Object
-from tests.e2e.builders import deployment, node, taint
+from tests.e2e.builders import deployment, node, pdb, taint
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Outcome, Program, everything_in, policy
@@ -190,3 +190,58 @@ def rebalancer(controlplane: ControlPlane, *words: str) -> str:
     outcome = CliRunner().invoke(main, [*words, "--kubeconfig", str(controlplane.kubeconfig)])
     assert outcome.exit_code == 0, outcome.output
     return outcome.stdout
+
+
+@pytest.fixture
+def lone(api: Api, namespace: Namespace) -> Namespace:
+    """Two Deployments of one replica under PDBs that allow nothing, one of which is replaced only after it has gone."""
+    namespace.create(node("a"), node("b"))
+    at_once, later = deployment("web"), deployment("db")
+    later["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    namespace.create(at_once, later, pdb("web", min_available=1), pdb("db", min_available=1))
+    namespace.wait_ready(2)
+    return namespace
+
+
+def restarts(controlplane: ControlPlane, offset: int) -> list[str]:
+    """Which Deployments the program has patched, and which pods it has evicted."""
+    wrote = [each for each in controlplane.requests_since(offset) if not each.reads_only and each.status < 300]
+    return [each.name for each in wrote if each.resource == "deployments" or each.subresource == "eviction"]
+
+
+@pytest.mark.parametrize("restart", [True, "annotated"])
+def test_a_single_replica_is_moved_by_a_rollout(
+    controlplane: ControlPlane, lone: Namespace, program: Program, restart: bool | str
+) -> None:
+    """Where that is wanted a second pod is Ready before the first one goes; what has none stays; a dry run says so."""
+    if restart == "annotated":
+        agreed = {"metadata": {"annotations": {"kube-rebalancer/restart": "true"}}}
+        lone.api.patch("Deployment", "web", lone.name, agreed)
+    rule = everything_in(lone.name, {"minReplicas": 2}, trust={**TRUST, "restart": restart})
+    offset, before = controlplane.audit_offset(), {pod["metadata"]["name"] for pod in lone.pods("web")}
+
+    dry = program.dry_run(rule)
+    assert restarts(controlplane, offset) == []
+    live = program.run(rule)
+
+    assert live.exit_code == 0, live.stderr
+    assert [each["restarted"] for each in live.report["evictions"]] == ["web"]
+    assert live.evicted() == dry.evicted() == sorted(before)
+    assert [each["restarted"] for each in dry.report["evictions"]] == ["web"]
+    assert restarts(controlplane, offset) == ["web"]
+    template = lone.api.read("Deployment", "web", lone.name)["spec"]["template"]
+    assert list(template["metadata"]["annotations"]) == ["kubectl.kubernetes.io/restartedAt"]
+    after = wait_for(lambda: [pod for pod in lone.ready("web") if pod["metadata"]["name"] not in before], "a new pod")
+    lone.wait_ready(1, "web")
+    again = program.run(rule)
+    assert again.evicted() == [after[0]["metadata"]["name"]]  # a rule strategy; balance strategies would rest
+
+
+def test_nothing_is_restarted_unless_asked_for(controlplane: ControlPlane, lone: Namespace, program: Program) -> None:
+    """Without the key, and where only annotated Deployments may be, or one says no, PDBs hold both pods."""
+    offset = controlplane.audit_offset()
+    for restart in (False, "annotated"):
+        assert program.run(everything_in(lone.name, trust={**TRUST, "restart": restart})).evicted() == []
+    lone.api.patch("Deployment", "web", lone.name, {"metadata": {"annotations": {"kube-rebalancer/restart": "false"}}})
+    assert program.run(everything_in(lone.name, trust={**TRUST, "restart": True})).evicted() == []
+    assert restarts(controlplane, offset) == []

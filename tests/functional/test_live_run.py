@@ -36,6 +36,7 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
         "strategy": "PodLifeTime",
         "destination": None,
         "background": False,
+        "restarted": None,
     }
     assert reason == "age 3d > 1m"
     assert (cause["code"], cause["maximumSeconds"]) == ("TooOld", 60)

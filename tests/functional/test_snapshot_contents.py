@@ -169,7 +169,9 @@ MAY_COME = {
         "status.phase",
     },
     "Service": {"spec.selector.key", "spec.selector.key="},
-    "Deployment": set(),
+    "Deployment": {
+        *("spec.strategy.type", "spec.strategy.rollingUpdate.maxSurge", "spec.strategy.rollingUpdate.maxUnavailable"),
+    },
     "ReplicaSet": _WORKLOAD | _MADE,
     "ReplicationController": {*_OWNERS, *_MADE, "spec.selector.key", "spec.selector.key="},
     "StatefulSet": {*_WORKLOAD, *_MADE, "status.currentRevision", "status.updateRevision"},

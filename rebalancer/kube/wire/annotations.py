@@ -82,10 +82,11 @@ class OwnerAnnotations(msgspec.Struct, gc=False):
 
     window: str | None = msgspec.field(default=None, name="kube-rebalancer/window")
     pause: str | None = msgspec.field(default=None, name="kube-rebalancer/pause")
+    restart: str | None = msgspec.field(default=None, name="kube-rebalancer/restart")
 
     def notes(self) -> Notes | None:
         """Return what they say; None if there are none."""
-        noted = Notes(self.window or "", self.pause or "")
+        noted = Notes(self.window or "", self.pause or "", self.restart or "")
         return noted if noted != Notes() else None
 
 

@@ -148,6 +148,9 @@ def companions(items: Items, whole: Items) -> Companions:
         templates=_templates(items),
         scaled=_scaled(items("HorizontalPodAutoscaler")),
         finishing=frozenset(each.uid for each in items("Job") or () if each.finishing),
+        surging=frozenset(
+            (each.key[0], f"Deployment/{each.key[1]}") for each in items("Deployment") or () if each.surges
+        ),
         notes=_notes(items),
     )
 

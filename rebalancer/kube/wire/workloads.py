@@ -29,6 +29,7 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         owner: its controller, such as the Deployment of a ReplicaSet.
         changing: of a Deployment, whether a rollout is under way.
         finishing: of a Job, whether its last pods run.
+        surges: of a Deployment, whether a rollout would replace its only pod by one that is Ready before.
         notes: what our annotations on it say; None if there are none.
     """
 
@@ -39,6 +40,7 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     owner: Owner | None = None
     changing: bool = False
     finishing: bool = False
+    surges: bool = False
     notes: Notes | None = None
 
 
@@ -80,8 +82,20 @@ class WorkloadWire(msgspec.Struct, gc=False):
     status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
 
 
+class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
+    max_surge: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class _DeploymentStrategy(msgspec.Struct, gc=False, rename="camel"):
+    type: str | None = None
+    rolling_update: _RollingUpdate | None = None
+
+
 class _DeploymentSpec(msgspec.Struct, gc=False):
     paused: bool = False
+    replicas: int | None = None
+    strategy: _DeploymentStrategy | None = None
 
 
 class DeploymentWire(msgspec.Struct, gc=False):
@@ -213,10 +227,42 @@ def deployment(wire: DeploymentWire) -> PodMaker:
 
     One that is paused may go on at any time, and then replaces all its pods.
     """
+    return PodMaker(
+        key=_key(wire.metadata),
+        uid=wire.metadata.uid,
+        changing=_is_rolled_out(wire),
+        surges=surges(wire),
+        notes=wire.metadata.notes(),
+    )
+
+
+def _is_rolled_out(wire: DeploymentWire) -> bool:
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
-    changing = old or ends or wire.spec.paused or _unseen(wire)
-    return PodMaker(key=_key(wire.metadata), uid=wire.metadata.uid, changing=changing, notes=wire.metadata.notes())
+    return old or ends or wire.spec.paused or _unseen(wire)
+
+
+def surges(wire: DeploymentWire) -> bool:
+    """Return whether a Deployment has one pod, and a rollout would make a second one Ready before the first one goes.
+
+    maxSurge is rounded up and maxUnavailable down, so that the API's defaults of 25 % are 1 and 0 of one pod.
+    """
+    wanted = 1 if wire.spec.replicas is None else wire.spec.replicas
+    strategy = wire.spec.strategy or _DeploymentStrategy()
+    if wanted != 1 or wire.status.replicas != 1 or _is_rolled_out(wire) or strategy.type not in (None, "RollingUpdate"):
+        return False
+    limits = strategy.rolling_update or _RollingUpdate()
+    return _part(limits.max_surge, least=1) >= 1 and _part(limits.max_unavailable, least=100) < 1
+
+
+def _part(amount: int | str | None, *, least: int) -> float:
+    """Return how many of one pod an amount is, in whole pods: a percentage counts as one from `least` on."""
+    if amount is None:
+        return float(least == 1)
+    if isinstance(amount, int):
+        return amount
+    digits = amount.removesuffix("%")
+    return float(digits.isdecimal() and int(digits) >= least) if amount.endswith("%") else float(least > 1)
 
 
 def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:

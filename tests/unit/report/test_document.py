@@ -100,6 +100,7 @@ def test_what_happened_is_in_the_report() -> None:
             "cause": {"code": "Custom", "message": "greed"},
             "destination": None,
             "background": False,
+            "restarted": None,
         },
         {
             **asked,
@@ -111,6 +112,7 @@ def test_what_happened_is_in_the_report() -> None:
             "cause": {"code": "Custom", "message": "greed"},
             "destination": None,
             "background": False,
+            "restarted": None,
         },
     ]
     assert found["unknown"] == [
@@ -124,6 +126,7 @@ def test_what_happened_is_in_the_report() -> None:
             "cause": {"code": "Custom", "message": "greed"},
             "destination": None,
             "background": False,
+            "restarted": None,
             "error": "500: in smoke",
         }
     ]

@@ -30,7 +30,9 @@ def noted(cluster):
 
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), {}, ())
-    return steered.steering(cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, always, before)
+    return steered.steering(
+        cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, always, before, lambda _: ""
+    )
 
 
 def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):

@@ -152,6 +152,37 @@ def test_generations_that_are_not_said_count_as_none(generation: dict[str, int],
     assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[fields]) == expected
 
 
+def rolling(surge: object, unavailable: object) -> Any:
+    return {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, True),
+        (rolling("25%", "25%"), True),
+        (rolling(1, 0), True),
+        (rolling("1%", "99%"), True),
+        (rolling(0, 1), False),
+        (rolling("0%", 0), False),
+        (rolling(1, 1), False),
+        (rolling(1, "100%"), False),
+        (rolling("many", "none"), False),
+        ({"strategy": {"type": "Recreate"}}, False),
+        ({"replicas": 2}, False),
+        ({"paused": True}, False),
+        ({"status": {"replicas": 2}}, False),
+        ({"status": {"observedGeneration": 1}}, False),
+    ],
+)
+def test_which_deployments_have_a_second_pod_before_the_first_one_goes(fields: Any, expected: bool) -> None:
+    """One replica, in no rollout, with a surge of one and nothing unavailable; of one pod 25 % are one, or none."""
+    fields = {"replicas": 1, **fields, "status": {"replicas": 1, "updatedReplicas": 1, **fields.get("status", {})}}
+    found = read(Deployment=[workload(**fields)]).companions.surging
+
+    assert found == ({("shop", "Deployment/web")} if expected else set())
+
+
 @pytest.mark.parametrize("others", [{}, {"Deployment": []}], ids=["not read", "gone"])
 def test_a_deployment_that_is_not_known_tells_nothing(others: dict[str, list[Any]]) -> None:
     """It may be rolling out, so nothing is known of its ReplicaSets."""

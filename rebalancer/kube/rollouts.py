@@ -1,0 +1,137 @@
+"""The rollout of a Deployment, restarted as `kubectl rollout restart` does: by an annotation of its template.
+
+1. Read the pod: one that has gone, leaves or is not on its node any more needs no restart.
+2. Read the Deployment: it has to have one replica, and to be as its controller last saw it.
+3. Send a JSON patch that tests the resourceVersion that was read, and sets the annotation.
+
+The patch is sent once: without an answer it may have been carried out, and the verdict is Unknown.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from rebalancer.cluster.pod import Pod
+from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict, refused
+from rebalancer.kube.answers import NotFound, Transient, error_of
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.wire.workloads import DeploymentWire, surges
+from rebalancer.untrusted.documents import Unreadable, decode_json
+
+#: The annotation that kubectl sets.
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+_SECONDS = 10.0
+_TEMPLATE = "/spec/template"
+
+
+class _PodMetadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _LivePod(msgspec.Struct):
+    metadata: _PodMetadata = msgspec.field(default_factory=_PodMetadata)
+
+
+class _TemplateMetadata(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
+class _RolloutTemplate(msgspec.Struct):
+    metadata: _TemplateMetadata | None = None
+
+
+class _RolloutSpec(msgspec.Struct):
+    template: _RolloutTemplate = msgspec.field(default_factory=_RolloutTemplate)
+
+
+class _RolloutMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Rollout(msgspec.Struct):
+    metadata: _RolloutMetadata = msgspec.field(default_factory=_RolloutMetadata)
+    spec: _RolloutSpec = msgspec.field(default_factory=_RolloutSpec)
+
+
+class Rollouts:
+    """Restarts rollouts.
+
+    Args:
+        client: the API server.
+        halt: once it has come, nothing is restarted.
+        now: the wall clock, in UTC.
+    """
+
+    def __init__(self, client: Client, halt: Halt, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._client = client
+        self._halt = halt
+        self._now = now
+
+    def restart(self, pod: Pod, name: str) -> Verdict:
+        """Restart the rollout of the Deployment of this name, so that its only pod is replaced.
+
+        Raises:
+            CycleStopped: a signal came, the deadline has passed, or the permit ended.
+        """
+        if reason := self._halt.reason:
+            raise CycleStopped(reason)
+        path = path_of("apis", "apps", "v1", "namespaces", pod.namespace, "deployments", name)
+        try:
+            if self._is_gone(pod):
+                return refused(Code.GONE)
+            body = self._client.get(path, deadline=Deadline.after(_SECONDS))
+            wire, found = decode_json(body, DeploymentWire), decode_json(body, _Rollout)
+        except Unreadable as error:
+            return Failed(f"the Deployment {name} cannot be read: {error}")
+        except ClusterError as error:
+            return Failed(f"the Deployment {name} was not restarted: {error}")
+        if not surges(wire):
+            return refused(Code.ROLLOUT, owner=f"Deployment/{name}")
+        return self._patched(path, name, self._operations(found))
+
+    def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
+        try:
+            answer = self._client.patch(path, msgspec.json.encode(operations), deadline=Deadline.after(_SECONDS))
+        except Transient as error:
+            if error.maybe_done:
+                return Unknown(f"the Deployment {name} may have been restarted: {error}")
+            return Failed(f"the Deployment {name} was not restarted: {error}")
+        except ClusterError as error:
+            return Failed(f"the Deployment {name} was not restarted: {error}")
+        if answer.is_success:
+            return Granted(restarted=name)
+        problem = error_of(answer, "PATCH", path)
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return Unknown(f"the Deployment {name} may have been restarted: {problem}")
+        forbidden = answer.status == HTTPStatus.FORBIDDEN
+        return Failed(f"the Deployment {name} was not restarted: {problem}", forbidden=forbidden)
+
+    def _is_gone(self, pod: Pod) -> bool:
+        path = path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name)
+        try:
+            found = decode_json(self._client.get(path, deadline=Deadline.after(_SECONDS)), _LivePod)
+        except NotFound:
+            return True
+        return found.metadata.uid != pod.uid or found.metadata.deletion_timestamp is not None
+
+    def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
+        """Return the patch: maps that are missing come first, since an operation makes no parents."""
+        template = found.spec.template
+        annotations, key = f"{_TEMPLATE}/metadata/annotations", RESTARTED_AT.replace("/", "~1")
+        stamp = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        missing = [] if template.metadata else [f"{_TEMPLATE}/metadata"]
+        if template.metadata is None or template.metadata.annotations is None:
+            missing.append(annotations)
+        return [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},
+            *({"op": "add", "path": path, "value": {}} for path in missing),
+            {"op": "add", "path": f"{annotations}/{key}", "value": stamp},
+        ]
