@@ -32,6 +32,7 @@ from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.steering import Steer
+from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.utilization import UtilizationArgs
 
 #: How full pods may make a node unless a policy says otherwise.
@@ -79,9 +80,7 @@ class ByUsage:
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
         few, sources = self._too_few(peaks, low), self._usage.sources()
         over = furthest_first(sources, high)
-        self._selection.spare(
-            {each.node.name: refusal for each in over if (refusal := self._evict.passing(each.node, each.bounds(high)))}
-        )
+        self._selection.spare({each.node.name: refusal for each in over if (refusal := self._passing(each, high))})
         counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
         obstacles = (
             (not over and not bounds.deviation, NONE_OVER),
@@ -93,6 +92,13 @@ class ByUsage:
                 return
             for pool in self._compared(pools) or [{each.node.name for each in nodes}]:
                 self._even_out(PoolNodes(pool, under, peaks, sources), band, limit, deviation=bounds.deviation)
+
+    def _passing(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
+        """Return why a node over its targets is left alone: its load does not last, or falls by itself."""
+        refusal = self._evict.passing(node.node, node.bounds(targets))
+        if refusal is None and (refusal := self._usage.falling(node, targets)):
+            self._evict.warn(refusal.cause)
+        return refusal
 
     def _even_out(self, group: PoolNodes, band: Band, limit: int | None, *, deviation: bool) -> None:
         """Move pods among these nodes."""

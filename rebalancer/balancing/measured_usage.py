@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from math import ceil
 
+from rebalancer.balancing.coming import falls
 from rebalancer.balancing.usage import FallingUsage, check_measured
 from rebalancer.balancing.utilization import NO_OFFSET, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
@@ -85,6 +86,15 @@ class MeasuredUsage:
             if self._unseen(pod):
                 peak.charge({name: amount for name, amount in self.of_pod(pod).items() if name != PODS})
         return peak
+
+    def falling(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
+        """Return a refusal if a node over its targets falls below them by itself within the hour."""
+        found = falls(node, targets, self._measured.coming) if self._measured.coming else None
+        if found is None:
+            return None
+        after, days, of = found
+        at = (self._cluster.now + after).strftime("%H:%M")
+        return refused(Code.FALLS_BY_ITSELF, node=node.node.name, at=at, days=days, of=of)
 
     def of_pod(self, pod: Pod) -> Resources:
         """Return what a pod uses, or what it requests if its usage is not known."""

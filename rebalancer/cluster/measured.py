@@ -36,6 +36,23 @@ class PodMetrics(msgspec.Struct, frozen=True, gc=False):
     taken: datetime | None = None
 
 
+#: What a node used on one earlier day, by the seconds from this time of day on; negative before it.
+Course = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ComingLoad:
+    """What nodes used on earlier days at the times that are to come.
+
+    Attributes:
+        days: how many days were asked about.
+        courses: by resource and node, a course for each of those days that has values.
+    """
+
+    days: int
+    courses: Mapping[str, Mapping[str, tuple[Course, ...]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Figures of one source, taken for one cycle.
@@ -51,6 +68,7 @@ class Measured:
         window: the time that the figures cover; zero for a single sample.
         taken: when the oldest sample of a node was taken, stale ones too; None where the source does not say.
         warnings: what the reader of the report should know.
+        coming: what nodes used on earlier days at the times that are to come; None if that was not asked for.
         loads: what a scheduler goes by; only if that was asked for, and then all else is empty.
     """
 
@@ -62,4 +80,5 @@ class Measured:
     window: timedelta = timedelta(0)
     taken: datetime | None = None
     warnings: tuple[str, ...] = ()
+    coming: ComingLoad | None = None
     loads: NodeLoads | None = None

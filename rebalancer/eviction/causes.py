@@ -86,6 +86,7 @@ class Code(StrEnum):
     NO_DESTINATION = "NoDestination"
     NO_USAGE = "NoUsage"
     NOT_LASTING = "NotLasting"
+    FALLS_BY_ITSELF = "FallsByItself"
     NODE_GROUP = "NodeGroup"
     NOT_SELECTED = "NotSelected"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"

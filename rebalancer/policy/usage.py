@@ -4,11 +4,12 @@ The descheduler's keys are metricsServer, source and prometheus.query; the other
 declared, never guessed: unit and base stand beside each query.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS
 from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
@@ -22,6 +23,7 @@ LOAD_WATCHER = "LoadWatcher"
 
 _SHORTEST_WINDOW = timedelta(minutes=1)
 _BYTES = (MEMORY, "ephemeral-storage")
+_WEEK, _MOST_DAYS = timedelta(days=7), timedelta(days=31)
 _EXAMPLE = "base: allocatable, or capacity"
 
 Quantile = Annotated[Percent, Field(ge=0, le=1)]
@@ -124,6 +126,33 @@ class HistoryQueries(Part):
         return self
 
 
+def _days(value: object) -> object:
+    """Read `7d`; durations in hours are read as everywhere."""
+    days = re.fullmatch(r"(\d{1,3})d", value, re.ASCII) if isinstance(value, str) else None
+    return f"{int(days[1]) * 24}h" if days else value
+
+
+class Coming(Part):
+    """Judge nodes by what the coming hours looked like on earlier days too."""
+
+    same_hour: Annotated[
+        Duration, BeforeValidator(_days), WithJsonSchema({"type": "string", "pattern": r"^\d+(d|h)$"})
+    ] = Field(_WEEK, description="So many days back, like 7d or 168h.")
+    quantile: Quantile = Field(0.9, description="Which value of the coming hours counts for destinations.")
+
+    @property
+    def days(self) -> int:
+        """How many days are looked at."""
+        return self.same_hour // timedelta(days=1)
+
+    @field_validator("same_hour")
+    @classmethod
+    def _whole_days(cls, given: timedelta) -> timedelta:
+        if given % timedelta(days=1) or not timedelta(days=1) <= given <= _MOST_DAYS:
+            raise ValueError(f"sameHour is a number of whole days, from 1d to {_MOST_DAYS.days}d")
+        return given
+
+
 class PrometheusUsage(Part):
     """How usage is read from Prometheus: by one query as in the descheduler, or by one for each resource."""
 
@@ -138,6 +167,11 @@ class PrometheusUsage(Part):
     )
     destination_quantile: Quantile = Field(
         0.95, description="Which value of the window counts for nodes that may get pods."
+    )
+    coming: Coming | None = Field(
+        None,
+        description="For selection: relief. Leave nodes alone whose load falls by itself within the hour as on earlier "
+        "days, and fill none that were full then.",
     )
     nodes: dict[ResourceName, NodeQuery] = Field({}, description="What nodes use, by resource.")
     pods: dict[ResourceName, PodQuery] = Field({}, description="What pods use, for all resources of nodes or none.")
@@ -160,7 +194,7 @@ class PrometheusUsage(Part):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        ours = [name for name in ("window", "nodes", "pods") if getattr(self, name)]
+        ours = [name for name in ("window", "coming", "nodes", "pods") if getattr(self, name)]
         if self.query and ours:
             raise ValueError(f"give either query (the descheduler's form) or nodes; {', '.join(ours)} goes with nodes")
         if self.window is None and {"source_quantile", "destination_quantile"} & self.model_fields_set:
@@ -240,6 +274,8 @@ class MetricsUtilization(Part):
             raise ValueError(f"prometheus goes with the source {PROMETHEUS} only")
         if self.origin == PROMETHEUS and not (self.prometheus and (self.prometheus.query or self.prometheus.nodes)):
             raise ValueError(f"the source {PROMETHEUS} needs prometheus.query, or prometheus.nodes with its queries")
+        if self.prometheus and self.prometheus.coming and not self.selection:
+            raise ValueError("prometheus.coming goes with selection: relief")
         if self.pools and not self.selection:
             raise ValueError("pools goes with selection: relief")
         if self.shares_only and self.when_missing == "requests":

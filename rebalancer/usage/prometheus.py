@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.measured import ComingLoad, Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount, usable
+from rebalancer.usage.coming import courses, quantile_of
+from rebalancer.usage.history import AskRange
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, VectorElement
 from rebalancer.usage.sample_age import instant, stale
@@ -237,7 +239,9 @@ def _about_strangers(shares: dict[str, int], cluster: Cluster) -> tuple[str, ...
     return (f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} {strangers[0]!r}",)
 
 
-def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster) -> Measured:
+def measured(
+    ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster, ask_range: AskRange | None = None
+) -> Measured:
     """Return the usage of nodes, and of pods if there are queries for them.
 
     Args:
@@ -245,6 +249,7 @@ def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, clust
         wanted: the queries.
         max_age: an older sample does not count, by `timestamp(query)`; None leaves it to Prometheus.
         cluster: the cycle's.
+        ask_range: asks about earlier days, for `coming`.
 
     Raises:
         SourceError: there is no answer, or one that cannot be used, like two series for one node.
@@ -253,16 +258,34 @@ def measured(ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, clust
     missing = {node.name: why for node in cluster.nodes if (why := _why_not(columns, node))}
     fresh = [node for node in cluster.nodes if node.name not in missing]
     pods = pod_figures(ask, wanted, cluster)
+    coming = _coming(ask_range, wanted, cluster) if ask_range and wanted.coming else None
+    peaks = {node.name: _amounts({column.resource: column.peak(node) for column in columns}) for node in fresh}
     return Measured(
         nodes={node.name: _amounts({column.resource: column.usual(node) for column in columns}) for node in fresh},
-        peaks={node.name: _amounts({column.resource: column.peak(node) for column in columns}) for node in fresh},
+        peaks=_raised(peaks, coming, wanted.coming.quantile) if coming and wanted.coming else peaks,
         pods=pods.usage,
         pod_nodes=pods.nodes,
         missing=missing,
         window=wanted.window or timedelta(0),
         taken=min((column.taken for column in columns if column.taken), default=None),
         warnings=tuple(dict.fromkeys(text for column in columns for text in column.warnings)),
+        coming=coming,
     )
+
+
+def _coming(ask: AskRange, wanted: PrometheusUsage, cluster: Cluster) -> ComingLoad:
+    assert wanted.coming is not None
+    days, nodes, now = wanted.coming.days, cluster.nodes, cluster.now
+    return ComingLoad(days, {name: courses(ask, name, each, nodes, days, now) for name, each in wanted.nodes.items()})
+
+
+def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float) -> Mapping[str, Resources]:
+    """Return the peaks, with more where nodes used more in the coming hours of earlier days."""
+
+    def later(name: str, node: str) -> int:
+        return quantile_of(coming.courses[name].get(node, ()), quantile) or 0
+
+    return {node: {name: max(used, later(name, node)) for name, used in each.items()} for node, each in peaks.items()}
 
 
 def _why_not(columns: list[NodeColumn], node: Node) -> str:

@@ -127,7 +127,7 @@ class Providers:
         if wanted.shares_only:
             found = prometheus.measured_shares(promql.ask, wanted.prometheus.query, cluster)
         else:
-            found = prometheus.measured(promql.ask, wanted.prometheus, wanted.max_sample_age, cluster)
+            found = prometheus.measured(promql.ask, wanted.prometheus, wanted.max_sample_age, cluster, promql.ask_range)
         return replace(found, warnings=(*found.warnings, *promql.warnings))
 
     def _connect(self, now: datetime) -> PromQL:

@@ -7,9 +7,9 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4540,
+    "rebalancer/balancing": 4610,
     "rebalancer/cli": 2620,
-    "rebalancer/cluster": 1790,
+    "rebalancer/cluster": 1800,
     "rebalancer/engine": 2240,
     "rebalancer/eviction": 780,
     "rebalancer/kube": 7250,
@@ -22,7 +22,7 @@ BUDGET = {
     "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 2050,
+    "rebalancer/usage": 2110,
     "strategies": 1150,
 }
 

@@ -171,6 +171,7 @@ _STAYS = words(
         Code.FINISHING_JOB: "its Job is about to complete",
         Code.FIRST_MOVE: "nothing is remembered of earlier cycles, so {owner} loses one pod at most",
         Code.LEAVING_NODE: "others take node {node} out of service ({sign})",
+        Code.FALLS_BY_ITSELF: "{node} over now, falls by itself at {at} UTC as on {days} of {of} days",
         Code.NOT_LASTING: "{node} is over its target in {times} of the last {of} cycles, and {cycles} are needed",
         Code.NOT_READY: "deferred: the replacement of its owner's last pod is not Ready",
         Code.OWNER_STOPPED: lambda figures: (
