@@ -81,6 +81,8 @@ class LowNodeUtilizationArgs(UtilizationArgs):
         crossed = [name for name in sorted(low) if low[name] > high[name]]
         if crossed and not self.use_deviation_thresholds:
             raise ValueError(f"the thresholds of {', '.join(crossed)} are greater than their targetThresholds")
+        if "contention" in low and self.use_deviation_thresholds:
+            raise ValueError("contention has no mean worth keeping to: it does not go with useDeviationThresholds")
         metrics = self.metrics_utilization
         across = metrics is not None and metrics.pools is not None and metrics.pools.moves == "across"
         if across and not self.use_deviation_thresholds:

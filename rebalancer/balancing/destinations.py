@@ -34,7 +34,7 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, arriving
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import Refused, refused
@@ -77,7 +77,7 @@ class Destinations:
     ) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
-        self._of_pod = of_pod
+        self._of_pod: Callable[[Pod], Resources] = lambda pod: arriving(of_pod(pod))
         self._ceilings = ceilings
         self._floors = floors or {}
         self._emptied = emptied
@@ -107,6 +107,7 @@ class Destinations:
         n2 has room for the pod, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it
         may choose n3, the pod would lift n3 to 55 %: it stays.  If it may choose n1, the pod would come back: it stays.
         """
+        usage = arriving(usage)
         # Is there any node that could take it?
         first = self._first(pod, usage)
         if first is None:

@@ -17,10 +17,11 @@ from types import MappingProxyType
 
 from rebalancer.balancing.excess import TOLERANCE, Excess, Points
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
+from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE, Resources
 
 _DECIMALS = 9
 _WHOLE = 100.0
+_HUNDREDTHS = 10_000
 
 Percentages = Mapping[str, float]
 #: Of nodes that are not compared by pools.
@@ -39,7 +40,11 @@ class NodeUtilization:
         self.node = node
         self.used = dict(used)
         self.offset = offset
-        self._offered: Resources = {**(node.allocatable or node.capacity), METRIC_RESOURCE: int(_WHOLE)}
+        self._offered: Resources = {
+            **(node.allocatable or node.capacity),
+            METRIC_RESOURCE: int(_WHOLE),
+            CONTENTION: _HUNDREDTHS,
+        }
 
     @property
     def total(self) -> int:

@@ -15,7 +15,7 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.resources import Resources, arriving
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED, Observation, WeighedNode
 
@@ -71,7 +71,8 @@ class UsageWeighing:
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Count the usage of a pod that is expected on a node, or is not any more."""
-        self._charge(node.name, pod, sign)
+        if self._of_pod is not None and node.name in self._nodes:
+            self._nodes[node.name].charge(arriving(self._of_pod(pod) or {}), sign)
 
     def log(self, cluster: Cluster, evict: Evict) -> None:
         """Write a line for each node: its state, what it uses, and how many of its pods may go, by their class."""

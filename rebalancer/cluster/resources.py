@@ -9,6 +9,8 @@ MEMORY = "memory"
 PODS = "pods"
 #: Stands for percent of the whole node, for a source that does not know resources; every node has a hundred of it.
 METRIC_RESOURCE = "MetricResource"
+#: For which part of the time some task of a node waits for CPU or memory; in hundredths of a percent.
+CONTENTION = "contention"
 
 Resources = Mapping[str, int]
 
@@ -102,3 +104,10 @@ def _binary(amount: int) -> str:
         if abs(amount) >= 1 << shift:
             return f"{amount / (1 << shift):.1f}{suffix}".replace(f".0{suffix}", suffix)
     return str(amount)
+
+
+def arriving(amounts: Resources) -> Resources:
+    """Return what a pod adds to a node to which it comes: contention is of the node that it leaves."""
+    if CONTENTION not in amounts:
+        return amounts
+    return {name: amount for name, amount in amounts.items() if name != CONTENTION}

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import METRIC_RESOURCE
+from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 
 _QUOTED = 40  # characters of a bad value that a message repeats
@@ -136,7 +136,7 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 """A list of words."""
 
 
-_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", METRIC_RESOURCE)
+_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage", CONTENTION, METRIC_RESOURCE)
 _NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
 
 

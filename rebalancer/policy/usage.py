@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS
+from rebalancer.cluster.resources import CONTENTION, CPU, MEMORY, METRIC_RESOURCE, PODS
 from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
 
 #: A replacement is not moved again for so long by default: longer than three cycles five minutes apart.
@@ -45,8 +45,10 @@ class UsageQuery(Part):
     unit: Literal["ratio", "percent", "cores", "bytes"] = Field(
         description="Of the value: ratio (0 to 1) and percent are shares of the base."
     )
-    base: Literal["capacity", "allocatable"] | None = Field(
-        None, description="What of the node a ratio or percent is a share of; needed with these, and only with them."
+    base: Literal["capacity", "allocatable", "time"] | None = Field(
+        None,
+        description="What of the node a ratio or percent is a share of; needed with these, and only with them. time: "
+        "of contention.",
     )
 
     @model_validator(mode="after")
@@ -60,6 +62,8 @@ class UsageQuery(Part):
 
     def mismatch(self, resource: str) -> str:
         """Return why a resource is not measured in this unit; empty if it can be."""
+        if (resource == CONTENTION) != (self.base == "time"):
+            return f"{CONTENTION} is a share of the time: write `unit: ratio` and `base: time`, and not elsewhere"
         if self.unit == "cores" and resource != CPU:
             return f"cores are a unit of {CPU}, not of {resource}"
         if self.unit == "bytes" and resource not in _BYTES:
@@ -180,6 +184,8 @@ class PrometheusUsage(Part):
     @classmethod
     def _units_fit(cls, queries: dict[str, Q]) -> dict[str, Q]:
         wrong = [text for name, query in queries.items() if (text := query.mismatch(name))]
+        if CONTENTION in queries and CPU not in queries:
+            wrong.append(f"{CONTENTION} goes with {CPU}: by its use of that a pod has its part in it")
         wrong += [f"{name} needs no query" for name in (PODS, METRIC_RESOURCE) if name in queries]
         if wrong:
             raise ValueError("\n".join(wrong))
@@ -201,8 +207,10 @@ class PrometheusUsage(Part):
             raise ValueError("sourceQuantile and destinationQuantile choose from a window: give window too")
         if self.source_quantile > self.destination_quantile:
             raise ValueError("sourceQuantile is above destinationQuantile: a node would be source and destination")
-        if self.pods and self.pods.keys() != self.nodes.keys():
-            names = ", ".join(sorted(self.pods.keys() ^ self.nodes.keys()))
+        if CONTENTION in self.pods:
+            raise ValueError(f"{CONTENTION} needs no query about pods: their part follows from what they use of {CPU}")
+        if self.pods and self.pods.keys() != self.nodes.keys() - {CONTENTION}:
+            names = ", ".join(sorted(self.pods.keys() ^ (self.nodes.keys() - {CONTENTION})))
             raise ValueError(f"nodes and pods must have queries for the same resources; only one has {names}")
         return self
 

@@ -5,6 +5,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from rebalancer.cluster.resources import CONTENTION
 from rebalancer.policy.arguments import Args, Int, Namespaces, Thresholds
 from rebalancer.policy.usage import REST, MetricsUtilization
 
@@ -49,6 +50,8 @@ class UtilizationArgs(Args):
 
     @model_validator(mode="after")
     def _measurable(self) -> Self:
+        if CONTENTION in self.thresholds and not self.relief:
+            raise ValueError(f"{CONTENTION} goes with metricsUtilization and selection: relief, since it is measured")
         mismatch = self.metrics_utilization.mismatch(self.thresholds) if self.metrics_utilization else ""
         if mismatch:
             raise ValueError(mismatch)

@@ -15,6 +15,8 @@ from rebalancer.policy.usage import UsageQuery
 
 _WHOLE = {"ratio": 1.0, "percent": 100.0}
 _MILLI = 1000
+#: Contention is in hundredths of a percent.
+_HUNDREDTHS = 10_000
 
 
 def amount(value: float, resource: str, query: UsageQuery, node: Node | None) -> int | None:
@@ -29,6 +31,8 @@ def amount(value: float, resource: str, query: UsageQuery, node: Node | None) ->
     if not usable(value):
         return None
     if query.unit in _WHOLE:
+        if query.base == "time":
+            return round(value / _WHOLE[query.unit] * _HUNDREDTHS)
         offered = {} if node is None else node.capacity if query.base == "capacity" else node.allocatable
         return round(value / _WHOLE[query.unit] * offered[resource]) if resource in offered else None
     return round(value * _MILLI) if resource == CPU else round(value)

@@ -7,15 +7,15 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 400,
-    "rebalancer/balancing": 4610,
+    "rebalancer/balancing": 4640,
     "rebalancer/cli": 2620,
-    "rebalancer/cluster": 1800,
+    "rebalancer/cluster": 1810,
     "rebalancer/engine": 2240,
     "rebalancer/eviction": 780,
     "rebalancer/kube": 7250,
     "rebalancer/marking": 550,
     "rebalancer/memory": 600,
-    "rebalancer/policy": 3330,
+    "rebalancer/policy": 3340,
     "rebalancer/recommendation": 1280,
     "rebalancer/report": 3550,
     "rebalancer/run": 8800,

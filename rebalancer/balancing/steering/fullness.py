@@ -10,7 +10,7 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.resources import CONTENTION, Resources, arriving
 
 
 class Fullness:
@@ -65,6 +65,13 @@ class Fullness:
             known = of_size[pod] = tuple([shares[each] for each in self._names])
         return known
 
+    def arrival(self, pod: Pod, name: str) -> Fill:
+        """Return what a pod adds to a node to which it comes, in percent."""
+        points = self.points(pod, name)
+        if CONTENTION not in self._names:
+            return points
+        return tuple([0.0 if each == CONTENTION else share for each, share in zip(self._names, points, strict=True)])
+
     def has_room(
         self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0, there: Iterable[Pod] = ()
     ) -> bool:
@@ -75,7 +82,7 @@ class Fullness:
         amounts: dict[str, float] = {}
         for times, group in ((spare, pods), (spare - 1, there)):
             for pod in group:
-                for each, amount in self._usage.of_pod(pod).items():
+                for each, amount in arriving(self._usage.of_pod(pod)).items():
                     amounts[each] = amounts.get(each, 0.0) + times * amount
         together: Resources = {each: round(amount) for each, amount in amounts.items()}
         return self.peaks[name].passed(together, ceilings) is None
@@ -83,7 +90,7 @@ class Fullness:
     def exchanged(self, name: str, fewer: Iterable[Pod], more: Iterable[Pod]) -> AbstractContextManager[None]:
         """Leave the usage of some pods out of a node's peak within the block, and add that of others."""
         of_pod = self._usage.of_pod
-        return self.peaks[name].exchanged(map(of_pod, fewer), map(of_pod, more))
+        return self.peaks[name].exchanged(*([arriving(of_pod(pod)) for pod in pods] for pods in (fewer, more)))
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a pod has gone, or is back; the sources themselves follow, too."""
@@ -95,7 +102,7 @@ class Fullness:
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Charge a pod that is expected on a node, or take it off."""
         if node.name in self.sources:
-            amounts = self._usage.of_pod(pod)
+            amounts = arriving(self._usage.of_pod(pod))
             self.sources[node.name].charge(amounts, sign)
             self.peaks[node.name].charge(amounts, sign)
             self._fills.pop(node.name, None)

@@ -135,7 +135,7 @@ class Offers:
         most = relief + receiver.outside
         if most < least:
             return None
-        joined = plus(receiver.fill, self._fullness.points(candidate.pod, receiver.name))
+        joined = plus(receiver.fill, self._fullness.arrival(candidate.pod, receiver.name))
         brought = most - self._goal.outside(joined)
         if brought < least or self._goal.is_over(joined):
             return None

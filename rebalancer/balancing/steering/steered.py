@@ -12,6 +12,7 @@ from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.trial import made
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.resources import arriving
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
@@ -87,7 +88,7 @@ class Steered:
         because = why_relieved(source, self._parts.ceilings if excess.points else self._mean, filling=not excess.points)
         relieved = excess.total - excess.left(points)
         with made(self._parts.cluster, [(pod, offer.destination)]):
-            peak, usage = self._parts.fullness.peaks[offer.destination], offer.candidate.usage
+            peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
             lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on)
 

@@ -234,6 +234,15 @@ def test_a_pod_is_sized_as_its_source_sees_it(ask):
     assert found.pods == {("default", "a"): {"cpu": 200}}
 
 
+def test_contention_is_a_share_of_the_time(ask):
+    """In hundredths of a percent, whatever the node has; pods need no query of it."""
+    waiting = {"query": "cpu_ratio * 0.3", "unit": "ratio", "base": "time", "node": BY_ADDRESS}
+    cores = {"query": "sum by (namespace, pod) (pod_cores)", "unit": "cores"}
+    found = ask(cpu=RATIO, contention=waiting, pods={"cpu": cores})
+
+    assert found.nodes["n1"] == {"cpu": 2000, "contention": 1500}
+
+
 def test_a_pods_share_is_one_of_its_node(ask):
     """A ratio needs to know the node, by label or because the pod is there."""
     found = ask(
