@@ -48,7 +48,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="What is requested of the limit, for workloads that are not core.",
 )
-@click.option("--core", multiple=True, metavar="[NAMESPACE/]NAME", help="A core workload; may be repeated.")
+@click.option(
+    "--core",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Core workloads: [NAMESPACE/]NAME, namespace:NAME, label:KEY[=VALUE], annotation:KEY[=VALUE], "
+    "priority-class:NAME; may be repeated.",
+)
 @click.option("--min-days", type=click.IntRange(min=1), default=14, show_default=True, help="Fewer give no number.")
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
 @click.option("--warmup", type=Seconds(), default="5m", show_default=True, help="Counts for limits only.")

@@ -123,11 +123,11 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     warnings = [rule.warning] if rule.warning else []
     remarks = [*folder.skipped, *trouble.missing, *about, *warnings, *_unmatched(unmatched)]
     found = [
-        recommend(each, rule, options.settings, options.enough, core=_is_core(each.workload, options.core))
+        recommend(each, rule, options.settings, options.enough, core=not options.core.isdisjoint(_traits(each, known)))
         for each in histories
     ]
-    absent = options.core - {name for each in histories for name in _spellings(each.workload)}
-    remarks += [f"--core {name} is no workload that was measured" for name in sorted(absent)]
+    absent = options.core - {name for each in histories for name in _traits(each, known)}
+    remarks += [f"--core {name} selects no workload that was measured" for name in sorted(absent)]
     if known is None:
         return Recommended(Findings(found), remarks)
     if not known.knows_scalers:
@@ -316,12 +316,11 @@ def _container(workload: Workload, container: str, known: KnownCluster | None) -
     return next(iter(containers)) if container == WHOLE_POD and len(containers) == 1 else container
 
 
-def _is_core(workload: Workload, core: frozenset[str]) -> bool:
-    return not core.isdisjoint(_spellings(workload))
-
-
-def _spellings(workload: Workload) -> tuple[str, str]:
-    return workload.name, f"{workload.namespace}/{workload.name}"
+def _traits(history: History, known: KnownCluster | None) -> set[str]:
+    """Return all by which `--core` may select a workload."""
+    workload = history.workload
+    names = {workload.name, f"{workload.namespace}/{workload.name}", f"namespace:{workload.namespace}"}
+    return names | known.traits[workload] if known else names
 
 
 def _unmatched(unmatched: Counter[tuple[str, str]]) -> Iterable[str]:

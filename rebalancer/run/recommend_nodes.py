@@ -88,7 +88,8 @@ def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for begin in range(round(span.start), round(span.end), _DAY):
         wanted = f"max_over_time(({query})[1h:5m])"
-        for series in ask(wanted, begin + _HOUR, min(begin + _DAY, span.end), _HOUR).series:
+        end = min(begin + _DAY, span.end)
+        for series in ask(wanted, min(begin + _HOUR, end), end, _HOUR).series:
             node = series.labels.get("node", "")
             values = (round(each.value) for each in series.values if 0 <= each.value < inf)
             found[node] = max(found.get(node, 0), *values, 0)

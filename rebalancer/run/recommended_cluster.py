@@ -4,7 +4,7 @@ It is what `kubectl get pods -A -o json` prints, or `rebalancer snapshot` writes
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -35,8 +35,9 @@ class _Container(msgspec.Struct):
     resources: _Resources = msgspec.field(default_factory=_Resources)
 
 
-class _TemplateSpec(msgspec.Struct):
+class _TemplateSpec(msgspec.Struct, rename="camel"):
     containers: list[_Container] = []
+    priority_class_name: str = ""
 
 
 class _TemplateOwner(msgspec.Struct):
@@ -49,6 +50,7 @@ class _MakerMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = "default"
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     owner_references: list[_TemplateOwner] = []
 
 
@@ -108,6 +110,7 @@ class KnownCluster:
         pods: by namespace and name, whose pod it is.
         containers: by workload, what its containers have.
         replicas: how many pods each workload has.
+        traits: by workload, its pods' labels, annotations and priority class, as `--core` spells them.
         killed: by workload and container, the pods in which it was OOM killed.
         scaled: by workload, its HorizontalPodAutoscaler, and the containers (none for all) and resources by which that
             scales.
@@ -116,6 +119,7 @@ class KnownCluster:
     pods: dict[PodName, Workload] = field(default_factory=dict)
     containers: dict[Workload, dict[str, Now]] = field(default_factory=dict)
     replicas: Counter[Workload] = field(default_factory=Counter)
+    traits: dict[Workload, set[str]] = field(default_factory=dict)
     killed: dict[tuple[Workload, str], set[str]] = field(default_factory=dict)
     scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = field(default_factory=dict)
     _collection: Collection = field(default_factory=Collection)
@@ -148,6 +152,7 @@ class KnownCluster:
         self.pods[name] = workload
         self._raw[name] = raw
         self.replicas[workload] += 1
+        self.traits.setdefault(workload, set()).update(_traits(pod))
         containers = self.containers.setdefault(workload, {})
         for each in pod.spec.containers:
             containers[each.name] = _amounts(each.resources)
@@ -232,6 +237,14 @@ def _workload(metadata: _MakerMetadata) -> Workload:
     if owner.kind == "Job":
         return workload_by_name(metadata.namespace, metadata.name)
     return Workload(metadata.namespace, owner.kind, owner.name)
+
+
+def _traits(pod: _OwnedPod) -> Iterator[str]:
+    yield f"priority-class:{pod.spec.priority_class_name}"
+    for kind, found in (("label", pod.metadata.labels), ("annotation", pod.metadata.annotations)):
+        for name, value in found.items():
+            yield f"{kind}:{name}"
+            yield f"{kind}:{name}={value}"
 
 
 def _amounts(resources: _Resources) -> Now:

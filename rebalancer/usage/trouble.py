@@ -55,9 +55,9 @@ def read_trouble(ask: AskRange, span: Span) -> Trouble:
     try:
         for begin in range(round(span.start), round(span.end), _DAY):
             end = min(begin + _DAY, span.end)
-            for series in ask(KILLS_QUERY, begin + _HOUR, end, _HOUR).series:
+            for series in ask(KILLS_QUERY, min(begin + _HOUR, end), end, _HOUR).series:
                 found.killed.add(_name(series))
-            for series in ask(THROTTLING_QUERY, begin + _HOUR, end, _HOUR).series:
+            for series in ask(THROTTLING_QUERY, min(begin + _HOUR, end), end, _HOUR).series:
                 found.throttled.setdefault(_name(series), {})[begin] = max(each.value for each in series.values)
     except SourceError as error:
         found.missing.append(f"OOM kills and throttling are not known in full: {error}")

@@ -68,6 +68,31 @@ def test_a_core_workload_requests_what_it_is_limited_to(folder):
     assert "250m,250m,575Mi,575Mi" in outcome.stdout
 
 
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *("web", "default/web", "namespace:default"),
+        *("label:tier=core", "label:tier", "annotation:team/core=yes", "priority-class:high"),
+    ],
+)
+def test_core_workloads_are_selected_as_people_mark_them(folder, pods, selector):
+    """By name, namespace, label, annotation or priority class; what selects nothing is said."""
+    document = json.loads(pods.read_text())
+    (pod,) = document["items"]
+    pod["metadata"] |= {"annotations": {"team/core": "yes"}}
+    pod["metadata"]["labels"]["tier"] = "core"
+    pod["spec"]["priorityClassName"] = "high"
+    pods.write_text(json.dumps(document))
+    asked = ("--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
+
+    outcome = recommend(folder, *asked, "--core", selector, "--core", "label:absent")
+
+    (web,) = json.loads(outcome.stdout)["containers"]
+    assert web["recommended"]["cpuRequest"] == web["recommended"]["cpuLimit"] == "250m"
+    assert web["qosClass"]["recommended"] == "Guaranteed"
+    assert "--core label:absent selects no workload that was measured" in outcome.stderr
+
+
 def test_the_cluster_says_what_is_requested_now(folder, pods):
     """The sample of a pod with one container is that container's."""
     arguments = ("--peak", "10:00-11:00", "--snapshot", str(pods))
