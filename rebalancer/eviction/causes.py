@@ -69,6 +69,7 @@ class Code(StrEnum):
     NODE_FIT = "NodeFit"
     NODE_LIMIT = "NodeLimit"
     NOT_READY = "NotReady"
+    DEFERRED = "Deferred"
     OUTSIDE_WINDOW = "OutsideWindow"
     OWNER_SHARE = "OwnerShare"
     OWNER_STOPPED = "OwnerStopped"

@@ -19,6 +19,8 @@ from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.restarts import RestartingSink, Restarts
 from rebalancer.errors import MarksLeft
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import refused
 from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.rollouts import Rollouts
@@ -190,6 +192,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
         moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
         ledger = _evict(run, work, left, WatchedSink(moving, watch, halt, sink.sleep), events, halt, steer, watch)
+    _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
         problem = events.close()
     for notice in sink.closures.notices():
@@ -284,6 +287,20 @@ def _no_limits(work: Work) -> tuple[str, ...]:
     if policies.limits(work.policy):
         return ()
     return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
+
+
+def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
+    """Record the pods that a dry run would list and that a run with patience did not reach before its end.
+
+    Not after a signal: there is no time then to plan again.
+    """
+    if not (ledger.stopped and work.trust) or halt.signalled.is_set():
+        return
+    asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
+    reached = {entry.pod.key for entry in asked}
+    for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions:
+        if entry.pod.key not in reached:
+            ledger.record(replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
 
 
 def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from click.testing import CliRunner
 
+from rebalancer.cli.main import main
 from rebalancer.kube.marks import ANNOTATION
 from tests.e2e.acts import by_node, cordon
 from tests.e2e.api import Api, ApiError, Object
@@ -169,6 +171,30 @@ def test_signal(stage: Stage, name: str) -> None:
 
     assert outcome.exit_code == 128 + signal.Signals[name], outcome.stderr
     stage.assert_clean()
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_pause_in_the_middle_of_a_wave(stage: Stage) -> None:
+    """The run ends before its next eviction, with exit code 0 and without a trace; resumed, it goes on."""
+    patient = {**stage.policy(), "trust": {"youngNodes": "0s", "backOff": {"first": "0s"}}}
+    where = ["--kubeconfig", str(stage.controlplane.kubeconfig)]
+
+    with stage.program.start(patient, *QUICK) as running:
+        wait_for(lambda: by_node(stage.namespace.ready())["c"] or not running.runs(), "the first pod on its new node")
+        assert running.runs(), running.stderr()
+        assert CliRunner().invoke(main, ["pause", "--for", "1h", "--reason", "load test", *where]).exit_code == 0
+        outcome = running.finish()
+    try:
+        assert outcome.exit_code == 0, outcome.stderr
+        assert 0 < len(outcome.evicted()) < 8
+        assert any("load test" in each for each in outcome.report["warnings"])
+        stage.assert_clean()
+        stage.settle()
+        assert stage.program.run(patient, *QUICK).evicted() == []
+    finally:
+        assert CliRunner().invoke(main, ["resume", *where]).exit_code == 0
+    assert stage.program.run(patient, *QUICK).evicted()
+    stage.api.delete("ConfigMap", "kube-rebalancer-memory", "kube-system")
 
 
 def test_api_server_started_again(stage: Stage) -> None:

@@ -184,6 +184,25 @@ def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
     assert "the deadline of 300 s" in outcome.report["strategies"][0]["error"]
 
 
+def test_what_is_not_reached_by_the_deadline_is_deferred(three, rebalancer):
+    """With patience: each pod that a dry run lists, and that was not asked for, is in the report with that reason."""
+    time = Time()
+    three.on("POST", EVICTIONS, lambda _: time.sleep(301), times=1)
+    patient = policy(OLD, maxNoOfPodsToEvictTotal=9, trust={"waitReady": False})
+    files = {"policy": str(rebalancer.policy(patient)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
+    options = Options(**files, deadline=300.0, lease=LeaseOptions(no_lease=True))
+    planned = rebalancer.run(three, patient, "--dry-run").evicted()
+
+    with Interruption() as interruption:
+        outcome = run(options, Question(yes=True), interruption, RetryPolicy(clock=time.clock, sleep=time.sleep))
+
+    gone = [each["name"] for each in outcome.report["evictions"]]
+    deferred = {each["name"]: each["reason"] for each in outcome.report["refusals"] if each["by"] == "Deferred"}
+    assert gone == [each.split("/")[1] for each in planned[:1]]
+    assert sorted(deferred) == sorted(each.split("/")[1] for each in planned[1:])
+    assert set(deferred.values()) == {"deferred to the next run: the deadline of 300 s after the snapshot has passed"}
+
+
 def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
     """A list that is read slowly makes an old picture: its time is part of it, and nothing is decided on it."""
     passed = threading.Event()
