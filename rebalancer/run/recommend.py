@@ -130,6 +130,7 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     remarks += [f"--core {name} selects no workload that was measured" for name in sorted(absent)]
     if known is None:
         return Recommended(Findings(found), remarks)
+    remarks += known.left_out
     if not known.knows_scalers:
         remarks.append(_NO_SCALERS)
     return Recommended(_in_cluster(known, found, what_if=options.what_if), remarks)
@@ -143,7 +144,8 @@ def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bo
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change
     snapshot, measured = known.snapshot(), pod_usage([each.history for each in found], known.pods)
     specs = known.specs_with(changes)
-    qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in snapshot.pods}
+    owned = [pod for pod in snapshot.pods if pod.key in known.pods]
+    qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in owned}
     if what_if and not snapshot.nodes:
         raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
     usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured

@@ -24,15 +24,18 @@ from rebalancer.untrusted.documents import decode_json, in_words
 
 PodName = tuple[str, str]
 
+#: Kinds that autoscalers scale and whose pods tell that they are theirs.
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+
 
 class _Resources(msgspec.Struct):
-    requests: dict[str, str | float] = {}
-    limits: dict[str, str | float] = {}
+    requests: dict[str, str | float] | None = None
+    limits: dict[str, str | float] | None = None
 
 
 class _Container(msgspec.Struct):
     name: str
-    resources: _Resources = msgspec.field(default_factory=_Resources)
+    resources: _Resources | None = None
 
 
 class _TemplateSpec(msgspec.Struct, rename="camel"):
@@ -49,9 +52,9 @@ class _TemplateOwner(msgspec.Struct):
 class _MakerMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = "default"
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    owner_references: list[_TemplateOwner] = []
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[_TemplateOwner] | None = None
 
 
 class _Ended(msgspec.Struct):
@@ -64,15 +67,17 @@ class _LastState(msgspec.Struct):
 
 class _LastStates(msgspec.Struct, rename="camel"):
     name: str = ""
-    state: _LastState = msgspec.field(default_factory=_LastState)
-    last_state: _LastState = msgspec.field(default_factory=_LastState)
+    state: _LastState | None = None
+    last_state: _LastState | None = None
 
     @property
     def is_killed(self) -> bool:
-        return "OOMKilled" in (each.terminated.reason for each in (self.state, self.last_state) if each.terminated)
+        states = (self.state, self.last_state)
+        return "OOMKilled" in (each.terminated.reason for each in states if each and each.terminated)
 
 
 class _LastStatuses(msgspec.Struct, rename="camel"):
+    phase: str = ""
     container_statuses: list[_LastStates] | None = None
 
 
@@ -80,6 +85,15 @@ class _OwnedPod(msgspec.Struct):
     metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
     spec: _TemplateSpec = msgspec.field(default_factory=_TemplateSpec)
     status: _LastStatuses = msgspec.field(default_factory=_LastStatuses)
+
+
+class _Name(msgspec.Struct):
+    name: str = ""
+    namespace: str = "default"
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name = msgspec.field(default_factory=_Name)
 
 
 class _ScaledBy(msgspec.Struct, rename="camel"):
@@ -111,6 +125,7 @@ class KnownCluster:
         containers: by workload, what its containers have.
         replicas: how many pods each workload has.
         traits: by workload, its pods' labels, annotations and priority class, as `--core` spells them.
+        left_out: which objects could not be read, and why.
         killed: by workload and container, the pods in which it was OOM killed.
         scaled: by workload, its HorizontalPodAutoscaler, and the containers (none for all) and resources by which that
             scales.
@@ -120,6 +135,7 @@ class KnownCluster:
     containers: dict[Workload, dict[str, Now]] = field(default_factory=dict)
     replicas: Counter[Workload] = field(default_factory=Counter)
     traits: dict[Workload, set[str]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
     killed: dict[tuple[Workload, str], set[str]] = field(default_factory=dict)
     scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = field(default_factory=dict)
     _collection: Collection = field(default_factory=Collection)
@@ -141,21 +157,25 @@ class KnownCluster:
                 self.add(each, (listed, version))
         elif kind in KINDS and is_of(kind, version):
             self._collection.add(kind, raw)
-            if kind == "Pod":
-                self._add_pod(raw)
-            elif kind == "HorizontalPodAutoscaler":
-                self._add_scaler(raw)
+            read = {"Pod": self._add_pod, "HorizontalPodAutoscaler": self._add_scaler}.get(kind)
+            try:
+                if read:
+                    read(raw)
+            except ValueError as error:
+                named = decode_json(raw, _Named).metadata
+                self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
 
     def _add_pod(self, raw: Bytes) -> None:
         pod = decode_json(raw, _OwnedPod)
+        amounts = {each.name: _amounts(each.resources) for each in pod.spec.containers}
         workload, name = _workload(pod.metadata), (pod.metadata.namespace, pod.metadata.name)
+        ended = pod.status.phase in ("Succeeded", "Failed")  # it requests nothing any more
+        self.replicas[workload] += not ended and name not in self.pods
         self.pods[name] = workload
         self._raw[name] = raw
-        self.replicas[workload] += 1
         self.traits.setdefault(workload, set()).update(_traits(pod))
         containers = self.containers.setdefault(workload, {})
-        for each in pod.spec.containers:
-            containers[each.name] = _amounts(each.resources)
+        containers |= {each: now for each, now in amounts.items() if not ended or each not in containers}
         for status in pod.status.container_statuses or ():
             if status.is_killed:
                 self.killed.setdefault((workload, status.name), set()).add(name[1])
@@ -165,8 +185,11 @@ class KnownCluster:
         scaler = decode_json(raw, _Scaler)
         found = [each.resource or each.container_resource for each in scaler.spec.metrics or ()]
         target = scaler.spec.scale_target_ref
+        kind = (
+            target.kind if target.kind in _SCALED else "Deployment"
+        )  # an Argo Rollout's pods look like a Deployment's
         pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
-        self.scaled[Workload(scaler.metadata.namespace, target.kind, target.name)] = scaler.metadata.name, pairs
+        self.scaled[Workload(scaler.metadata.namespace, kind, target.name)] = scaler.metadata.name, pairs
 
     def circumstances(self, workload: Workload, container: str) -> Circumstances:
         """Return what the file tells of a container besides what it has."""
@@ -228,10 +251,10 @@ def read_known_cluster(path: str) -> KnownCluster:
 
 
 def _workload(metadata: _MakerMetadata) -> Workload:
-    owner = next((each for each in metadata.owner_references if each.controller), None)
+    owner = next((each for each in metadata.owner_references or () if each.controller), None)
     if owner is None:
         return Workload(metadata.namespace, "Pod", metadata.name)
-    template = metadata.labels.get("pod-template-hash", "")
+    template = (metadata.labels or {}).get("pod-template-hash", "")
     if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
         return Workload(metadata.namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
     if owner.kind == "Job":
@@ -242,19 +265,21 @@ def _workload(metadata: _MakerMetadata) -> Workload:
 def _traits(pod: _OwnedPod) -> Iterator[str]:
     yield f"priority-class:{pod.spec.priority_class_name}"
     for kind, found in (("label", pod.metadata.labels), ("annotation", pod.metadata.annotations)):
-        for name, value in found.items():
+        for name, value in (found or {}).items():
             yield f"{kind}:{name}"
             yield f"{kind}:{name}={value}"
 
 
-def _amounts(resources: _Resources) -> Now:
-    def cpu(amounts: dict[str, str | float]) -> int | None:
-        return parse_milli_quantity(amounts["cpu"]) if "cpu" in amounts else None
+def _amounts(resources: _Resources | None) -> Now:
+    resources = resources or _Resources()
 
-    def memory(amounts: dict[str, str | float]) -> int | None:
-        return parse_quantity(amounts["memory"]) if "memory" in amounts else None
+    def pair(amounts: dict[str, str | float] | None) -> tuple[int | None, int | None]:
+        found = amounts or {}
+        cpu = parse_milli_quantity(found["cpu"]) if "cpu" in found else None
+        return cpu, parse_quantity(found["memory"]) if "memory" in found else None
 
-    return Now(cpu(resources.requests), cpu(resources.limits), memory(resources.requests), memory(resources.limits))
+    (cpu, memory), (cpu_limit, memory_limit) = pair(resources.requests), pair(resources.limits)
+    return Now(cpu, cpu_limit, memory, memory_limit)
 
 
 def _with_amounts(raw: Bytes, changes: Mapping[str, Now]) -> bytes:

@@ -53,6 +53,18 @@ def test_what_an_autoscaler_scales_by_is_left_alone_and_said(tmp_path, metrics, 
     assert {"cpu", "memory"} - left == {*patched["resources"]["requests"]} == {*patched["resources"]["limits"]}
 
 
+def test_what_cannot_be_read_or_has_ended_does_not_count(tmp_path):
+    """A pod with a malformed request is named and left out; one that has failed requests nothing any more."""
+    bad, done = pod("bad", "n1", {"requests": {"cpu": "much"}}), pod("web", "n1", RESOURCES)
+    done["metadata"]["name"] = "web-1"
+    done["status"]["phase"] = "Failed"
+
+    outcome = asked(tmp_path, {"web": 1000}, [bad, done, pod("web", "n1", RESOURCES)], "-o", "json")
+
+    assert container_of(outcome)["replicas"] == 1
+    assert "--snapshot: Pod shop/bad-0 is left out: 'much' is not a valid quantity" in outcome.stderr
+
+
 def test_a_file_without_autoscalers_is_said_so(tmp_path):
     """To lower a request by which one scales would make more replicas."""
     assert "--snapshot has no HorizontalPodAutoscalers" in asked(tmp_path, {"web": 9}, [pod("web", "n1")]).stderr
