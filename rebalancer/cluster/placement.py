@@ -35,18 +35,11 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
     address: str = "0.0.0.0"  # noqa: S104  the API's own default, nothing listens here
 
 
-class Disk(msgspec.Struct, frozen=True, gc=False):
-    """A disk that a pod names in its own volumes; two pods on one node may not share it unless both only read.
+class IscsiDisk(msgspec.Struct, frozen=True, gc=False):
+    """A disk that a pod names in its own volumes; two pods on one node may not share it unless both only read."""
 
-    Attributes:
-        names: what identifies it; two disks of one kind are the same if they share a name.
-        shareable: whether readers may share it.
-    """
-
-    kind: str
-    names: frozenset[str]
+    iqn: str
     read_only: bool = False
-    shareable: bool = True
 
 
 class ContainerCpu(msgspec.Struct, frozen=True, gc=False):
@@ -79,6 +72,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         gated: whether a scheduling gate holds it back.
         preempts: whether the pod may have others evicted.
         disks: those named in the pod itself.
+        removed_volumes: the kinds of its volumes that Kubernetes has removed, as the API calls them.
         cpus: of the containers, without init containers.
         overhead_cpu: cpu of the pod's overhead (RuntimeClass), in millicores.
     """
@@ -98,7 +92,8 @@ class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     preferred_anti_affinity: tuple[WeightedPodTerm, ...] = ()
     gated: bool = False
     preempts: bool = True
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[IscsiDisk, ...] = ()
+    removed_volumes: tuple[str, ...] = ()
     cpus: tuple[ContainerCpu, ...] = ()
     overhead_cpu: int = 0
 

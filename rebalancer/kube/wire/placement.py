@@ -1,11 +1,11 @@
 """What the scheduler reads of a pod beside its requests, from the API server's JSON."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from rebalancer.cluster.placement import ASSUMED, ContainerCpu, Disk, HostPort, Placement, WeightedPodTerm
+from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, WeightedPodTerm
 from rebalancer.cluster.resources import CPU, Resources, effective_requests
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.parts import decode
@@ -33,7 +33,8 @@ class Sources(NamedTuple):
     gated: bool
     preemption: str
     image_volumes: tuple[str, ...]
-    disks: tuple[tuple[str, bytes], ...]
+    disks: tuple[bytes, ...]
+    removed_volumes: tuple[str, ...]
 
 
 class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "hostPort"}):
@@ -88,7 +89,8 @@ def placement(sources: Sources) -> Placement:
         preempts=sources.preemption != "Never",
         cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
         overhead_cpu=sources.overhead.get(CPU, 0),
-        disks=tuple(_disk(kind, raw) for kind, raw in sources.disks),
+        disks=tuple(_disk(raw) for raw in sources.disks),
+        removed_volumes=sources.removed_volumes,
     )
 
 
@@ -152,22 +154,11 @@ def _weighted(terms: Iterable[_WeightedTerm]) -> Iterator[WeightedPodTerm]:
     return (WeightedPodTerm(each.weight, parts.anti_affinity_term(each.pod_affinity_term)) for each in terms)
 
 
-class _DiskWire(msgspec.Struct, gc=False, rename="camel"):
-    pd_name: str = ""
-    volume_id: str = msgspec.field(default="", name="volumeID")
+class _IscsiWire(msgspec.Struct, gc=False, rename="camel"):
     iqn: str = ""
     read_only: bool = False
-    monitors: tuple[str, ...] = ()
-    pool: str = "rbd"
-    image: str = ""
 
 
-def _disk(kind: str, raw: bytes) -> Disk:
-    wire = decode(raw, _DiskWire) or _DiskWire()
-    names: dict[str, Any] = {
-        "gcePersistentDisk": {wire.pd_name},
-        "awsElasticBlockStore": {wire.volume_id},
-        "iscsi": {wire.iqn},
-        "rbd": {f"{monitor}/{wire.pool}/{wire.image}" for monitor in wire.monitors},
-    }
-    return Disk(kind, frozenset(names[kind]), wire.read_only, shareable=kind != "awsElasticBlockStore")
+def _disk(raw: bytes) -> IscsiDisk:
+    wire = decode(raw, _IscsiWire) or _IscsiWire()
+    return IscsiDisk(wire.iqn, wire.read_only)

@@ -42,7 +42,8 @@ class SpecKey(msgspec.Struct, frozen=True, gc=False):
     gated: bool = False
     preemption: str = ""
     image_volumes: tuple[str, ...] = ()
-    disks: tuple[tuple[str, bytes], ...] = ()
+    disks: tuple[bytes, ...] = ()
+    removed_volumes: tuple[str, ...] = ()
 
 
 def make_spec(key: SpecKey) -> PodSpec:
@@ -128,6 +129,7 @@ def _placement_sources(key: SpecKey, amounts: _Amounts) -> placement.Sources:
         preemption=key.preemption,
         image_volumes=key.image_volumes,
         disks=key.disks,
+        removed_volumes=key.removed_volumes,
     )
 
 
@@ -220,6 +222,7 @@ def _key(spec: SpecWire) -> SpecKey:
         preemption=spec.preemption_policy or "",
         image_volumes=tuple([each.image.reference or "" for each in declared if each.image is not None]),
         disks=tuple([disk for each in declared for disk in volumes.disks(each)]),
+        removed_volumes=tuple([kind for each in declared for kind in volumes.removed_kinds(each)]),
     )
 
 

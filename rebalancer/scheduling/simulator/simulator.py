@@ -87,6 +87,8 @@ class Simulator:
             return self._profiles[placement.scheduler].unknown
         if placement.gated:
             return "a scheduling gate holds the pod back"
+        if placement.removed_volumes:
+            return f"the pod has a volume of a kind that Kubernetes has removed ({placement.removed_volumes[0]})"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
     def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, best: bool) -> Answer:

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: a ReadWriteOncePod claim is for one pod, and some disks for one pod per node.
+"""VolumeRestrictions: a ReadWriteOncePod claim is for one pod, and an iSCSI disk for one pod per node.
 
 Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.  The reason has been
 worded otherwise since 1.34.
@@ -6,7 +6,7 @@ worded otherwise since 1.34.
 
 from collections.abc import Sequence
 
-from rebalancer.cluster.placement import Disk
+from rebalancer.cluster.placement import IscsiDisk
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.storage import READ_WRITE_ONCE_POD
 from rebalancer.scheduling.simulator.claims import Claims, names
@@ -45,12 +45,6 @@ class VolumeRestrictions:
         alone = [claim.name for claim in claims if READ_WRITE_ONCE_POD in claim.access_modes]
         return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
 
-    def _in_use(self, wanted: Sequence[Disk], index: int) -> bool:
+    def _in_use(self, wanted: Sequence[IscsiDisk], index: int) -> bool:
         used = [disk for pod in self._state.residents[index] for disk in pod.spec.placement.disks]
-        return any(conflict(one, other) for one in wanted for other in used)
-
-
-def conflict(one: Disk, other: Disk) -> bool:
-    """Return whether two pods on one node cannot use these disks at the same time."""
-    shared = one.shareable and one.read_only and other.read_only
-    return one.kind == other.kind and bool(one.names & other.names) and not shared
+        return any(one.iqn == other.iqn and not (one.read_only and other.read_only) for one in wanted for other in used)

@@ -2,41 +2,31 @@
 
 import pytest
 
-from rebalancer.cluster.placement import Disk
+from rebalancer.cluster.placement import IscsiDisk
+from rebalancer.scheduling.simulation import Simulation
+from tests import make
 from tests.unit.kube.wire.documents import pod_document, read, read_pod
 
 RBD = {"monitors": ["10.0.0.1", "10.0.0.2"], "image": "data"}
 
 
-def names(*each: str) -> frozenset[str]:
-    return frozenset(each)
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_what_a_disk_is_known_by(is_read_only):
+    """Its name, and whether it is only read."""
+    iscsi = {"iqn": "iqn.2001-04.com.example:disk", "readOnly": is_read_only}
+    pod = read_pod(spec={"volumes": [{"name": "data", "iscsi": iscsi}]})
+
+    assert pod.spec.placement.disks == (IscsiDisk("iqn.2001-04.com.example:disk", is_read_only),)
 
 
-@pytest.mark.parametrize(
-    ("volume", "disk"),
-    [
-        ({"gcePersistentDisk": {"pdName": "one"}}, Disk("gcePersistentDisk", names("one"))),
-        (
-            {"gcePersistentDisk": {"pdName": "one", "readOnly": True}},
-            Disk("gcePersistentDisk", names("one"), read_only=True),
-        ),
-        (
-            {"awsElasticBlockStore": {"volumeID": "vol-1"}},
-            Disk("awsElasticBlockStore", names("vol-1"), shareable=False),
-        ),
-        (
-            {"iscsi": {"iqn": "iqn.2001-04.com.example:disk", "readOnly": True}},
-            Disk("iscsi", names("iqn.2001-04.com.example:disk"), read_only=True),
-        ),
-        ({"rbd": {**RBD, "pool": "fast"}}, Disk("rbd", names("10.0.0.1/fast/data", "10.0.0.2/fast/data"))),
-        ({"rbd": RBD}, Disk("rbd", names("10.0.0.1/rbd/data", "10.0.0.2/rbd/data"))),
-    ],
-)
-def test_what_a_disk_is_known_by(volume, disk):
-    """Its name, each monitor of a Ceph cluster, the pool `rbd` where none is named; and whether it is only read."""
-    pod = read_pod(spec={"volumes": [{"name": "data", **volume}]})
+@pytest.mark.parametrize("kind", ["gcePersistentDisk", "awsElasticBlockStore", "rbd"])
+def test_nobody_knows_where_a_pod_goes_that_has_a_volume_of_a_removed_kind(kind):
+    """So it stays, and the reason names the kind."""
+    spec = read_pod(spec={"volumes": [{"name": "data", kind: {}}]}).spec
+    pod = make.pod("web-1", node="n1", placement=spec.placement)
+    answer = make.cluster([make.node("n1"), make.node("n2")], [pod]).index(Simulation).ask(pod)
 
-    assert pod.spec.placement.disks == (disk,)
+    assert answer.unknown == f"the pod has a volume of a kind that Kubernetes has removed ({kind})"
 
 
 @pytest.mark.parametrize("volume", [{"projected": {"sources": []}}, {"emptyDir": {}}, {"rbd": None}])
@@ -44,7 +34,7 @@ def test_other_volumes_are_no_disks(volume):
     """What every pod has: a token, a scratch folder; and what is not there."""
     pod = read_pod(spec={"volumes": [{"name": "data", **volume}]})
 
-    assert (pod.spec.problem, pod.spec.placement.disks) == ("", ())
+    assert (pod.spec.problem, pod.spec.placement.disks, pod.spec.placement.removed_volumes) == ("", (), ())
 
 
 def test_a_pod_with_a_disk_is_read_like_any_other():
