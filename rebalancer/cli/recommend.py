@@ -10,7 +10,7 @@ import click
 from rebalancer.cli.complaints import complain, exit_on_error
 from rebalancer.cli.completing import FILE, POLICY
 from rebalancer.cli.logs import set_up
-from rebalancer.cli.options import verbosity_option
+from rebalancer.cli.options import scheduler_config_option, verbosity_option
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.errors import UsageError
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
     from rebalancer.recommendation.workloads import Recommendation
     from rebalancer.run.recommend import PrometheusOptions
+
+_HOW_TO_APPLY = {
+    "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
+    "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
+}
 
 
 @click.group(
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
 )
 @click.option("--vpa", type=FILE, metavar="FOLDER", help="Write a VerticalPodAutoscaler that is off for each workload.")
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
+@scheduler_config_option
 @verbosity_option
 @click.pass_context
 @exit_on_error
@@ -125,7 +131,7 @@ def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | No
         if folder is not None:
             written = files(found)
             write_files(option, folder, written)
-            complain(f"Note: {count(len(written), 'file')} written to {folder}")
+            complain(f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY.get(option, '')}")
 
 
 @recommend.command()

@@ -74,7 +74,7 @@ class WhatIf:
         today: placed anew under the requests of today.
         recommended: the same under those that are recommended.
         unmeasured: how many of the pods nobody measured; they count as using nothing.
-        stayed: how many of the pods were left where they are, since nobody knows where they would go.
+        stayed: by pod that was left where it is, why nobody knows where it would go.
     """
 
     nodes: int
@@ -83,7 +83,7 @@ class WhatIf:
     today: Outlook
     recommended: Outlook
     unmeasured: int
-    stayed: int
+    stayed: Mapping[PodKey, str]
 
     @property
     def no_longer(self) -> dict[PodKey, str]:
@@ -116,7 +116,7 @@ def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -
         today=today,
         recommended=recommended,
         unmeasured=sum(pod.key not in usage for pod in pods),
-        stayed=len(packed.stayed),
+        stayed=placed[0].stayed,
     )
 
 

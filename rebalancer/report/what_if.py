@@ -9,6 +9,7 @@ from rebalancer.report.layout import hanging, listed, wrapped
 from rebalancer.untrusted.printable import printable
 
 _MOST_NAMES = 10
+_MOST_REASONS = 3
 _NOTHING = "-"
 
 
@@ -30,7 +31,10 @@ def what_if_lines(found: WhatIf, width: int) -> list[str]:
     if found.unmeasured:
         said.append(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
     if found.stayed:
-        said.append(f"{count(found.stayed, 'pod')} left in place, since nobody knows where the scheduler puts them.")
+        reasons = printable(listed(sorted(set(found.stayed.values())), _MOST_REASONS))
+        said.append(
+            f"{count(len(found.stayed), 'pod')} left in place, since it is unknown where they would go: {reasons}"
+        )
     table = [line for row in hanging(rows, [""] * len(rows), width) for line in row]
     return ["", *table, *(line for each in said for line in wrapped(each, width))]
 
@@ -41,7 +45,7 @@ def what_if_document(found: WhatIf) -> dict[str, Any]:
         "nodes": found.nodes,
         "pods": found.pods,
         "unmeasuredPods": found.unmeasured,
-        "podsLeftInPlace": found.stayed,
+        "leftInPlace": _nowhere(found.stayed),
         "asItIs": _loads(found.now),
         "todaysRequests": _outlook(found.today),
         "recommended": _outlook(found.recommended),

@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import HistoryQueriesError, SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings as Problems
@@ -37,6 +38,7 @@ from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
+from rebalancer.run.scheduler import beside, read_scheduler
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import Span, read_history
 from rebalancer.usage.promql import PromQL
@@ -69,6 +71,7 @@ class RecommendOptions:
     enough: Enough
     warmup: float
     what_if: bool
+    scheduler_config: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +136,18 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     remarks += known.left_out
     if not known.knows_scalers:
         remarks.append(_NO_SCALERS)
-    return Recommended(_in_cluster(known, found, what_if=options.what_if), remarks)
+    snapshot = beside(known.snapshot(), read_scheduler(options.scheduler_config))
+    remarks += snapshot.warnings if options.what_if else ()
+    return Recommended(_in_cluster(known, snapshot, found, what_if=options.what_if), remarks)
 
 
-def _in_cluster(known: KnownCluster, found: list[Recommendation], *, what_if: bool) -> Findings:
+def _in_cluster(known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], *, what_if: bool) -> Findings:
     """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
     changes: dict[Workload, dict[str, Now]] = {}
     for each in found:
         if each.change:
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change
-    snapshot, measured = known.snapshot(), pod_usage([each.history for each in found], known.pods)
+    measured = pod_usage([each.history for each in found], known.pods)
     specs = known.specs_with(changes)
     owned = [pod for pod in snapshot.pods if pod.key in known.pods]
     qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in owned}

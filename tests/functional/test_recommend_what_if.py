@@ -61,6 +61,14 @@ def asked(tmp_path, used, objects, *arguments):
     return CliRunner().invoke(main, ["recommend", *where, *arguments])
 
 
+def scheduler(tmp_path, plugins, *config):
+    path = tmp_path / "scheduler.yaml"
+    profile = {"plugins": plugins, "pluginConfig": list(config)}
+    version = "kubescheduler.config.k8s.io/v1"
+    path.write_text(json.dumps({"apiVersion": version, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}))
+    return path
+
+
 def uneven():
     """All busy pods on the first of four nodes, the idle ones on the others."""
     pods = [pod(name, "n1" if cpu > 20 else f"n{2 + number % 3}") for number, (name, cpu) in enumerate(USED.items())]
@@ -81,6 +89,31 @@ def test_requests_that_tell_the_truth_spread_the_load(tmp_path):
     assert today["cpu"]["standardDeviation"] > 10 * better["cpu"]["standardDeviation"]
     # Eight pods of 1125m and sixteen of 15m: seven of them on the first node, the last one on the second.
     assert (today["nodesNeeded"], better["nodesNeeded"]) == (1, 2)
+
+
+def test_another_scheduler_places_otherwise(tmp_path):
+    """One that fills nodes leaves most of them empty, whatever is requested."""
+    fill = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    score = {"enabled": [{"name": "NodeResourcesFit", "weight": 100}], "disabled": [{"name": "*"}]}
+    config = scheduler(tmp_path, {"score": score}, {"name": "NodeResourcesFit", "args": fill})
+
+    outcome = asked(tmp_path, USED, uneven(), "--what-if", "-o", "json", "--scheduler-config", str(config))
+
+    filled = json.loads(outcome.stdout)["whatIf"]["recommended"]["cpu"]
+    assert filled["standardDeviation"] > 40
+
+
+def test_pods_of_which_nobody_knows_stay_and_are_told(tmp_path):
+    """A scheduler with a plugin that nobody knows."""
+    config = scheduler(tmp_path, {"filter": {"enabled": [{"name": "Ours"}]}})
+
+    table = asked(tmp_path, USED, uneven(), "--what-if", "--scheduler-config", str(config)).stdout
+
+    words = " ".join(table.split())
+    assert (
+        "24 pods left in place, since it is unknown where they would go: nothing is known of the scheduler's" in words
+    )
+    assert "cpu: highest node 150 % (n1) 150 % (n1) 150 % (n1)" in words
 
 
 def test_pods_that_would_no_longer_fit_are_named(tmp_path):
