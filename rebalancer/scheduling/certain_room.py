@@ -6,26 +6,184 @@ takes.  Room that one finds may be gone when it is its turn.  So a pod may go on
 1. Its replacement has a node while no other has come and all pods that were evicted still have their room; as they go,
    there is only more.  If it has to be near certain pods, and its old pod may be one of them, the node has to be one
    that it may go to also when the old pod is gone.
-2. Whatever the others take first, one of these nodes is left (see `rebalancer.scheduling.crowd`).  The others are the
-   replacements of all pods that went in this cycle, and pods that the cluster makes or places anyway.
+2. Whatever the others take first, one of these nodes is left (see `Crowd`).  The others are the replacements
+   of all pods that went in this cycle, and pods that the cluster makes or places anyway.
 3. The same still holds for each of the pods that were allowed to go before it.
 
-Where a rule between pods reaches further than one node (see `rebalancer.scheduling.ties`), that is not known.
+Where a rule between pods reaches further than one node (see `Ties`), that is not known.
+
+Step 2 in full: each other pod lands on one node, on any, and before the pod.  What they can do to it is counted:
+
+1. On each node that has room for the pod, by how many others it takes to fill it: the largest ones first.
+2. Others that may keep it from a node altogether take the nodes where most would be needed.
+3. If the rest are fewer than it takes to fill all remaining nodes, one of these has room at the end.
+
+Example: three nodes have room for the pod, and beside it for 0, 1 and 2 cores.  Five others of 1 core each want in:
+they fill the first node with 1 pod, the second with 2 and the third with 3.  That makes 6, and there are 5: the pod
+finds room.  If one of the five had a port that the pod wants, it would take the third node; 4 are left for the first
+two, which takes 3: nobody knows whether the pod finds room.
+
+Rooms, ports, disks and rules between pods of one host concern only the node where the first one lands.  Other rules
+between pods (required affinity, anti-affinity over zones, hard spreading, a claim that both use) may concern any node.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from itertools import accumulate
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.placement import HostPort, PodAffinityTerm
 from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.scheduling.crowd import Crowd, Spare
+from rebalancer.cluster.resources import PODS, Resources
+from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.plugins.node_ports import conflict
 from rebalancer.scheduling.simulator.replacement import Moment
+from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
-from rebalancer.scheduling.ties import Newcomer, Tie, Ties
+from rebalancer.scheduling.simulator.tally import MatchedPods
+
+_HARD = "DoNotSchedule"
+
+
+class Tie(IntEnum):
+    """What a newcomer may do to a pod, from the mildest to the worst."""
+
+    ROOM = 0  # takes what it requests of one node
+    NODE = 1  # may keep the pod from one node altogether
+    ANYWHERE = 2  # may keep the pod from any number of nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A pod that comes, and the one in whose place it comes.
+
+    Attributes:
+        pod: as the scheduler gets it.
+        old: the pod that goes for it; the same one where none goes.
+        known: whether `pod` is what comes; if not, the old pod stands in for it.
+    """
+
+    pod: Pod
+    old: Pod
+    known: bool = True
+
+
+class Ties:
+    """Tells ties between newcomers to one cluster.
+
+    Args:
+        namespaces: labels by namespace; None if they were not read.
+        hosts_differ: whether no two nodes have the same host name.
+    """
+
+    def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
+        self._namespaces = namespaces
+        self._hosts_differ = hosts_differ
+
+    def of(self, first: Newcomer, then: Newcomer) -> Tie:
+        """Return what the first newcomer may do to the other one if it comes before it."""
+        if self._reaches_far(first, then):
+            return Tie.ANYWHERE
+        return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
+
+    def _reaches_far(self, first: Newcomer, then: Newcomer) -> bool:
+        one, other = first.pod, then.pod
+        if {*one.claims, *one.own_claims} & {*other.claims, *other.own_claims} and one.namespace == other.namespace:
+            return True
+        if self._selected(other.spec.placement.affinity, other, first):
+            return True
+        if any(each.when_unsatisfiable == _HARD for each in other.spec.spread) and one.namespace == other.namespace:
+            return _spread_with(other, first)
+        return self._apart(one, other, near=False)
+
+    def _fills_a_node(self, one: Pod, other: Pod) -> bool:
+        ports = ((here, there) for here in _ports(one) for there in _ports(other))
+        if any(conflict(here, there) for here, there in ports):
+            return True
+        if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
+            return True  # disks that may not be shared, and the number of volumes that a node may have
+        return self._apart(one, other, near=True)
+
+    def _apart(self, one: Pod, other: Pod, *, near: bool) -> bool:
+        """Return whether required anti-affinity of either selects the other, over hosts (near) or over more."""
+        mine = [each for each in one.spec.anti_affinity if self._is_near(each) is near]
+        theirs = [each for each in other.spec.anti_affinity if self._is_near(each) is near]
+        return self._selected(mine, one, Newcomer(other, other)) or self._selected(theirs, other, Newcomer(one, one))
+
+    def _is_near(self, term: PodAffinityTerm) -> bool:
+        return self._hosts_differ and term.topology_key == HOSTNAME
+
+    def _selected(self, terms: Iterable[PodAffinityTerm], pod: Pod, by: Newcomer) -> bool:
+        return any(self._takes(term, pod.namespace, each) for term in terms for each in (by.pod, by.old))
+
+    def _takes(self, term: PodAffinityTerm, namespace: str, pod: Pod) -> bool:
+        return self._may_take(condition_of(term, namespace), pod)
+
+    def _may_take(self, condition: MatchedPods, pod: Pod) -> bool:
+        """Return whether a condition selects a pod, or may, since no labels of the pod's namespace are known."""
+        known = (self._namespaces or {}).get(pod.namespace)
+        unsure = known is None and condition.hangs_on_labels_of(pod.namespace, pod.labels)
+        return unsure or condition.takes(pod.namespace, known or {}, pod.labels)
+
+
+def _ports(pod: Pod) -> Sequence[HostPort]:
+    placement = pod.spec.placement
+    return (*placement.host_ports, *placement.sidecar_ports)
+
+
+def _spread_with(pod: Pod, newcomer: Newcomer) -> bool:
+    hard = [each.selector for each in pod.spec.spread if each.when_unsatisfiable == _HARD]
+    labels = (newcomer.pod.labels, newcomer.old.labels)
+    return any(selector.matches(each) for selector in hard if selector for each in labels)
+
+
+#: By resource, what is left of one node once the pod has what it requests.
+Spare = Mapping[str, int]
+
+
+class Crowd:
+    """Pods that may all come first, summed up.
+
+    Args:
+        requests: what each requests.
+
+    Attributes:
+        size: how many they are.
+    """
+
+    def __init__(self, requests: Iterable[Resources]) -> None:
+        self._requests = [{PODS: 1, **each} for each in requests]
+        self.size = len(self._requests)
+        self._sums: dict[str, list[int]] = {}
+
+    def leaves_room(self, nodes: Sequence[Spare], blocking: int = 0) -> bool:
+        """Return whether one of these nodes has room for the pod at the end.
+
+        Args:
+            nodes: the nodes that have room for the pod before the others come.
+            blocking: how many of the others may keep the pod from a node altogether.
+        """
+        if len(nodes) > self.size:
+            return True
+        needed = sorted(self._needed(each) for each in nodes)
+        return sum(needed[: max(len(needed) - blocking, 0)]) > self.size - blocking
+
+    def _needed(self, spare: Spare) -> int:
+        """Return how many others it takes to fill a node, the largest first; more than there are if they cannot."""
+        return min(bisect_right(self._largest(name), amount) + 1 for name, amount in spare.items())
+
+    def _largest(self, name: str) -> list[int]:
+        """Return what the largest request of a resource is, the largest two together, and so on."""
+        if name not in self._sums:
+            amounts = sorted((each.get(name, 0) for each in self._requests), reverse=True)
+            self._sums[name] = list(accumulate(amounts))
+        return self._sums[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from rebalancer.cluster.loads import LoadFigure, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition, Pod
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import (
+from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.trimaran import (
     LoadVariationRiskBalancing,
+    Target,
+    TargetLoadPacking,
     Variation,
 )
-from rebalancer.scheduling.simulator.plugins.target_load_packing import Target, TargetLoadPacking
-from rebalancer.scheduling.simulator.state import State
 from tests import make
 from tests.models import trimaran
 

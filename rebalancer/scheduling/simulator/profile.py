@@ -19,13 +19,15 @@ from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
 from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.plugins.node_unschedulable import NodeUnschedulable
-from rebalancer.scheduling.simulator.plugins.node_volume_limits import NodeVolumeLimits
 from rebalancer.scheduling.simulator.plugins.pod_capacity_of_node import PodCapacityOfNode
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.taint_toleration import TaintToleration
-from rebalancer.scheduling.simulator.plugins.volume_binding import VolumeBinding
-from rebalancer.scheduling.simulator.plugins.volume_restrictions import VolumeRestrictions
-from rebalancer.scheduling.simulator.plugins.volume_zone import VolumeZone
+from rebalancer.scheduling.simulator.plugins.volumes import (
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
+)
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import AskLoads, Trimaran, shared_target
 

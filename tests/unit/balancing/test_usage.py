@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.balancing.figures import above_caps, underutilized
-from rebalancer.balancing.room import Room
+from rebalancer.balancing.relocation import Room
 from rebalancer.balancing.usage import requested
 from rebalancer.balancing.utilization import NodeUtilization, around_mean
 from rebalancer.cluster.node import Node

@@ -10,7 +10,7 @@ from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
-from rebalancer.scheduling.crowd import Crowd
+from rebalancer.scheduling.certain_room import Crowd
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 

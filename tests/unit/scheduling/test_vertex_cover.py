@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rebalancer.scheduling.vertex_cover import Graph, least_cover, members
+from rebalancer.scheduling.conflict_graph import Graph, least_cover, members
 
 Edges = set[tuple[int, int]]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.scheduling.simulator.sampling import orders, window_of, window_winners
-from rebalancer.scheduling.simulator.totals import Weighted, totals
+from rebalancer.scheduling.simulator.simulator import Weighted, totals
 from tests import make
 
 SCORES = st.integers(0, 100)

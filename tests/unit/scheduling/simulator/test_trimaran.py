@@ -13,12 +13,10 @@ from rebalancer.cluster.pod import Condition
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
-from rebalancer.scheduling.simulator.plugins.load_variation_risk_balancing import Variation
-from rebalancer.scheduling.simulator.plugins.target_load_packing import Target, packed
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.trimaran import loads_wanted, packing, variation
+from rebalancer.scheduling.simulator.trimaran import Target, Variation, loads_wanted, packed, packing, variation
 from tests import make
 
 READ = Companions(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
