@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.recommendation.neighbours import Neighbours
-from rebalancer.recommendation.samples import KIBI, Columns
+from rebalancer.recommendation.samples import Columns
 from rebalancer.recommendation.what_if import WhatIf
 from rebalancer.recommendation.workloads import History, Recommendation, Workload
 
@@ -54,5 +54,5 @@ def pod_usage(
 
 def _add_means(into: dict[str, float], parts: Sequence[Columns]) -> None:
     count = sum(len(each.times) for each in parts)
-    into[CPU] = into.get(CPU, 0.0) + sum(sum(each.cpu) for each in parts) / count
-    into[MEMORY] = into.get(MEMORY, 0.0) + sum(sum(each.memory) for each in parts) / count * KIBI
+    into[CPU] = into.get(CPU, 0.0) + 1000 * sum(sum(each.cpu) for each in parts) / count
+    into[MEMORY] = into.get(MEMORY, 0.0) + sum(sum(each.memory) for each in parts) / count

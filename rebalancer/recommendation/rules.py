@@ -1,7 +1,7 @@
 """Rules: what a container should request, from what it used.  A rule is a class; its docstring is its manual.
 
-CPU is in millicores; memory is in KiB in samples, and in bytes in what is recommended.  All rules round up, to whole
-millicores and to whole Mi, and stay above 10m and 32Mi.
+Samples have cores and bytes; what is recommended is in millicores and bytes.  All rules round up, to whole millicores
+and to whole Mi, and stay above 10m and 32Mi.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from math import ceil, floor
 from typing import ClassVar, Protocol
 
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.samples import KIBI, Samples
+from rebalancer.recommendation.samples import Samples, millicores
 
 #: The group of entry points in which a package offers rules.
 GROUP = "rebalancer.recommendation_rules"
@@ -96,8 +96,7 @@ class Quantile(Rule):
 
     def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
         """Return what a container needs."""
-        quantiles = [interpolated(sorted(each.cpu), 0.95) for _, each in _steady(samples).columns()]
-        cpu = _millicores(max(quantiles))
+        cpu = _millicores(max(_quantile(sorted(each.cpu), 0.95) for _, each in _steady(samples).columns()))
         memory = _whole_mebi(samples.highest("memory") * _MARGIN)
         return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
 
@@ -115,19 +114,18 @@ class TargetRule(Rule):
     def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
         """Return what a container needs."""
         newest = max(each.times[-1] for _, each in samples.columns())
-        peaks: dict[int, int] = {}
+        peaks: dict[int, float] = {}
         for _, each in samples.columns():
             for age, part in _by_age(each.times, newest):
-                highest = max(each.memory[part])
-                peaks[age] = max(peaks.get(age, 0), highest)
-        weights: dict[int, float] = {}
+                peaks[age] = max(peaks.get(age, 0.0), *each.memory[part])
+        weights: dict[float, float] = {}
         for _, each in _steady(samples).columns():
             for time, cpu in zip(each.times, each.cpu, strict=True):
                 weights[cpu] = weights.get(cpu, 0.0) + _weight(newest - time)
         most_cpu = weighted(weights.items(), 0.9)
         most_memory = weighted(((each, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
         why = "the 90 % quantile of the last days plus 15 %"
-        return Need(_millicores(most_cpu * _MARGIN), None, _whole_mebi(most_memory * _MARGIN), None, why)
+        return Need(_millicores(millicores(most_cpu) * _MARGIN), None, _whole_mebi(most_memory * _MARGIN), None, why)
 
 
 BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, TargetRule)
@@ -146,12 +144,12 @@ def rules() -> dict[str, type[Rule]]:
     return found
 
 
-def interpolated(ordered: Sequence[float], quantile: float) -> float:
-    """Return a quantile as Prometheus' quantile_over_time does: between two neighbours by distance."""
+def _quantile(ordered: Sequence[float], quantile: float) -> float:
+    """Return a quantile in millicores as Prometheus' quantile_over_time does: between two neighbours by distance."""
     rank = quantile * (len(ordered) - 1)
     lower = floor(rank)
-    upper = min(lower + 1, len(ordered) - 1)
-    return ordered[lower] + (ordered[upper] - ordered[lower]) * (rank - lower)
+    below, above = (millicores(ordered[place]) for place in (lower, min(lower + 1, len(ordered) - 1)))
+    return below + (above - below) * (rank - lower)
 
 
 def weighted(values: Iterable[tuple[float, float]], quantile: float) -> float:
@@ -209,5 +207,5 @@ def _millicores(value: float) -> int:
     return max(FLOOR_CPU, ceil(round(value, 6)))
 
 
-def _whole_mebi(kibibytes: float) -> int:
-    return max(FLOOR_MEMORY, ceil(round(kibibytes * KIBI / MEBI, 6)) * MEBI)
+def _whole_mebi(value: float) -> int:
+    return max(FLOOR_MEMORY, ceil(round(value / MEBI, 6)) * MEBI)

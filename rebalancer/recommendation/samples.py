@@ -1,26 +1,25 @@
 """What containers used, in columns: 40 million samples take 340 MB, where an object for each would take ten times that.
 
 All times of a history are known before, as a range or a list, and a sample is at one of them.  Each container of each
-pod has blocks of 128 times, in which CPU is in whole millicores and memory in whole KiB, four bytes each.  A block that
-has no sample does not exist.
+pod has blocks of 256 times, in which CPU is in cores and memory in bytes, as floats of four bytes: exact to seven
+digits, for whole millicores, and for memory in pages of 4 KiB up to 64 GiB.  A block without samples does not exist.
 
-Example: of times every five minutes for two weeks (4,033), a pod that lived for an hour takes one block, 1 KB.
+Example: of times every five minutes for two weeks (4,033), a pod that lived for an hour takes one block, 2 KB.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import compress, groupby
 from operator import add
 from typing import NamedTuple
 
-KIBI = 1024
 #: Stands in a column where there is no sample.
-MISSING = 0xFFFFFFFF
-_BLOCK = 128
-_ROUND_UP = 1 - 1e-9
+MISSING = -1.0
+_BLOCK = 256
+_MILLI = 1000
 
 
 class ContainerOfPod(NamedTuple):
@@ -37,17 +36,17 @@ class Columns:
 
     Attributes:
         times: seconds since 1970.
-        cpu: millicores.
-        memory: KiB.
+        cpu: cores.
+        memory: bytes.
     """
 
     times: Sequence[int]
-    cpu: Sequence[int]
-    memory: Sequence[int]
+    cpu: Sequence[float]
+    memory: Sequence[float]
 
-    def of(self, resource: str) -> Sequence[int]:
-        """Return the column of a resource, cpu or memory."""
-        return self.cpu if resource == "cpu" else self.memory
+    def highest(self, resource: str) -> int:
+        """Return the highest value, in millicores or bytes; `resource` is cpu or memory."""
+        return millicores(max(self.cpu)) if resource == "cpu" else round(max(self.memory))
 
     def from_time(self, time: int) -> "Columns":
         """Return the samples of that time and later."""
@@ -66,30 +65,29 @@ class PodSeries:
 
     def __init__(self, times: Sequence[int]) -> None:
         self._times = times
-        self._blocks: dict[int, array[int]] = {}
+        self._blocks: dict[int, array[float]] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def put(self, first: int, cpu: "array[int]", memory: "array[int]") -> None:
-        """Take in samples of consecutive times, MISSING in both columns where there is none.
+    def put(self, first: int, cpu: "array[float]", memory: "array[float]") -> None:
+        """Take in samples of consecutive times, MISSING in both columns where there is none; none is there yet.
 
         Args:
             first: the place of the first one among the times.
-            cpu: millicores.
-            memory: KiB.
+            cpu: cores.
+            memory: bytes.
         """
+        self._count += len(cpu) - cpu.count(MISSING)
         done = 0
         while done < len(cpu):
             number, offset = divmod(first + done, _BLOCK)
             length = min(len(cpu) - done, _BLOCK - offset)
             block = self._blocks.get(number)
             if block is None:
-                block = self._blocks[number] = array("I", [MISSING]) * (2 * _BLOCK)
-            before, now = block[offset : offset + length], cpu[done : done + length]
-            self._count += before.count(MISSING) - now.count(MISSING)
-            block[offset : offset + length] = now
+                block = self._blocks[number] = array("f", [MISSING]) * (2 * _BLOCK)
+            block[offset : offset + length] = cpu[done : done + length]
             block[_BLOCK + offset : _BLOCK + offset + length] = memory[done : done + length]
             done += length
 
@@ -101,7 +99,7 @@ class PodSeries:
 
     def columns(self) -> Columns:
         """Return the samples."""
-        cpu, memory, places = array("I"), array("I"), array("I")
+        cpu, memory, places = array("f"), array("f"), array("I")
         for number, block in sorted(self._blocks.items()):
             cpu += block[:_BLOCK]
             memory += block[_BLOCK:]
@@ -116,7 +114,7 @@ class PodSeries:
             return Columns(self._times[places[0] : places[-1] + 1] if places else (), cpu, memory)
         there = [used != MISSING for used in cpu]
         times = [self._times[place] for place in compress(places, there)]
-        return Columns(times, array("I", compress(cpu, there)), array("I", compress(memory, there)))
+        return Columns(times, array("f", compress(cpu, there)), array("f", compress(memory, there)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +173,15 @@ class Samples:
                     yield pod, span.day, Columns(found.times[part], found.cpu[part], found.memory[part])
 
     def daily_peaks(self, resource: str) -> dict[date, int]:
-        """Return the highest value of each day in the peak windows; `resource` is cpu or memory."""
+        """Return the highest value of each day in the peak windows, in millicores or bytes."""
         peaks: dict[date, int] = {}
         for _, day, found in self.in_windows():
-            highest = max(found.of(resource))
-            peaks[day] = max(peaks.get(day, 0), highest)
+            peaks[day] = max(peaks.get(day, 0), found.highest(resource))
         return peaks
 
     def highest(self, resource: str) -> int:
         """Return the highest value of all, in a window or not; 0 without samples."""
-        return max((max(found.of(resource)) for _, found in self.columns()), default=0)
+        return max((found.highest(resource) for _, found in self.columns()), default=0)
 
 
 @dataclass(slots=True)
@@ -194,32 +191,33 @@ class MeasuredContainers:
     Attributes:
         times: seconds since 1970, in order, each once.
         series: by container.
-        totals: what all together used at each time, in millicores.
+        totals: what all together used at each time, in cores.
     """
 
     times: Sequence[int]
     series: dict[ContainerOfPod, PodSeries] = field(default_factory=dict)
-    totals: list[int] = field(init=False)
+    totals: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.totals = [0] * len(self.times)
+        self.totals = [0.0] * len(self.times)
 
-    def put(self, name: ContainerOfPod, first: int, cpu: "array[int]", memory: "array[int]") -> None:
-        """Take in samples of one container at consecutive times, as `PodSeries.put`; none of these is there yet."""
+    def put(self, name: ContainerOfPod, first: int, cpu: "array[float]", memory: "array[float]") -> None:
+        """Take in samples of one container at consecutive times, as `PodSeries.put`."""
         series = self.series.get(name)
         if series is None:
             series = self.series[name] = PodSeries(self.times)
+        before = len(series)
         series.put(first, cpu, memory)
-        used = [0 if each == MISSING else each for each in cpu] if MISSING in cpu else cpu
+        used = cpu if len(series) - before == len(cpu) else [0.0 if each == MISSING else each for each in cpu]
         self.totals[first : first + len(cpu)] = map(add, self.totals[first : first + len(cpu)], used)
 
     def __len__(self) -> int:
         return sum(map(len, self.series.values()))
 
 
-def kibibytes(amounts: Iterable[float]) -> "array[int]":
-    """Return bytes in whole KiB, rounded up; at most what fits into a column."""
-    return array("I", [min(int(each / KIBI + _ROUND_UP), MISSING - 1) for each in amounts])
+def millicores(cores: float) -> int:
+    """Return cores in whole millicores."""
+    return int(cores * _MILLI + 0.5)
 
 
 def spans_of(times: Sequence[int], days: Mapping[int, date | None]) -> list[PeakSpan]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN, Circumstances, adjusted
 from rebalancer.recommendation.rules import Need, Rule, Settings
-from rebalancer.recommendation.samples import KIBI, Samples
+from rebalancer.recommendation.samples import Samples
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
@@ -137,7 +137,7 @@ def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, 
         return Recommendation(history, None, why, len(peaks))
     need = rule.need(history.samples, settings, core=core)
     now = history.now or Now()
-    highest = max(now.memory_limit or 0, history.samples.highest("memory") * KIBI)
+    highest = max(now.memory_limit or 0, history.samples.highest("memory"))
     need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)
     return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(history.samples)))
 

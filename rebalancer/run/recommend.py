@@ -1,11 +1,12 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
+from threading import Event
 from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.snapshot import Snapshot
@@ -163,13 +164,17 @@ def _measured(options: RecommendOptions, progress: Progress) -> Folder:
         return read_folder(options.samples, options.namespace, options.timezone)
     asked = options.prometheus
     assert asked is not None
-    servers = [connected(asked) for _ in range(_AT_ONCE)]
+    ending = Event()
+    servers = [connected(asked, ending.is_set) for _ in range(_AT_ONCE)]
 
     def tell(done: int, of: int) -> None:
         progress.tell(Stage("reading hours of history", done // _HOUR, of // _HOUR))
 
-    with progress.shown():
-        found = read_history([each.ask_range for each in servers], asked.queries, span_of(asked), tell)
+    try:
+        with progress.shown():
+            found = read_history([each.ask_range for each in servers], asked.queries, span_of(asked), tell)
+    finally:
+        ending.set()  # where a person ends it, nobody waits for what the threads have asked
     if not found.measured.series:
         said = f": {found.missing[0]}" if found.missing else "; --cpu-query and --memory-query ask otherwise"
         raise UsageError(f"Prometheus has no such history{said}")
@@ -186,7 +191,7 @@ def _trouble(asked: PrometheusOptions | None) -> Trouble:
     return read_trouble(connected(asked).ask_range, span_of(asked)) if asked else Trouble()
 
 
-def connected(asked: PrometheusOptions) -> PromQL:
+def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
     """Return what asks the Prometheus.
 
     Raises:
@@ -201,7 +206,7 @@ def connected(asked: PrometheusOptions) -> PromQL:
             raise UsageError(f"policy {name} has no Prometheus in its metricsProviders; or give --prometheus URL")
         provider = found
     auth = credentials(provider, None, _no_secret)
-    return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC))
+    return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC), is_ending)
 
 
 def history_queries(path: str | None, cpu: str | None, memory: str | None) -> HistoryQueries:

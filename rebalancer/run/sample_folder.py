@@ -11,7 +11,6 @@ the other, the heading tells, so it has to be in the file.  What cannot be read 
 import re
 import zlib
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.samples import KIBI, MISSING, ContainerOfPod, MeasuredContainers
+from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
 
@@ -94,16 +93,17 @@ def _add_file(folder: Folder, path: Path, place: int, namespace: str) -> None:
         folder.skipped.append(f"{path.name}: it cannot be read: {error}")
         return
     bad: list[int] = []
-    for name, cpu, memory in _lines(text, namespace, bad):
-        folder.measured.put(name, place, array("I", [cpu]), array("I", [memory]))
+    for name, (cpu, memory) in _lines(text, namespace, bad).items():
+        folder.measured.put(name, place, array("f", [cpu]), array("f", [memory]))
     folder.files += 1
     if bad:
         lines = f"line {bad[0]}" if len(bad) == 1 else f"{len(bad)} lines from line {bad[0]} on"
         folder.skipped.append(f"{path.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
 
 
-def _lines(text: str, namespace: str, bad: list[int]) -> Iterator[tuple[ContainerOfPod, int, int]]:
-    """Yield what each container used, in millicores and KiB."""
+def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tuple[float, float]]:
+    """Return what each container used, in cores and bytes."""
+    found: dict[ContainerOfPod, tuple[float, float]] = {}
     lines = text.split("\n")
     heading = next((line.split() for line in lines if "CPU(cores)" in line), [])
     for number, line in enumerate(lines, 1):
@@ -115,11 +115,8 @@ def _lines(text: str, namespace: str, bad: list[int]) -> Iterator[tuple[Containe
         if names is None or not (_CPU.fullmatch(fields[-2]) and _MEMORY.fullmatch(fields[-1])):
             bad.append(number)
         else:
-            used = parse_milli_quantity(fields[-2]), -(-parse_quantity(fields[-1]) // KIBI)
-            if max(used) >= MISSING:  # no container uses 4 TiB
-                bad.append(number)
-            else:
-                yield ContainerOfPod(*names), *used
+            found[ContainerOfPod(*names)] = parse_milli_quantity(fields[-2]) / 1000, float(parse_quantity(fields[-1]))
+    return found
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:

@@ -13,7 +13,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.providers import Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.credentials import address_of
-from rebalancer.usage.history import RangeAnswer, RangeSeries, TimedValue
+from rebalancer.usage.history import RangeAnswer, RangeSeries
 from rebalancer.usage.session import Session, plain
 
 
@@ -36,31 +36,17 @@ class _Element(msgspec.Struct):
     value: tuple[float, str]
 
 
-class _Series(msgspec.Struct):
-    metric: dict[str, str]
-    values: list[TimedValue]
-
-
-class _TextSeries(msgspec.Struct):
-    metric: dict[str, str]
-    values: list[tuple[float, str]]
+class _Series(msgspec.Struct, gc=False):
+    metric: msgspec.Raw
+    values: msgspec.Raw
 
 
 class _Matrix(msgspec.Struct):
     result: list[_Series]
 
 
-class _TextMatrix(msgspec.Struct):
-    result: list[_TextSeries]
-
-
 class _RangeBody(msgspec.Struct):
     data: _Matrix
-    warnings: list[str] = []
-
-
-class _TextBody(msgspec.Struct):
-    data: _TextMatrix
     warnings: list[str] = []
 
 
@@ -137,11 +123,12 @@ class PromQL:
         url, auth = f"{self._connection.url}/api/v1/query_range", self._connection.auth
         body = self._session.tries(lambda: self._session.get(url, params=asked, auth=auth).content)
         try:
-            return _range_answer(body)
-        except (msgspec.ValidationError, ValueError) as error:
+            found = decode_json(body, _RangeBody)
+        except Unreadable as error:
             if _words(body).status != "success":
                 raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
             raise SourceError(f"the query `{query}` gives no series of numbers") from error
+        return RangeAnswer([RangeSeries(each.metric, each.values) for each in found.data.result], found.warnings)
 
     def _ask(self, query: str) -> tuple[VectorElement, ...]:
         result = self._session.tries(lambda: self._result(query))
@@ -162,26 +149,6 @@ class PromQL:
         if b'"warnings"' not in body:
             return
         self._warnings.update({f"Prometheus says: {text}": None for text in _words(body).warnings})
-
-
-def _range_answer(body: bytes) -> RangeAnswer:
-    """Decode the answer to a range query.
-
-    Raises:
-        ValueError: it is not one.
-    """
-    try:
-        found = msgspec.json.decode(body, type=_RangeBody, strict=False)  # not strict: numbers are text in quotes
-        return RangeAnswer([RangeSeries(each.metric, each.values) for each in found.data.result], found.warnings)
-    except msgspec.ValidationError:  # `+Inf` is none of the numbers that it knows
-        text = decode_json(body, _TextBody)
-    return RangeAnswer(
-        [
-            RangeSeries(each.metric, [TimedValue(at, float(value)) for at, value in each.values])
-            for each in text.data.result
-        ],
-        text.warnings,
-    )
 
 
 def _words(body: bytes) -> _Words:

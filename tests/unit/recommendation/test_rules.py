@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
-from rebalancer.recommendation.samples import KIBI, OfPod, PodSeries, Samples, spans_of
+from rebalancer.recommendation.samples import OfPod, PodSeries, Samples, spans_of
 from rebalancer.recommendation.windows import found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
 
@@ -36,7 +36,7 @@ def in_columns(samples, started=None):
     series = {}
     for each in samples:
         pod = series.setdefault(each.pod, PodSeries(times))
-        pod.put(times.index(each.time), array("I", [each.cpu]), array("I", [each.memory // KIBI]))
+        pod.put(times.index(each.time), array("f", [each.cpu / 1000]), array("f", [each.memory]))
     days = {time: WINDOWS.day_of(datetime.fromtimestamp(time, UTC)) for time in times}
     pods = [OfPod(name, found, (started or {}).get(name, 0)) for name, found in series.items()]
     return Samples(pods, spans_of(times, days))

@@ -1,0 +1,191 @@
+"""Measures `rebalancer recommend` on a long history, and writes docs/measurements/history.md (`make bench`).
+
+10,000 containers (2,500 Deployments of four pods), two weeks, every five minutes: 40 million samples of CPU and of
+memory, from a server on the loopback that answers in Prometheus' format, in a process of its own.
+
+    .venv/bin/python tests/bench/history.py --containers 1000 --no-write
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import cos, pi
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/measurements/history.md"
+RULES = ("peak-mean", "quantile", "target")
+DAY, STEP, REPLICAS, PATTERNS = 86_400, 300, 4, 97
+END = 1_767_225_600
+LONGEST_SECONDS, MOST_MEGABYTES = 90.0, 500.0
+LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+class Past:
+    """What containers used: a wave each day, of 97 heights, with the digits of a real server's answers."""
+
+    def __init__(self, containers: int, days: int) -> None:
+        self.times = range(END - days * DAY, END + 1, STEP)
+        self.names = [
+            json.dumps({"namespace": f"ns-{each // 100}", "pod": self._pod(each), "container": "app"}).encode()
+            for each in range(containers)
+        ]
+        waves = [1 + cos(2 * pi * (at % DAY / DAY - 0.55)) for at in self.times]
+        self.cpu = [self._values(waves, 0.05 + each * 0.003217, 9) for each in range(PATTERNS)]
+        self.memory = [self._values(waves, (100 + each) * 2**20, 0) for each in range(PATTERNS)]
+
+    def _pod(self, number: int) -> str:
+        suffix = "".join(LETTERS[number // len(LETTERS) ** place % len(LETTERS)] for place in range(5))
+        return f"app-{number // REPLICAS}-5d8f7b9c64-{suffix}"
+
+    def _values(self, waves: list[float], height: float, digits: int) -> list[bytes]:
+        pairs = zip(self.times, waves, strict=True)
+        return [b'[%d,"%s"]' % (at, f"{height * (0.5 + wave):.{digits}f}".encode()) for at, wave in pairs]
+
+    def answer(self, query: str, start: int, end: int) -> bytes:
+        """The body of the answer to a range query; what else is asked than CPU and memory has no series."""
+        columns = self.cpu if "cpu_usage" in query else self.memory if "working_set" in query else None
+        part = slice((start - self.times[0]) // STEP, (end - self.times[0]) // STEP + 1)
+        values = [b",".join(each[part]) for each in columns] if columns else []
+        series = [
+            b'{"metric":%s,"values":[%s]}' % (name, values[number % PATTERNS])
+            for number, name in enumerate(self.names if columns else ())
+        ]
+        return b'{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % b",".join(series)
+
+
+def serve(containers: int, days: int) -> None:
+    """Answer range queries; print the port first, and serve the counts of requests and bytes at /counts."""
+    past, counts = Past(containers, days), {"queries": 0, "bytes": 0}
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            asked = dict(parse_qsl(parts.query))
+            if parts.path == "/counts":
+                body = json.dumps(counts).encode()
+            else:
+                body = past.answer(asked["query"], int(asked["start"]), int(asked["end"]))
+                counts["queries"] += 1
+                counts["bytes"] += len(body)
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+def measure(containers: int, days: int, rule: str) -> dict[str, float]:
+    """Run the command once against a new server."""
+    server = subprocess.Popen(
+        [sys.executable, __file__, "--serve", "--containers", str(containers), "--days", str(days)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        command = [sys.executable, "-m", "rebalancer", "recommend", "--prometheus", url, "--rule", rule, "-v", "1"]
+        command += [
+            "--now",
+            "2026-01-01T00:00:00Z",
+            "--history",
+            f"{days * 24}h",
+            "--min-days",
+            str(days),
+            "-o",
+            "table",
+        ]
+        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr[-2000:]
+        with urllib.request.urlopen(f"{url}/counts", timeout=60) as answer:
+            counts = json.load(answer)
+    finally:
+        server.kill()
+        server.wait()
+    workloads = sum("Deployment/app-" in line for line in done.stdout.splitlines())
+    assert workloads == containers // REPLICAS, f"{workloads} workloads have a number"
+    return {
+        "wall": time.monotonic() - began,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "megabytes": after.ru_maxrss * 1024 / 1e6,
+        "progress": sum("reading hours of history" in line for line in done.stderr.splitlines()),
+        **counts,
+    }
+
+
+def page(rows: dict[str, dict[str, float]], containers: int, days: int) -> str:
+    """The page with the figures."""
+    samples = containers * (days * DAY // STEP + 1)
+    table = [
+        f"| {rule} | {row['wall']:.0f} | {row['cpu']:.0f} | {row['megabytes']:.0f} | {row['queries']:,} "
+        f"| {row['bytes'] / 1e6:,.0f} | {row['progress']} |"
+        for rule, row in rows.items()
+    ]
+    return "\n".join(
+        [
+            "# Recommendations from a long history",
+            "",
+            f"`rebalancer recommend --prometheus URL` on {containers:,} containers and {days} days, every five minutes: "
+            f"{samples / 1e6:.0f} million samples, each of CPU and memory, from a server on the loopback that answers in "
+            "Prometheus' format, in a process of its own. Each run once. `make bench` writes this page; "
+            "[history.py](../../tests/bench/history.py) has the server. Queries, and the megabytes of their answers, are "
+            "counted by the server; lines of progress by what the command said.",
+            "",
+            f"Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, load "
+            f"{os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time.",
+            "",
+            f"The bounds are {LONGEST_SECONDS:.0f} s and {MOST_MEGABYTES:.0f} MB.",
+            "",
+            "| rule | wall s | processor s | peak MB | queries | MB of answers | lines of progress |",
+            "|---|---|---|---|---|---|---|",
+            *table,
+            "",
+        ]
+    )
+
+
+def main() -> int:
+    """Print what was measured; return 1 where a bound is passed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--containers", type=int, default=10_000)
+    parser.add_argument("--days", type=int, default=14)
+    parser.add_argument("--rule", action="append", help="one of the rules alone")
+    parser.add_argument("--no-write", action="store_true", help="write no page")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        serve(given.containers, given.days)
+        return 0
+    rows = {rule: measure(given.containers, given.days, rule) for rule in given.rule or RULES}
+    text = page(rows, given.containers, given.days)
+    print(text)
+    if not given.no_write:
+        PAGE.write_text(text)
+    passed = [rule for rule, row in rows.items() if row["wall"] > LONGEST_SECONDS or row["megabytes"] > MOST_MEGABYTES]
+    if passed:
+        print(f"slower or larger than the bounds: {', '.join(passed)}")
+    return int(bool(passed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
