@@ -45,10 +45,11 @@ lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 	@echo "Style, types and layers are in order."
 
-bench: $(READY) ## measure speed and memory of whole commands, of large clusters and of a loop; write docs/measurements/performance.md
+bench: $(READY) ## measure speed and memory of whole commands, of large clusters, of a loop and of a long history; write docs/measurements
 	@$(VENV)/bin/python tests/bench/bench.py
 	@$(VENV)/bin/python tests/bench/placements.py
 	@$(VENV)/bin/python tests/bench/memory.py
+	@$(VENV)/bin/python tests/bench/history.py
 	@$(VENV)/bin/python tests/bench/performance.py $(OPTIONS)
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)

@@ -34,7 +34,7 @@ from rebalancer.cli.options import (
 from rebalancer.cli.plan import apply, diff, plan
 from rebalancer.cli.recommend import recommend
 from rebalancer.cli.report import report
-from rebalancer.cli.service_flags import service_flags
+from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
 from rebalancer.cli.unmark import unmark
 from rebalancer.errors import UsageError
@@ -241,6 +241,27 @@ def snapshot(
     for warning in warnings:
         complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
+
+
+@main.command()
+@kubeconfig_option
+@context_option
+@client_options
+@click.option("--out", required=True, type=FILE, metavar="FOLDER", help="Where to; a file for each day is in it.")
+@click.option("--keep", type=Seconds(), default="720h", show_default=True, help="Remove files of days longer ago.")
+@exit_on_error
+def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
+    """Append what containers use now, by metrics-server, to a folder that `recommend --samples` reads.
+
+    Run it every five minutes, for example as a CronJob. Several may write to one folder.
+    """
+    warn_of_insecurity(client)
+    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
+    from rebalancer.run.record import record as record_now  # noqa: PLC0415
+
+    with Interruption():
+        path, found = record_now(kubeconfig, context, out, timedelta(seconds=keep), client)
+    click.echo(f"{printable(str(path))}: {'1 container' if found == 1 else f'{found} containers'} recorded")
 
 
 @main.command()

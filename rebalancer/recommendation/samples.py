@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import compress, groupby
+from itertools import chain, compress, groupby
 from operator import add
 from typing import NamedTuple
 
@@ -91,6 +91,11 @@ class PodSeries:
             block[_BLOCK + offset : _BLOCK + offset + length] = memory[done : done + length]
             done += length
 
+    def has(self, place: int) -> bool:
+        """Return whether there is a sample at a place among the times."""
+        block = self._blocks.get(place // _BLOCK)
+        return block is not None and block[place % _BLOCK] != MISSING
+
     def first_time(self) -> int:
         """Return the time of the first sample; there is one."""
         number = min(self._blocks)
@@ -99,20 +104,20 @@ class PodSeries:
 
     def columns(self) -> Columns:
         """Return the samples."""
-        cpu, memory, places = array("f"), array("f"), array("I")
-        for number, block in sorted(self._blocks.items()):
-            cpu += block[:_BLOCK]
-            memory += block[_BLOCK:]
-            places.extend(range(number * _BLOCK, (number + 1) * _BLOCK))
-        begin, end = 0, len(cpu)
-        while begin < end and cpu[begin] == MISSING:
-            begin += 1
-        while begin < end and cpu[end - 1] == MISSING:
-            end -= 1
-        cpu, memory, places = cpu[begin:end], memory[begin:end], places[begin:end]
-        if self._count == end - begin == (places[-1] - places[0] + 1 if places else 0):
-            return Columns(self._times[places[0] : places[-1] + 1] if places else (), cpu, memory)
+        if not self._blocks:
+            return Columns((), (), ())
+        numbers = sorted(self._blocks)
+        cpu, memory = array("f"), array("f")
+        for number in numbers:
+            cpu += self._blocks[number][:_BLOCK]
+            memory += self._blocks[number][_BLOCK:]
+        begin = next(place for place, used in enumerate(cpu) if used != MISSING)
+        end = begin + self._count
+        first = numbers[0] * _BLOCK
+        if numbers[-1] - numbers[0] == len(numbers) - 1 and MISSING not in cpu[begin:end]:
+            return Columns(self._times[first + begin : first + end], cpu[begin:end], memory[begin:end])
         there = [used != MISSING for used in cpu]
+        places = chain.from_iterable(range(number * _BLOCK, (number + 1) * _BLOCK) for number in numbers)
         times = [self._times[place] for place in compress(places, there)]
         return Columns(times, array("f", compress(cpu, there)), array("f", compress(memory, there)))
 
@@ -200,6 +205,10 @@ class MeasuredContainers:
 
     def __post_init__(self) -> None:
         self.totals = [0.0] * len(self.times)
+
+    def has(self, name: ContainerOfPod, place: int) -> bool:
+        """Return whether a container has a sample at a place among the times."""
+        return name in self.series and self.series[name].has(place)
 
     def put(self, name: ContainerOfPod, first: int, cpu: "array[float]", memory: "array[float]") -> None:
         """Take in samples of one container at consecutive times, as `PodSeries.put`."""

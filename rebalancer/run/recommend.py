@@ -161,7 +161,7 @@ def _in_cluster(known: KnownCluster, snapshot: Snapshot, found: list[Recommendat
 
 def _measured(options: RecommendOptions, progress: Progress) -> Folder:
     if options.samples is not None:
-        return read_folder(options.samples, options.namespace, options.timezone)
+        return read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC))
     asked = options.prometheus
     assert asked is not None
     ending = Event()

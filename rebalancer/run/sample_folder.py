@@ -1,27 +1,35 @@
-"""Reads a folder with what `kubectl top pods` printed, one file for each time; the time is in the file's name.
+"""Reads a folder of samples: what `kubectl top pods` printed, a file for each time, or what `rebalancer record` wrote.
 
 A file `resource-20230511103000.txt` has lines like these, with or without a heading, in any order:
 
     web-5d8f7b9c64-x2x7k   120m   512Mi
 
 With `-A` there is a namespace before, with `--containers` a container behind the pod.  Where four fields may be one or
-the other, the heading tells, so it has to be in the file.  What cannot be read is left out, counted and named.
+the other, the heading tells, so it has to be in the file.  What was printed at one time is a sheet.  Files are read
+twice: first to see which sheets belong together, then for their figures.
+
+What cannot be read is left out, counted and named: half of a line or of a sheet, a second sheet of one time, a time of
+a clock that was wrong, sheets of another cluster.
 """
 
 import re
 import zlib
 from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
-from rebalancer.recommendation.workloads import WHOLE_POD
+from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
+from rebalancer.report.headline import count
+from rebalancer.run.sheets import NAME, sheets
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
 
+_YEAR, _HOUR = 366 * 86_400, 3600
 _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"\d+m?")
 _MEMORY = re.compile(r"\d+[KMG]i")
@@ -35,44 +43,50 @@ class Folder:
 
     Attributes:
         measured: the samples.
-        files: how many files were read.
+        filled: by the place of a time, the file with its sheet.
         skipped: what was left out, a line for each file: the place, the reason and the count.
     """
 
     measured: MeasuredContainers
-    files: int = 0
+    filled: dict[int, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
 
 
-def read_folder(path: str, namespace: str, zone: ZoneInfo) -> Folder:
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """What was printed at one time, by the name of its file."""
+
+    time: int
+    name: str
+    text: str
+
+
+def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> Folder:
     """Read all files of a folder whose names end in .txt or .txt.gz.
 
     Args:
         path: the folder.
         namespace: of lines that name none.
         zone: of the times in the names.
+        now: samples of later times are of a clock that was wrong.
 
     Raises:
         UsageError: there is no such folder, or it holds no samples.
     """
-    skipped: list[str] = []
     try:
         names = sorted(each.name for each in Path(path).iterdir() if each.name.endswith(_SUFFIXES))
     except OSError as error:
         raise UsageError(f"--samples {path} cannot be read: {error.strerror}") from None
-    seen: dict[int, str] = {}
+    skipped: list[str] = []
+    seen = _seen(Path(path), names, zone, skipped)
+    kept = _of_one_cluster(_of_right_clocks(seen, now, skipped), skipped)
+    folder = Folder(MeasuredContainers(sorted({each.time for each in kept})), skipped=skipped)
+    places = {time: place for place, time in enumerate(folder.measured.times)}
+    wanted = {(each.name, each.time) for each in kept}
     for name in names:
-        time = _time(name, zone)
-        if time is None:
-            skipped.append(f"{name}: there is no time in its name; name it like resource-20230511103000.txt")
-        elif time in seen:
-            skipped.append(f"{name}: {seen[time]} is of the same time, which counts once")
-        else:
-            seen[time] = name
-    times = sorted(seen)
-    folder = Folder(MeasuredContainers(times), skipped=skipped)
-    for place, time in enumerate(times):
-        _add_file(folder, Path(path, seen[time]), place, namespace)
+        for sheet in _sheets(Path(path, name), zone, []):
+            if (name, sheet.time) in wanted:
+                _add_sheet(folder, sheet, places[sheet.time], namespace)
     if not folder.measured.series:
         raise UsageError(f"--samples {path} holds no samples: {'; '.join(folder.skipped[:3]) or 'no .txt files'}")
     return folder
@@ -86,19 +100,128 @@ def _time(name: str, zone: ZoneInfo) -> int | None:
         return None
 
 
-def _add_file(folder: Folder, path: Path, place: int, namespace: str) -> None:
+def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[_Sheet]:
+    """Yield what is in a file: one sheet, or those of a file of `rebalancer record`."""
     try:
-        text = bytes(unpacked(read_input(str(path), LARGEST_PAGE), LARGEST_PAGE)).decode()
+        content = read_input(str(path), LARGEST_PAGE)
+        if NAME.fullmatch(path.name):
+            torn: list[int] = []
+            for time, text in sheets(content, torn):
+                yield _Sheet(time, path.name, text)
+            if torn:
+                skipped.append(f"{path.name}: {count(len(torn), 'sheet')} not whole, the first at byte {torn[0]}")
+            return
+        time_in_name = _time(path.name, zone)
+        if time_in_name is None:
+            skipped.append(f"{path.name}: there is no time in its name; name it like resource-20230511103000.txt")
+        else:
+            yield _Sheet(time_in_name, path.name, bytes(unpacked(content, LARGEST_PAGE)).decode())
     except (OSError, EOFError, zlib.error, Unreadable, UnicodeDecodeError) as error:
-        folder.skipped.append(f"{path.name}: it cannot be read: {error}")
-        return
+        skipped.append(f"{path.name}: it cannot be read: {error}")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A sheet as it is looked at first: some pods of it, whose names are found in one cluster only."""
+
+    time: int
+    name: str
+    pods: tuple[str, ...]
+    namespaces: frozenset[str]
+
+
+def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]) -> list[_Seen]:
+    found = []
+    known: dict[str, str] = {}
+    for name in names:
+        for sheet in _sheets(folder / name, zone, skipped):
+            rows = [line.split(None, 2)[:2] for line in sheet.text.splitlines() if line.count(" ")]
+            is_of_all = "NAMESPACE" in sheet.text or (
+                rows and len(sheet.text.split("\n", 1)[0].split()) == _MOST_FIELDS
+            )
+            pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]
+            namespaces = frozenset(row[0] for row in rows if is_of_all)
+            found.append(_Seen(sheet.time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
+    return found
+
+
+def _of_right_clocks(seen: list[_Seen], now: datetime, skipped: list[str]) -> list[_Seen]:
+    """Return the sheets but those of the future, and of more than a year before the newest."""
+    latest = now.timestamp() + _HOUR
+    newest = max((each.time for each in seen if each.time <= latest), default=0)
+    wrong = [each for each in seen if not newest - _YEAR <= each.time <= latest]
+    if wrong:
+        at = f"{datetime.fromtimestamp(wrong[0].time, UTC):%Y-%m-%dT%H:%MZ}"
+        skipped.append(f"{count(len(wrong), 'sheet')} of a clock that was wrong, the first in {wrong[0].name}: {at}")
+    return [each for each in seen if newest - _YEAR <= each.time <= latest]
+
+
+def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
+    """Return the sheets of one cluster: that of most sheets, if there are several at the same time.
+
+    Sheets that share a pod with a made-up name are of one cluster, and so on from sheet to sheet.  Groups that share
+    none are of two clusters if they share a namespace, and if one begins before the other one ends.  Sheets without
+    such pods are kept: nobody knows whose they are.
+    """
+    groups = _Groups()
+    for each in seen:
+        groups.join(each.pods)
+    by_group: dict[str, list[_Seen]] = {}
+    for each in seen:
+        by_group.setdefault(groups.of(each.pods[0]) if each.pods else "", []).append(each)
+    unknown = by_group.pop("", [])
+    ranked = sorted(by_group.values(), key=lambda group: (-len(group), group[0].time))
+    others = [group for group in ranked[1:] if _meet(ranked[0], group)]
+    for group in others:
+        pod = group[0].pods[0]
+        skipped.append(f"{count(len(group), 'sheet')} of another cluster, the first in {group[0].name}, with pod {pod}")
+    return [*unknown, *(each for group in ranked if group not in others for each in group)]
+
+
+def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
+    """Return whether two groups of sheets are of one time, with a namespace in common."""
+    (begin, end), (other_begin, other_end) = (
+        (min(each.time for each in group), max(each.time for each in group)) for group in (first, other)
+    )
+    namespaces = {name for each in first for name in each.namespaces}
+    return begin <= other_end and other_begin <= end and any(each.namespaces & namespaces for each in other)
+
+
+class _Groups:
+    """Names that belong together: of two that were joined, and of all that were joined with one of these."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """Return the name that stands for a name's group."""
+        path = []
+        while (parent := self._parents.setdefault(name, name)) != name:
+            path.append(name)
+            name = parent
+        self._parents.update(dict.fromkeys(path, name))
+        return name
+
+    def join(self, names: Sequence[str]) -> None:
+        """Note that names belong together."""
+        if names:
+            first = self.of(names[0])
+            for each in names[1:]:
+                self._parents[self.of(each)] = first
+
+
+def _add_sheet(folder: Folder, sheet: _Sheet, place: int, namespace: str) -> None:
     bad: list[int] = []
-    for name, (cpu, memory) in _lines(text, namespace, bad).items():
+    found = _lines(sheet.text, namespace, bad)
+    if any(folder.measured.has(name, place) for name in found):
+        folder.skipped.append(f"{sheet.name}: {folder.filled[place]} is of the same time, which counts once")
+        return
+    folder.filled[place] = sheet.name
+    for name, (cpu, memory) in found.items():
         folder.measured.put(name, place, array("f", [cpu]), array("f", [memory]))
-    folder.files += 1
     if bad:
         lines = f"line {bad[0]}" if len(bad) == 1 else f"{len(bad)} lines from line {bad[0]} on"
-        folder.skipped.append(f"{path.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
+        folder.skipped.append(f"{sheet.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
 
 
 def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tuple[float, float]]:

@@ -18,11 +18,11 @@ BUDGET = {
     "rebalancer/policy": 3340,
     "rebalancer/recommendation": 1280,
     "rebalancer/report": 3550,
-    "rebalancer/run": 8800,
+    "rebalancer/run": 9100,
     "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 2110,
+    "rebalancer/usage": 2160,
     "strategies": 1150,
 }
 

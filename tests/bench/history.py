@@ -88,7 +88,8 @@ def serve(containers: int, days: int) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    print(server.server_address[1], flush=True)
+    sys.stdout.write(f"{server.server_address[1]}\n")
+    sys.stdout.flush()
     server.serve_forever()
 
 
@@ -141,27 +142,23 @@ def page(rows: dict[str, dict[str, float]], containers: int, days: int) -> str:
         f"| {row['bytes'] / 1e6:,.0f} | {row['progress']} |"
         for rule, row in rows.items()
     ]
-    return "\n".join(
-        [
-            "# Recommendations from a long history",
-            "",
-            f"`rebalancer recommend --prometheus URL` on {containers:,} containers and {days} days, every five minutes: "
-            f"{samples / 1e6:.0f} million samples, each of CPU and memory, from a server on the loopback that answers in "
-            "Prometheus' format, in a process of its own. Each run once. `make bench` writes this page; "
-            "[history.py](../../tests/bench/history.py) has the server. Queries, and the megabytes of their answers, are "
-            "counted by the server; lines of progress by what the command said.",
-            "",
-            f"Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, load "
-            f"{os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time.",
-            "",
-            f"The bounds are {LONGEST_SECONDS:.0f} s and {MOST_MEGABYTES:.0f} MB.",
-            "",
-            "| rule | wall s | processor s | peak MB | queries | MB of answers | lines of progress |",
-            "|---|---|---|---|---|---|---|",
-            *table,
-            "",
-        ]
-    )
+    lines = "\n".join(table)
+    return f"""\
+# Recommendations from a long history
+
+`rebalancer recommend --prometheus URL` on {containers:,} containers and {days} days, every five minutes: \
+{samples / 1e6:.0f} million samples, each of CPU and memory, from a server on the loopback that answers in \
+Prometheus' format, in a process of its own. Each run once. `make bench` writes this page; \
+[history.py](../../tests/bench/history.py) has the server. It counts the queries and the megabytes of its answers.
+
+Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, \
+load {os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time. \
+The bounds are {LONGEST_SECONDS:.0f} s and {MOST_MEGABYTES:.0f} MB.
+
+| rule | wall s | processor s | peak MB | queries | MB of answers | lines of progress |
+|---|---|---|---|---|---|---|
+{lines}
+"""
 
 
 def main() -> int:
@@ -178,12 +175,12 @@ def main() -> int:
         return 0
     rows = {rule: measure(given.containers, given.days, rule) for rule in given.rule or RULES}
     text = page(rows, given.containers, given.days)
-    print(text)
+    sys.stdout.write(text)
     if not given.no_write:
         PAGE.write_text(text)
     passed = [rule for rule, row in rows.items() if row["wall"] > LONGEST_SECONDS or row["megabytes"] > MOST_MEGABYTES]
     if passed:
-        print(f"slower or larger than the bounds: {', '.join(passed)}")
+        sys.stdout.write(f"slower or larger than the bounds: {', '.join(passed)}\n")
     return int(bool(passed))
 
 

@@ -1,0 +1,198 @@
+"""`rebalancer record` collects what `recommend` reads, whoever else writes and whatever ends it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+from rebalancer.run.record import append
+from rebalancer.run.sheets import packed_sheet, sheets
+from tests.fake_api_server import FakeApiServer
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+
+
+METRICS = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics"}
+
+
+def pod(name, **usage):
+    containers = [{"name": container, "usage": amounts} for container, amounts in usage.items()]
+    return {**METRICS, "metadata": {"name": name, "namespace": "shop"}, "containers": containers}
+
+
+@pytest.fixture
+def kubeconfig(tmp_path):
+    used, idle = {"cpu": "120300201n", "memory": "65540Ki"}, {"cpu": "0", "memory": "1Mi"}
+    with FakeApiServer([pod("web-5d8f7b9c64-x2x7k", app=used, proxy=idle), pod("db-0", app={"cpu": "5m"})]) as server:
+        yield server.kubeconfig(tmp_path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_a_sample_is_appended_and_can_be_read_by_hand(kubeconfig, tmp_path):
+    """One sheet for each run, in the file of the day; a container without both amounts is left out."""
+    out = tmp_path / "samples"
+    for _ in range(2):
+        outcome = run("record", "--out", out, "--kubeconfig", kubeconfig)
+        assert outcome.exit_code == 0, outcome.output
+
+    (file,) = out.iterdir()
+    assert "2 containers recorded" in outcome.output
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    assert lines[0].startswith("# rebalancer record 20")
+    assert lines[1:4] == [
+        "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)",
+        "shop web-5d8f7b9c64-x2x7k app 121m 65540Ki",
+        "shop web-5d8f7b9c64-x2x7k proxy 0m 1024Ki",
+    ]
+    assert len(lines) == 8
+
+
+def test_a_cluster_without_metrics_server_is_told(tmp_path):
+    """Nothing is written."""
+    with FakeApiServer([]) as server:
+        outcome = run("record", "--out", tmp_path / "samples", "--kubeconfig", server.kubeconfig(tmp_path))
+
+    assert outcome.exit_code == 3
+    assert "metrics-server" in outcome.stderr
+    assert not (tmp_path / "samples").exists()
+
+
+def test_files_of_days_that_are_too_long_ago_are_removed(kubeconfig, tmp_path):
+    """By the day in the name; what is not ours stays."""
+    out = tmp_path / "samples"
+    out.mkdir()
+    older, newer = (f"recorded-{datetime.now(UTC) - timedelta(days=age):%Y%m%d}.txt.gz" for age in (12, 7))
+    for name in (older, newer, "notes-20200101.txt"):
+        (out / name).touch()
+
+    run("record", "--out", out, "--kubeconfig", kubeconfig, "--keep", "240h")
+
+    assert {each.name for each in out.iterdir()} == {
+        newer,
+        f"recorded-{datetime.now(UTC):%Y%m%d}.txt.gz",
+        "notes-20200101.txt",
+    }
+
+
+def sheet(minute, pods=("web-5d8f7b9c64-x2x7k",), cpu=100, day=NOW):
+    return packed_sheet(day + timedelta(minutes=minute), [f"shop {name} app {cpu}m 65536Ki" for name in pods])
+
+
+def test_two_writers_lose_nothing(tmp_path):
+    """Each sheet is there once, whole."""
+    path = tmp_path / "recorded-20260115.txt.gz"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda minute: append(path, sheet(minute)), range(200)))
+
+    torn = []
+    assert sorted(time for time, _ in sheets(path.read_bytes(), torn)) == [
+        int((NOW + timedelta(minutes=each)).timestamp()) for each in range(200)
+    ]
+    assert not torn
+
+
+@pytest.mark.parametrize("length", [3, 9, 12, 40, -1])
+def test_half_a_sheet_costs_no_other(tmp_path, length):
+    """A writer was killed in the middle, and others went on: `recommend` says so and reads the rest."""
+    path = tmp_path / "recorded-20260115.txt.gz"
+    path.write_bytes(sheet(0) + sheet(1)[:length] + sheet(2) + sheet(3)[:length])
+    torn = []
+
+    found = [time for time, _ in sheets(path.read_bytes(), torn)]
+
+    assert found == [int((NOW + timedelta(minutes=each)).timestamp()) for each in (0, 2)]
+    assert len(torn) == 2
+
+
+def test_a_full_disk_takes_nothing(tmp_path):
+    """The file is cut back, so that nothing is torn; here the largest size of a file ends the write."""
+    path = tmp_path / "recorded-20260115.txt.gz"
+    append(path, sheet(0))
+    whole = path.read_bytes()
+    script = (
+        "import resource, signal, sys; from pathlib import Path; from rebalancer.run.record import append;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) + 30}, {len(whole) + 30}));"
+        "append(Path(sys.argv[1]), Path(sys.argv[1]).read_bytes())"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "File too large" in done.stderr
+    assert path.read_bytes() == whole
+
+
+def recommend(folder, *more):
+    few = ("--min-days", "1", "--min-samples", "1", "-o", "json", "--peak", "00:00-24:00")
+    outcome = run("recommend", "--samples", folder, *few, *more)
+    assert outcome.exit_code == 0, outcome.output
+    return {each["name"]: each["samples"] for each in json.loads(outcome.stdout)["containers"]}, outcome.stderr
+
+
+def test_recommend_reads_what_was_recorded(tmp_path):
+    """Beside files of `kubectl top`; what is torn is named."""
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(sheet(0) + sheet(5)[:30] + sheet(10))
+    (tmp_path / "top-20260115123000.txt").write_text(
+        "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)\nshop web-5d8f7b9c64-x2x7k app 1m 1Mi\n"
+    )
+
+    found, said = recommend(tmp_path)
+
+    assert found == {"web": 3}
+    assert f"recorded-20260115.txt.gz: 1 sheet not whole, the first at byte {len(sheet(0))}" in said
+
+
+def test_times_of_a_clock_that_was_wrong_do_not_count(tmp_path):
+    """One of the far future and one of years ago; a clock that was set back a little is in order."""
+    days = [
+        NOW,
+        NOW + timedelta(minutes=9),
+        NOW + timedelta(minutes=4),
+        datetime(2199, 1, 1, tzinfo=UTC),
+        datetime(2001, 1, 1, tzinfo=UTC),
+    ]
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(sheet(0, day=day) for day in days))
+
+    found, said = recommend(tmp_path)
+
+    assert found == {"web": 3}
+    assert "2 sheets of a clock that was wrong, the first in recorded-20260115.txt.gz: 2199-01-01T00:00Z" in said
+
+
+def test_sheets_of_another_cluster_do_not_count(tmp_path):
+    """Two clusters have db-0, but never the same random letters; that of more sheets counts."""
+    ours, theirs = ("web-5d8f7b9c64-x2x7k", "db-0"), ("web-5d8f7b9c64-zzzzz", "db-0")
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(sheet(each, ours) for each in (0, 5, 10)))
+    for minute in (1, 6):
+        lines = [f"shop {name} app 900m 65536Ki" for name in theirs]
+        text = "\n".join(["NAMESPACE POD NAME CPU(cores) MEMORY(bytes)", *lines, ""])
+        (tmp_path / f"top-202601151{200 + minute}00.txt").write_text(text)
+
+    found, said = recommend(tmp_path)
+
+    assert found == {"web": 3, "db": 3}
+    assert (
+        "2 sheets of another cluster, the first in top-20260115120100.txt, with pod shop/web-5d8f7b9c64-zzzzz" in said
+    )
+
+
+def test_a_rollout_is_no_other_cluster(tmp_path):
+    """All pods are replaced between two samples."""
+    new = ("web-7f6d5c4b22-k4k4k",)
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(sheet(0) + sheet(5) + sheet(10, new) + sheet(15, new))
+
+    found, said = recommend(tmp_path)
+
+    assert found == {"web": 4}
+    assert "another cluster" not in said
