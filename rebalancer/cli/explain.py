@@ -74,7 +74,7 @@ def explain(target: str, namespace: str, output: str, verbosity: int, *, scores:
     after = outcome.cluster
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)
-    documents = [explained(pod, before, work.plans, outcome.report) for pod in pods]
+    documents = [explained(pod, before, work.plans, outcome.report, work.trust) for pod in pods]
     if output == "json":
         head = {"apiVersion": "rebalancer/v1", "kind": "Explanation", "node": node or None}
         click.echo(json.dumps({**head, "pods": documents}, indent=2))

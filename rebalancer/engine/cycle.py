@@ -143,7 +143,7 @@ def run_cycle(
     if recollection and recollection.is_trial:
         limits = replace(limits, total=0 if limits.total == 0 else 1)
     ledger = Ledger(observe=observe, limits=limits)
-    restarted = Restarts(recollection, cluster).of
+    restarted = Restarts(recollection.settings if recollection else None, cluster).of
     plans = [(profile, Evictor(cluster, profile.evictor, profile.only, restarted)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"

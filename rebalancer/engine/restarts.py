@@ -13,10 +13,10 @@ from collections.abc import Callable
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.gate import Recheck, Sink
-from rebalancer.engine.patience import Recollection
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Granted, Verdict
 from rebalancer.memory.document import owner_key
+from rebalancer.policy.trust import Trust
 
 _YES, _NO = "true", "false"
 
@@ -25,12 +25,12 @@ class Restarts:
     """Which pods go by a rollout.
 
     Args:
-        recollection: has the policy's settings; None restarts nothing.
+        settings: the policy's; None restarts nothing.
         cluster: the cluster.
     """
 
-    def __init__(self, recollection: Recollection | None, cluster: Cluster) -> None:
-        self._wanted = recollection.settings.restart if recollection else False
+    def __init__(self, settings: Trust | None, cluster: Cluster) -> None:
+        self._wanted = settings.restart if settings else False
         companions = cluster.snapshot.companions
         self._surging, self._notes = companions.surging, companions.notes
 

@@ -67,14 +67,17 @@ def reporting_instance(hostname: str | None = None) -> str:
     return f"{CONTROLLER}-{hostname or socket.gethostname()}"[:_INSTANCE_LIMIT]
 
 
-def note_of(node: str, because: str, error: str = "") -> str:
+def note_of(node: str, because: str, error: str = "", restarted: str = "") -> str:
     """Return the note of an eviction from `node`: the descheduler's words, then our reason.
 
     Args:
         node: the pod's node.
         because: why the pod was to be evicted.
         error: why the eviction failed; empty when it did not.
+        restarted: the Deployment whose rollout is restarted instead; empty if there is none.
     """
+    if restarted:
+        return f"the rollout of Deployment {restarted} is restarted, so that its pod leaves {node}: {because}"
     outcome = f" failed: {error}" if error else ""
     reason = f": {because}" if because and not error else ""
     return f"pod eviction from {node} node by sigs.k8s.io/descheduler{outcome}{reason}"

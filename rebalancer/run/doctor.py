@@ -145,9 +145,8 @@ def _single_replicas(cluster: Cluster) -> Finding:
         if pod.controller and pod.controller.kind == "ReplicaSet" and cluster.siblings(pod.controller.uid) == 1
     )
     if single:
-        return Finding(
-            "single replicas", WRONG, f"{len(single)}: {_listed(single)}", "minReplicas: 2 leaves them alone"
-        )
+        cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
+        return Finding("single replicas", WRONG, f"{len(single)}: {_listed(single)}", cure)
     return Finding("single replicas", FINE, "none")
 
 

@@ -11,7 +11,9 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.evictor import Evictor
+from rebalancer.engine.restarts import Restarts
 from rebalancer.errors import UsageError
+from rebalancer.policy.trust import Trust
 from rebalancer.report.words import text
 from rebalancer.scheduling.simulation import Simulation
 
@@ -74,7 +76,9 @@ def _is_meant(pod: Pod, kind: str, name: str) -> bool:
     return owner.kind == kind and owner.name == name
 
 
-def explained(pod: Pod, cluster: Cluster, plans: Iterable[ProfilePlan], report: Report) -> dict[str, Any]:
+def explained(
+    pod: Pod, cluster: Cluster, plans: Iterable[ProfilePlan], report: Report, trust: Trust | None = None
+) -> dict[str, Any]:
     """Return why a pod goes or stays.
 
     Args:
@@ -82,21 +86,25 @@ def explained(pod: Pod, cluster: Cluster, plans: Iterable[ProfilePlan], report: 
         cluster: as the cycle began.
         plans: the profiles of the policy.
         report: of the dry run.
+        trust: the policy's patience, if it has any.
     """
+    restarted = Restarts(trust, cluster).of
     names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
     went = next((each for each in report["evictions"] if _is_about(each, pod)), None)
     return {
         **names,
         "goes": went is not None,
         "because": went and {key: went[key] for key in ("profile", "strategy", "reason", "cause", "destination")},
-        "profiles": [_by_profile(pod, each, cluster, report) for each in plans],
+        "profiles": [
+            _by_profile(pod, each, Evictor(cluster, each.evictor, restarted=restarted), report) for each in plans
+        ],
         "onNode": node_states(pod.node, report),
         "scheduler": scheduler_view(pod, cluster),
     }
 
 
-def _by_profile(pod: Pod, plan: ProfilePlan, cluster: Cluster, report: Report) -> dict[str, Any]:
-    causes = [text(each) for each in Evictor(cluster, plan.evictor).causes(pod)]
+def _by_profile(pod: Pod, plan: ProfilePlan, evictor: Evictor, report: Report) -> dict[str, Any]:
+    causes = [text(each) for each in evictor.causes(pod)]
     strategies = [strategy.name for strategy in (*plan.deschedule, *plan.balance)]
     return {
         "profile": plan.name,

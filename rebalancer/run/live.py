@@ -213,8 +213,8 @@ class EventLog:
     def observe(self, entry: Entry) -> None:
         """Write the Event of a ledger entry, if it gets one."""
         match entry.verdict:
-            case Granted():
-                self._publish(entry, "Normal", entry.strategy, _note(entry))
+            case Granted(restarted=name):
+                self._publish(entry, "Normal", entry.strategy, note_of(entry.pod.node, text(entry.because), "", name))
             case Unknown(error):
                 self._publish(entry, "Warning", "EvictionUnknown", _note(entry, error))
             case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):

@@ -177,7 +177,8 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry = run.cluster, run.telemetry
     left = view.cluster(work)
-    watch = Watch(cluster, work, Diary(view.memory, left) if view.memory else None)
+    restarts = Restarts(work.trust, left)
+    watch = Watch(cluster, work, Diary(view.memory, left) if view.memory else None, restarts.of)
     permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
     halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
@@ -188,7 +189,6 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
     litter += holding.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    restarts = Restarts(view.recollection, left)
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
         moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
         ledger = _evict(run, work, left, WatchedSink(moving, watch, halt, sink.sleep), events, halt, steer, watch)

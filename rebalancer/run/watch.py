@@ -72,9 +72,17 @@ class Watch:
         cluster: the API server.
         work: what the policy asks for.
         diary: knows the moves of this cycle; learns what became of them.  None without memory: only windows count.
+        restarted: returns whether a pod goes by a rollout.
     """
 
-    def __init__(self, cluster: LiveCluster, work: Work, diary: Diary | None) -> None:
+    def __init__(
+        self,
+        cluster: LiveCluster,
+        work: Work,
+        diary: Diary | None,
+        restarted: Callable[[Pod], object] = lambda _: False,
+    ) -> None:
+        self._restarted = restarted
         self.rested = ""
         self._client = cluster.client
         self._clock = cluster.retry_policy.clock
@@ -141,7 +149,7 @@ class Watch:
         self._looked = self._clock()
         found: list[Pod] = []
         try:
-            for namespace, selector in sorted(siblings_of(gone).items()):
+            for namespace, selector in sorted(siblings_of(gone, self._restarted).items()):
                 path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
                 query = {"labelSelector": selector} if selector else {}
                 new = partial(Collection().collector, "Pod")

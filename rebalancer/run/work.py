@@ -162,7 +162,7 @@ def plan(
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
     told = (time.perf_counter, observe, around, steer, holder, recollection)
-    sink = RestartingSink(DrySink(), Restarts(recollection, cluster), granted)
+    sink = RestartingSink(DrySink(), Restarts(work.trust if recollection else None, cluster), granted)
     return run_cycle(cluster, work.plans, limits, sink, *told)
 
 

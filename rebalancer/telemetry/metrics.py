@@ -227,6 +227,8 @@ def _result(verdict: Verdict) -> str:
     """Return the descheduler's word for what became of an eviction."""
     if not isinstance(verdict, Granted):
         return "error"
+    if verdict.restarted:
+        return "restarted"
     return "background" if verdict.background else "success"
 
 

@@ -8,10 +8,13 @@ from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
+from rebalancer.run.arrivals import Arrivals
 from rebalancer.run.live import LiveCluster, LiveSink
+from rebalancer.run.seen_pods import SeenPod
+from rebalancer.run.siblings import siblings_of
 from tests import make
 from tests.functional.objects import pdb
-from tests.unit.run.waves import as_object, later, levels, move, replace, wave
+from tests.unit.run.waves import BORN, as_object, later, levels, move, replace, wave
 
 
 def test_nodes_are_marked_before_the_first_pod_goes(steer, server, time):
@@ -44,6 +47,19 @@ def test_landings_tell_where_replacements_are(steer, server, time):
     assert (first.node, first.replacement, first.ready_seconds, first.foreseen) == ("n2", "a2", 0.0, True)
     assert (second.node, second.replacement, second.foreseen) == ("n3", "b2", False)
     assert second.ready_seconds >= 5
+
+
+def test_after_a_rollout_the_replacement_is_of_another_replica_set():
+    """It has the Deployment's name and another hash; pods of other Deployments, however new, are not taken for it."""
+    going = move("web-5d9-aaaaa", owner="web-5d9", labels={"pod-template-hash": "5d9"})
+    arrivals = Arrivals([(going, Granted(restarted="web"))], frozenset({"uid-of-old"}), 10.0, lambda _: "web")
+    names = ("web-api-7f4-bbbbb", "web-7f4-ccccc", "old")
+    pods = [SeenPod(f"uid-of-{name}", name, "another", "n2", BORN, True, False, 0.0) for name in names]
+    arrivals.look(pods, 1.0)
+
+    (landing,) = arrivals.landings(is_over=arrivals.is_over(1.0))
+    assert (landing.replacement, landing.node) == ("web-7f4-ccccc", "n2")
+    assert siblings_of([going.pod], lambda _: "web") == {"default": ""}
 
 
 def test_only_pods_that_may_be_replacements_are_asked_for(steer, server):
