@@ -12,14 +12,13 @@ import click
 from click.shell_completion import get_completion_class
 
 from rebalancer import __version__
-from rebalancer.cli.accepted import descheduler_flags, tell_of_accepted
 from rebalancer.cli.complaints import complain, exit_on_error
 from rebalancer.cli.completing import FILE, POLICY, PRESET, STRATEGY
 from rebalancer.cli.doctor import doctor
 from rebalancer.cli.explain import explain
-from rebalancer.cli.group import Spelled
+from rebalancer.cli.group import Spelled, descheduler_flags, tell_of_accepted
 from rebalancer.cli.logs import set_up
-from rebalancer.cli.mark import mark
+from rebalancer.cli.mark import mark, unmark
 from rebalancer.cli.options import (
     client_options,
     context_option,
@@ -36,7 +35,6 @@ from rebalancer.cli.recommend import recommend
 from rebalancer.cli.report import report
 from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
-from rebalancer.cli.unmark import unmark
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable
 

@@ -27,8 +27,7 @@ from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
 from rebalancer.run.arrivals import Arrivals, owner_uid
 from rebalancer.run.receivers import Receivers
-from rebalancer.run.seen_pods import SeenPod, budgets_now, ending_owners, see_pods
-from rebalancer.run.siblings import siblings_of
+from rebalancer.run.seen_pods import SeenPod, budgets_now, ending_owners, see_pods, siblings_of
 
 _LOG = logging.getLogger(__name__)
 

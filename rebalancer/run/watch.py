@@ -39,7 +39,7 @@ from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import Diary, notes_of
 from rebalancer.run.recollection import paused
-from rebalancer.run.siblings import siblings_of
+from rebalancer.run.seen_pods import siblings_of
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)

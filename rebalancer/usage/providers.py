@@ -1,25 +1,34 @@
-"""The sources of usage that a policy sets up, and their answers to strategies."""
+"""The sources of usage that a policy sets up, and their answers to strategies and marking rules.
 
-from collections.abc import Callable, Iterable
+Nodes without a sample that is fresh and can be believed are left out, or their requests count instead, or the strategy
+gives up.  Example with `minFreshNodes: 80` and 10 nodes: if 8 have fresh samples, the two others are left out with a
+warning; if only 7 have, the strategy fails.  With `whenMissing: requests` it never fails for this reason: each node
+without a sample counts as using what its pods request.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.marking.pressure import RuleAnswer
+from rebalancer.marking.pressure import PressureReading, RuleAnswer
 from rebalancer.marking.rules import PressureRule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
-from rebalancer.usage import load_watcher, metrics_server, prometheus, rule_queries
+from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.missing_samples import without_contradictions, without_missing_samples
-from rebalancer.usage.promql import PromQL, ask_once
+from rebalancer.usage.node_names import NodeNames
+from rebalancer.usage.promql import Ask, PromQL, ask_once
 from rebalancer.usage.sample_age import OldestSamples, Sampled, ignored
+from rebalancer.usage.window import UsageWindow
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
 
@@ -86,7 +95,7 @@ class Providers:
         if not self._has(PROMETHEUS):
             raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
         promql = self._promql(now)
-        found = rule_queries.answer(promql.ask, rule, nodes)
+        found = _rule_answer(promql.ask, rule, nodes)
         return replace(found, warnings=(*found.warnings, *promql.warnings))
 
     def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
@@ -160,3 +169,154 @@ class Providers:
 def _resources(wanted: MetricsUtilization) -> tuple[str, ...]:
     """Return the resources that the source measures."""
     return tuple(wanted.prometheus.nodes) if wanted.prometheus else metrics_server.RESOURCES
+
+
+_NAMED = 3
+#: A node's figure is not believed where more than half of what its pods use is missing from it,
+_CONTRADICTION = 2.0
+#: and so much more in shares of its capacity: below that it is noise of samples taken at different times.
+_NOISE = 0.01
+
+
+def without_contradictions(found: Measured, cluster: Cluster) -> Measured:
+    """Return usage without the nodes that seem to use far less than the pods on them: such a figure is not believed.
+
+    Example: a node uses 1 core, and its pods use 2.1 cores together.  Pods were sent there, since it seemed to be idle.
+    """
+    if not found.pods:
+        return found
+    contradicted = {
+        node.name: why
+        for node in cluster.nodes
+        if node.name in found.nodes and (why := _contradiction(node, found, cluster))
+    }
+    if not contradicted:
+        return found
+    return replace(
+        found,
+        nodes={name: used for name, used in found.nodes.items() if name not in contradicted},
+        peaks={name: used for name, used in found.peaks.items() if name not in contradicted},
+        missing={**found.missing, **contradicted},
+    )
+
+
+def _contradiction(node: Node, found: Measured, cluster: Cluster) -> str:
+    pods = found.pods or {}
+    measured = [pods[pod.key] for pod in cluster.active_pods_on(node) if pod.key in pods]
+    for name, used in found.nodes[node.name].items():
+        together = sum(each.get(name, 0) for each in measured)
+        if together > _CONTRADICTION * used and together - used > _NOISE * node.capacity.get(name, 0):
+            return f"its pods use more than twice the {name} that it seems to use: {together} and {used}"
+    return ""
+
+
+def without_missing_samples(
+    found: Measured, wanted: MetricsUtilization, cluster: Cluster, resources: Iterable[str]
+) -> Measured:
+    """Return usage that is complete enough for a strategy.
+
+    Nodes without a fresh sample get their requests as usage where the policy says `whenMissing: requests`.
+    Otherwise they are left out with a warning, and at least `minFreshNodes` of all nodes must be left.
+
+    Args:
+        found: the source's figures; each node of the cycle has usage or is missing.
+        wanted: the policy's `metricsUtilization`.
+        cluster: the cycle's.
+        resources: the resources for which requests may replace usage.
+
+    Raises:
+        StrategyError: too few nodes have fresh figures.
+    """
+    if not found.missing:
+        return found
+    if wanted.when_missing == "requests":
+        return _with_requests(found, cluster, tuple(resources))
+    total = len(cluster.nodes)
+    fresh = total - len(found.missing)
+    reasons = described(found.missing)
+    if fresh * 100 < wanted.min_fresh_nodes * total:
+        also = "".join(f"; {text}" for text in found.warnings)
+        raise StrategyError(
+            f"only {fresh} of {total} nodes have fresh usage, and minFreshNodes is {wanted.min_fresh_nodes:g} %: "
+            f"{reasons}{also}"
+        )
+    return replace(
+        found, warnings=(*found.warnings, f"nodes without fresh usage are neither source nor destination: {reasons}")
+    )
+
+
+def _with_requests(found: Measured, cluster: Cluster, resources: tuple[str, ...]) -> Measured:
+    def only(amounts: Resources) -> Resources:
+        return {name: amounts.get(name, 0) for name in resources}
+
+    absent = [node for node in cluster.nodes if node.name in found.missing]
+    stand_in = {node.name: only(cluster.used(node)) for node in absent}
+    pods = found.pods if found.nodes else {}
+    if pods is not None:
+        pods = {**pods, **{pod.key: only(pod.spec.requests) for node in absent for pod in cluster.active_pods_on(node)}}
+    return replace(
+        found,
+        nodes={**found.nodes, **stand_in},
+        peaks={**found.peaks, **stand_in},
+        pods=pods,
+        missing={},
+        warnings=(*found.warnings, f"requests stand in for missing usage: {described(found.missing)}"),
+    )
+
+
+def described(missing: Mapping[str, str]) -> str:
+    """Return why nodes are missing: the first three by name, and how many more there are."""
+    named = [f"{name} ({missing[name]})" for name in sorted(missing)[:_NAMED]]
+    more = len(missing) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+#: Rules may go by any number: only what is not a number is left out.
+_LEAST = "-Inf"
+
+Values = Mapping[str, float]
+
+
+def _rule_answer(ask: Ask, rule: PressureRule, nodes: Iterable[Node]) -> RuleAnswer:
+    """Return what the query of a marking rule says about nodes.
+
+    Without `for` the present value counts.  With it, three more queries are sent: how many values there are in that
+    time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
+    `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
+
+    Raises:
+        SourceError: there is no answer, or one that cannot be used, like two series for one node.
+    """
+    names = NodeNames(nodes, rule.node)
+    strangers: dict[str, None] = {}
+
+    def values(query: str) -> Values:
+        found, about_strangers = names.values(ask(query), query)
+        strangers.update({about_strangers: None} if about_strangers else {})
+        return found
+
+    present = values(rule.query)
+    missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
+    usable = {node: value for node, value in present.items() if isfinite(value)}
+    if not rule.lasting:
+        values_now = {node: PressureReading.of(value) for node, value in usable.items()}
+        return RuleAnswer(values_now, missing=missing, warnings=tuple(strangers))
+    window = UsageWindow.over(rule.lasting, _LEAST)
+    readings, sparse = _over(window, rule.query, usable, values)
+    return RuleAnswer(readings, missing=missing | sparse, warnings=tuple(strangers))
+
+
+def _over(
+    window: UsageWindow, query: str, present: Values, values: Callable[[str], Values]
+) -> tuple[dict[str, PressureReading], dict[str, str]]:
+    """Return the readings over a window, and why a node has none though it has a present value."""
+    counts, lowest, highest = (
+        values(each) for each in (window.count(query), window.quantile(query, 0), window.quantile(query, 1))
+    )
+    sparse = {
+        node: f"{counts.get(node, 0):g} of {window.steps} values in the time that `for` says"
+        for node in present
+        if counts.get(node, 0) * 2 < window.steps
+    }
+    known = [node for node in present if node not in sparse and node in lowest and node in highest]
+    return {node: PressureReading(present[node], lowest[node], highest[node]) for node in known}, sparse

@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import budgets, companions, metrics, objects, parts, storage
+from rebalancer.kube.wire import budgets, companions, objects, parts, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
 from rebalancer.kube.wire.pages import KINDS, Page, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
@@ -52,8 +52,8 @@ _CLAIMS = Kind(
     lambda item: item[0],
     otherwise="its storage class counts as unknown",
 )
-_NODE_METRICS = Kind("NodeMetrics", metrics.NodeMetricsWire, metrics.node_metrics, lambda each: each.name)
-_POD_METRICS = Kind("PodMetrics", metrics.PodMetricsWire, metrics.pod_metrics, lambda each: (each.namespace, each.name))
+_NODE_METRICS = Kind("NodeMetrics", objects.NodeMetricsWire, objects.node_metrics, lambda each: each.name)
+_POD_METRICS = Kind("PodMetrics", objects.PodMetricsWire, objects.pod_metrics, lambda each: (each.namespace, each.name))
 
 Bytes: TypeAlias = bytes | Copied | msgspec.Raw
 

@@ -1,4 +1,4 @@
-"""Nodes and the small kinds from the API server's JSON."""
+"""Nodes, the small kinds, and usage as metrics-server writes it (metrics.k8s.io), from the API server's JSON."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 
 from rebalancer.cluster.companions import Notes
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.resources import parse_resources
+from rebalancer.cluster.resources import Resources, add, parse_resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
@@ -181,3 +182,56 @@ def namespace(wire: NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
     metadata = wire.metadata
     notes = metadata.annotations.notes() if metadata.annotations else None
     return metadata.name, metadata.labels or {}, notes, metadata.uid
+
+
+class NodeMetricsWire(msgspec.Struct):
+    """A NodeMetrics as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    timestamp: datetime | None = None
+    usage: Quantities | None = None
+
+
+def node_metrics(wire: NodeMetricsWire) -> NodeMetrics:
+    """Return what a node uses.
+
+    Raises:
+        ValueError: a quantity cannot be read.
+    """
+    return NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp))
+
+
+class _UsedContainer(msgspec.Struct):
+    usage: Quantities | None = None
+
+
+class PodMetricsWire(msgspec.Struct):
+    """A PodMetrics as the API server writes it."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    timestamp: datetime | None = None
+    containers: list[_UsedContainer] | None = None
+
+
+def pod_metrics(wire: PodMetricsWire) -> PodMetrics:
+    """Return what a pod uses; empty if it has no containers.
+
+    Raises:
+        ValueError: a quantity cannot be read.
+    """
+    containers = [_sampled(each.usage) for each in wire.containers or ()]
+    namespace = wire.metadata.namespace or "default"
+    return PodMetrics(namespace, wire.metadata.name, _common_sums(containers), aware(wire.timestamp))
+
+
+def _sampled(usage: Quantities | None) -> Resources:
+    """Return the amounts of a sample; nothing uses less than nothing, so a negative one is not measured."""
+    return {name: amount for name, amount in parse_resources(usage or {}).items() if amount >= 0}
+
+
+def _common_sums(containers: list[Resources]) -> Resources:
+    common = set.intersection(*(set(each) for each in containers)) if containers else set()
+    sums: dict[str, int] = {}
+    for each in containers:
+        add(sums, {name: each[name] for name in sorted(common)})
+    return sums

@@ -10,10 +10,9 @@ from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, 
 from rebalancer.cluster.selectors import Labels
 from rebalancer.kube.wire import parts, volumes
 from rebalancer.kube.wire.annotations import Annotations
-from rebalancer.kube.wire.intern import Interned
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.parts import decode, decode_list
-from rebalancer.kube.wire.specs import Specs, SpecWire
+from rebalancer.kube.wire.specs import Interned, Specs, SpecWire
 
 _DEFAULT_NAMESPACE = "default"
 _NO_ANNOTATIONS = Annotations()

@@ -1,17 +1,36 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
 from rebalancer.kube.wire import parts, placement, volumes
-from rebalancer.kube.wire.intern import Interned
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.parts import decode, decode_list
 from rebalancer.kube.wire.volumes import PodVolumeWire
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class Interned(dict[K, T]):
+    """One object for each distinct key, made when the key is first looked up: equal bytes are decoded once.
+
+    Replicas are copies: thousands of pods share a few label sets, owners and specs.  Equal bytes have equal meaning, so
+    each is decoded once and shared, which saves time and memory and makes `is` a valid cache key.
+    """
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[K], T]) -> None:
+        self._make = make
+
+    def __missing__(self, key: K) -> T:
+        made = self[key] = self._make(key)
+        return made
 
 
 class ContainerKey(msgspec.Struct, frozen=True, gc=False):
