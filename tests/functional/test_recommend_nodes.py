@@ -90,18 +90,28 @@ def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
 
 
 def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
-    """Little is left, little is kept, or pods request what would be kept; the other node is fine."""
+    """Little is left, little is kept, or pods request what would be kept; n2 is fine.
+
+    What the system of n3 uses is not known, since a pod there was not measured.
+    """
     objects = [
         *(node("n1"), node("n2", allocatable="8Gi"), pod("web", "n1", "9Gi")),
         *(usage("NodeMetrics", "n1", "1", "10000Mi"), usage("PodMetrics", "web", "1", "9900Mi")),
-        usage("NodeMetrics", "n2", "1", "1Gi"),
+        *(
+            usage("NodeMetrics", "n2", "1", "1Gi"),
+            node("n3", allocatable="8Gi"),
+            usage("NodeMetrics", "n3", "1", "9Gi"),
+        ),
+        *(pod("new", "n3"), pod("done", "n2")),
     ]
+    objects[-1]["status"]["phase"] = "Succeeded"
 
     words = " ".join(asked(tmp_path, objects).stdout.split())
 
     assert "Warning: n1: 240Mi was left of 10240Mi: below 512Mi pods would be evicted" in words
     assert "Warning: n1: keeps 0Mi from pods today, so that the kernel may kill before the kubelet evicts" in words
     assert "Warning: n1: its pods request 9216Mi, more than the 8038Mi that would be allocatable" in words
+    assert "Warning: n3: 1024Mi was left of 10240Mi, less than the 1690Mi to keep" in words
     assert "Warning: n2" not in words
 
 

@@ -70,9 +70,10 @@ def scheduler(tmp_path, plugins, *config):
 
 
 def uneven():
-    """All busy pods on the first of four nodes, the idle ones on the others."""
+    """All busy pods on the first of four nodes, the idle ones on the others; a fifth is cordoned."""
     pods = [pod(name, "n1" if cpu > 20 else f"n{2 + number % 3}") for number, (name, cpu) in enumerate(USED.items())]
-    return [*(node(f"n{n}", "8") for n in range(1, 5)), *pods]
+    cordoned = {**node("n5", "8"), "spec": {"unschedulable": True}}
+    return [*(node(f"n{n}", "8") for n in range(1, 5)), cordoned, *pods]
 
 
 def test_requests_that_tell_the_truth_spread_the_load(tmp_path):
@@ -127,6 +128,17 @@ def test_pods_that_would_no_longer_fit_are_named(tmp_path):
     assert "1 pod would no longer fit: shop/busya-0 (0/1 nodes are available: 1 Insufficient cpu.)" in words
     assert "more than 1" in table
     assert "BestEffort becomes Burstable" in words
+
+
+def test_a_new_replica_is_taken_to_use_what_the_others_do(tmp_path):
+    """It was made after the last sample."""
+    newcomer = pod("busya", "n1")
+    newcomer["metadata"]["name"] = "busya-1"
+    objects = [node("n1"), pod("busya", "n1"), newcomer]
+
+    found = json.loads(asked(tmp_path, {"busya": 1000}, objects, "--what-if", "-o", "json").stdout)["whatIf"]
+
+    assert (found["asItIs"]["cpu"]["highestPercent"], found["unmeasuredPods"]) == (50, 0)
 
 
 def test_pods_without_samples_count_as_using_nothing_and_are_counted(tmp_path):

@@ -77,19 +77,29 @@ def test_a_pod_waits_for_the_one_that_it_wants_to_be_near():
 
 
 def test_pods_of_daemon_sets_and_of_unknown_schedulers_stay():
-    """The first are on their nodes by name; of the others nobody knows."""
+    """The first are on their nodes by name, as static pods are; of the others nobody knows."""
     agent = make.pod("agent", node="n2", owners=[make.owner("agent", "DaemonSet")], cpu="3")
+    static = make.pod("static", node="n2", static=True, cpu="1", priority=-5)
     strange = make.pod("strange", node="n3", placement=Placement(scheduler="mine"), cpu="3")
     big = make.pod("big", node="n2", cpu="3", owners="big")
-    snapshot = make.snapshot(NODES, [big, strange, agent])
+    snapshot = make.snapshot(NODES, [big, strange, agent, static])
 
     placed = EmptyCluster(snapshot, snapshot.pods).scheduled()
     packed = EmptyCluster(snapshot, snapshot.pods).packed()
 
-    assert (placed.nodes[agent.key], placed.nodes[strange.key]) == ("n2", "n3")
-    assert placed.nodes[big.key] in {"n1", "n3"}
+    assert [placed.nodes[each.key] for each in (agent, static, strange, big)] == ["n2", "n2", "n3", "n1"]
     assert placed.stayed == {strange.key: "nothing is known of the scheduler 'mine'"}
     assert packed.used == [packed.nodes[big.key]]
+
+
+def test_the_more_important_come_first_in_every_history():
+    """Three have room, by their priority and not by their names."""
+    found = [make.pod(f"p{number}", cpu="3", owners=f"o{number}", priority=number) for number in range(5)]
+    snapshot = make.snapshot(NODES, found)
+
+    for history in range(5):
+        left = EmptyCluster(snapshot, found).scheduled(history).nowhere
+        assert sorted(left) == [("default", "p0"), ("default", "p1")]
 
 
 def test_as_few_nodes_as_the_pods_fit_on():

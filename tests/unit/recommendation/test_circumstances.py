@@ -1,0 +1,67 @@
+"""What samples do not show: how much it raises, and when it is only told; and which neighbours are heavy."""
+
+import pytest
+
+from rebalancer.recommendation.circumstances import Circumstances, adjusted
+from rebalancer.recommendation.neighbours import heavy_neighbours
+from rebalancer.recommendation.rules import MEBI, Need
+from rebalancer.recommendation.workloads import Workload
+from rebalancer.usage.trouble import Trouble
+from tests import make
+
+NEED = Need(75, 100, 75 * MEBI, 100 * MEBI, "the rule")
+
+
+@pytest.mark.parametrize(
+    ("days", "now", "request_", "limit", "told"),
+    [
+        (3, 200, 210, 280, "throttled in 40 % of its cpu periods on 3 days: its limit of cpu raised to 280m"),
+        (2, 200, 75, 100, "throttled in 40 % of its cpu periods on 2 days"),
+        (1, 200, 75, 100, "throttled in 40 % of its cpu periods on 1 day"),
+        (3, 50, 75, 100, "throttled in 40 % of its cpu periods on 3 days"),
+    ],
+)
+def test_throttling_on_three_days_raises_the_limit(days, now, request_, limit, told):
+    """On fewer days, or where the rule asks for more anyway, it is only told."""
+    need, remarks = adjusted(NEED, Circumstances(throttled=0.4, throttled_days=days), now, 0)
+
+    assert (need.cpu_request, need.cpu_limit, remarks) == (request_, limit, (told,))
+
+
+def test_a_rule_without_a_limit_gets_one_where_it_throttles():
+    """The request stays: it is what was measured under the limit of today."""
+    need, _ = adjusted(Need(75, None, 1, None, ""), Circumstances(throttled=0.5, throttled_days=9), 200, 0)
+
+    assert (need.cpu_request, need.cpu_limit) == (75, 300)
+
+
+def test_the_days_of_all_pods_of_a_workload_count_with_their_worst_hours():
+    """Two pods on day 0, one of them on day 1 too; a third one is of another workload."""
+    one, two, other = (("shop", name, "app") for name in ("web-0", "web-1", "db-0"))
+    trouble = Trouble(throttled={one: {0: 0.5, 1: 0.3}, two: {0: 0.4}, other: {2: 0.9}})
+
+    assert trouble.throttling({one, two}) == (pytest.approx(0.4), 2)
+    assert trouble.throttling({two}) == (0.4, 1)
+
+
+def test_heavy_neighbours_are_told_with_their_namespaces_and_with_themselves():
+    """A quarter of four cores is 1000m; DaemonSets are everywhere and nobody's neighbour."""
+    pods = [
+        make.pod("web-0", "n1", labels={"app": "web", "pod-template-hash": "5d9"}),
+        make.pod("web-1", "n1", labels={"app": "web", "pod-template-hash": "5d9"}),
+        make.pod("db-0", "n1", namespace="data", labels={"app": "db"}),
+        make.pod("light", "n1", labels={"app": "light"}),
+        make.pod("agent", "n1", labels={"app": "agent"}),
+    ]
+    web, db = Workload("default", "Deployment", "web"), Workload("data", "StatefulSet", "db")
+    owners = [web, web, db, Workload("default", "Pod", "light"), Workload("default", "DaemonSet", "agent")]
+    usage = dict(zip((pod.key for pod in pods), ({"cpu": cpu} for cpu in (1000, 2000, 1500, 999, 2000)), strict=True))
+
+    found = heavy_neighbours(
+        make.snapshot([make.node("n1")], pods), dict(zip((pod.key for pod in pods), owners, strict=True)), usage
+    )
+
+    assert [(each.first, each.other, each.nodes) for each in found] == [(db, web, ("n1",)), (web, web, ("n1",))]
+    terms = [each.affinity["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0] for each in found]
+    own = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    assert [each["podAffinityTerm"] for each in terms] == [{**own, "namespaces": ["default"]}, own]
