@@ -8,7 +8,7 @@ and the one with the middle deviation is shown.  Example: 70 pods on six nodes d
 histories, by 3.6 in the middle one.  The more pods there are the less it matters, so of many pods few are drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
@@ -91,22 +91,30 @@ class WhatIf:
         return {pod: why for pod, why in self.recommended.nowhere.items() if pod not in self.today.nowhere}
 
 
-def what_if(snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage) -> WhatIf:
+def what_if(
+    snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage, tell: Callable[[int, int], None]
+) -> WhatIf:
     """Return the three pictures.
 
     Args:
         snapshot: the cluster as it is.
         specs: of the pods whose requests change, as they would be.
         usage: of the pods that were measured.
+        tell: called with how many pods are placed so far, and of how many.
     """
     nodes = [node for node in snapshot.nodes if node.ready and not node.unschedulable and node.allocatable]
     pods = [pod for pod in snapshot.pods if pod.active and not pod.terminating]
     changed = [msgspec.structs.replace(pod, spec=specs.get(pod.key, pod.spec)) for pod in pods]
     histories = range(min(max(_PLACEMENTS // max(len(pods), 1), 1), _MOST_HISTORIES))
-    outlooks = []
-    for each in (pods, changed):
+    outlooks, of = [], 2 * (len(histories) + 1) * len(pods)
+    for turn, each in enumerate((pods, changed)):
+        done = turn * of // 2
+        tell(done, of)
         packed = EmptyCluster(snapshot, each).packed()
-        placed = [EmptyCluster(snapshot, each).scheduled(number) for number in histories]
+        placed = []
+        for number in histories:
+            tell(done + (number + 1) * len(pods), of)
+            placed.append(EmptyCluster(snapshot, each).scheduled(number))
         outlooks.append(_outlook(nodes, usage, placed, len(packed.used)))
     today, recommended = outlooks
     return WhatIf(

@@ -83,7 +83,7 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
         "replicas": each.history.replicas,
         "fine": each.fine,
         "why": each.why,
-        "remarks": list(each.remarks),
+        "remarks": list(map(printable, each.remarks)),
         "days": each.days,
         "samples": len(each.history.samples),
         "confidence": each.confidence,
@@ -220,7 +220,7 @@ def _table(findings: Findings, width: int) -> list[str]:
         columns.append((*names, *cells, each.confidence))
         before, after = findings.qos.get(each.history.workload, ("", ""))
         qos = [f"{before} becomes {after}"] if before != after else []
-        prose.append("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos]))
+        prose.append(printable("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos])))
     return [*(line for row in hanging(columns, prose, width) for line in row), *_total_lines(found)]
 
 

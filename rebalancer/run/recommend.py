@@ -49,6 +49,7 @@ from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
 _AT_ONCE = 3
 _HOUR = 3600
 
+_PLACING = "placing pods anew"
 _NO_SCALERS = (
     "--snapshot has no HorizontalPodAutoscalers: leave the requests alone by which one scales, or give it a file of "
     "`rebalancer snapshot`, which has them"
@@ -139,10 +140,12 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
         remarks.append(_NO_SCALERS)
     snapshot = beside(known.snapshot(), read_scheduler(options.scheduler_config))
     remarks += snapshot.warnings if options.what_if else ()
-    return Recommended(_in_cluster(known, snapshot, found, what_if=options.what_if), remarks)
+    return Recommended(_in_cluster(known, snapshot, found, progress if options.what_if else None), remarks)
 
 
-def _in_cluster(known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], *, what_if: bool) -> Findings:
+def _in_cluster(
+    known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], foretelling: Progress | None
+) -> Findings:
     """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
     changes: dict[Workload, dict[str, Now]] = {}
     for each in found:
@@ -152,10 +155,13 @@ def _in_cluster(known: KnownCluster, snapshot: Snapshot, found: list[Recommendat
     specs = known.specs_with(changes)
     owned = [pod for pod in snapshot.pods if pod.key in known.pods]
     qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in owned}
-    if what_if and not snapshot.nodes:
+    if foretelling and not snapshot.nodes:
         raise UsageError("--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all that it needs")
     usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured
-    foretold = foretell(snapshot, specs, usage) if what_if else None
+    foretold = None
+    if foretelling:
+        with foretelling.shown():
+            foretold = foretell(snapshot, specs, usage, lambda done, of: foretelling.tell(Stage(_PLACING, done, of)))
     return Findings(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
