@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.errors import Forbidden
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.permissions import STEERING, demand_node_writes
+from rebalancer.kube.permissions import STEERING, demand_node_writes, demand_restarts
 from tests.fake_http import Reply
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -17,6 +17,14 @@ def test_a_review_that_does_not_say_yes_says_no(client, server, time, status):
 
     with pytest.raises(Forbidden, match=r"no permission to get and patch nodes(?s:.)*verbs: \[get, patch\]"):
         demand_node_writes(client, time.retry_policy(), Deadline.after(60, time.clock), STEERING)
+
+
+def test_a_restart_needs_permissions_of_its_own(client, server, time):
+    """The message has the rule to add."""
+    server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": {}}))
+
+    with pytest.raises(Forbidden, match=r"no permission to get and patch deployments(?s:.)*resources: \[deployments\]"):
+        demand_restarts(client, time.retry_policy(), Deadline.after(60, time.clock))
 
 
 def test_a_yes_lets_the_run_go_on(client, server, time):
