@@ -136,12 +136,16 @@ class Simulation:
         """
         known = self._in_turn.setdefault(pod, {})
         for number, phase in enumerate(self.phases):
-            for best in (True, False):
-                if (number, best) not in known:
-                    known[number, best] = self._ask(pod, phase, best=best).without_scores()
-                yield known[number, best]
-                if not known[number, best].sampled:
-                    break
+            anywhere = None
+            if (number, True) not in known:
+                best = self._ask(pod, phase, best=True)
+                known[number, True], anywhere = best.without_scores(), best.anywhere
+            yield known[number, True]
+            if not known[number, True].sampled:
+                continue
+            if (number, False) not in known:
+                known[number, False] = (anywhere() if anywhere else self._ask(pod, phase)).without_scores()
+            yield known[number, False]
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
         """Return where the replacement would go if it came first: no other has come, and the pods that go still end.

@@ -8,6 +8,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from operator import add
 from typing import NamedTuple
@@ -134,16 +135,21 @@ class Simulator:
             nodes = Nodes(window_of(order, window.start, nodes, enough))
         weighted = self._weighted(pod, profile, nodes)
         sums = totals(weighted.values(), len(nodes))
-        anywhere = sampled and not window and not best
-        winners = sorted(self._anywhere(nodes, sums, enough)) if anywhere else _best(sums)
-        return Answer(
-            nodes=self._named(nodes, winners),
+        answer = Answer(
+            nodes=self._named(nodes, _best(sums)),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
             totals=lambda: self._totals(weighted, nodes),
         )
+        if not sampled or window:
+            return answer
+
+        def anywhere() -> Answer:
+            return replace(answer, nodes=self._named(nodes, sorted(self._anywhere(nodes, sums, enough))))
+
+        return replace(answer, anywhere=anywhere) if best else anywhere()
 
     def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
         """Return the places of the nodes that win in some window of some order."""

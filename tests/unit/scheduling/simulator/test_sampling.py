@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.sampling import orders, window_of, window_winners
 from rebalancer.scheduling.simulator.simulator import Weighted, totals
 from tests import make
@@ -25,6 +26,22 @@ def test_a_node_wins_in_some_window_or_in_none(data, count: int) -> None:
         found |= {place for place in window if totals[place] == max(totals[each] for each in window)}
 
     assert window_winners(totals, circle, enough) == found
+
+
+@example([8, 8, 8, 0, *[1] * 126])
+@given(st.lists(st.integers(0, 8), min_size=101, max_size=130))
+def test_the_winners_of_all_windows_are_known_with_the_best_of_all_nodes(used: list[int]) -> None:
+    """From 101 nodes on a part is scored; what may win anywhere costs no second look at the nodes then."""
+    nodes = [make.node(f"n{number:03d}", cpu="10") for number in range(len(used))]
+    pods = [make.pod(f"p{number}", node=f"n{number:03d}", cpu=str(cpu)) for number, cpu in enumerate(used) if cpu]
+    web = make.pod("web", node="n000", cpu="100m")
+    simulation = make.cluster(nodes, [*pods, web]).index(Simulation)
+
+    best, anywhere = simulation.in_turn(web)
+
+    assert best.sampled
+    assert set(best.nodes) <= set(anywhere.nodes)
+    assert anywhere == simulation.ask(web).without_scores()
 
 
 def test_the_scheduler_takes_zones_in_turn() -> None:
