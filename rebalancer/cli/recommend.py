@@ -13,6 +13,7 @@ from rebalancer.cli.logs import set_up
 from rebalancer.cli.options import scheduler_config_option, verbosity_option
 from rebalancer.cli.service_flags import Seconds
 from rebalancer.errors import UsageError
+from rebalancer.untrusted.printable import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ _HOW_TO_APPLY = {
 
 @click.group(
     invoke_without_command=True,
-    subcommand_metavar="[nodes]",
+    subcommand_metavar="[nodes|rules]",
     short_help="Recommend requests and limits from what containers used.",
 )
 @click.option("--samples", type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
@@ -89,7 +90,7 @@ def recommend(
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
 
     Nothing is written to a cluster. What could not be used is said on standard error. `recommend nodes` is about what
-    kubelets should keep for the system.
+    kubelets should keep for the system; `recommend rules` has the manuals of the rules.
     """
     if context.invoked_subcommand:
         return
@@ -156,6 +157,22 @@ def nodes(snapshot: str, output: str, **given: Any) -> None:
     for remark in remarks:
         complain(f"Note: {remark}")
     click.echo(reservations_as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+
+
+@recommend.command()
+@click.argument("name", required=False)
+@exit_on_error
+def rules(name: str | None) -> None:
+    """List the rules, or print the manual of one of them."""
+    from inspect import getdoc  # noqa: PLC0415  as above
+
+    from rebalancer.recommendation.rules import rules as offered_rules  # noqa: PLC0415
+
+    manuals = {rule: getdoc(each) or rule for rule, each in offered_rules().items()}
+    if name is not None and name not in manuals:
+        raise UsageError(f"{name} is not a rule; there are {', '.join(manuals)}")
+    texts = [manuals[name]] if name else [each.partition("\n")[0] for each in manuals.values()]
+    click.echo(printable_lines("\n".join(texts)))
 
 
 def _history(given: dict[str, Any]) -> "PrometheusOptions | None":

@@ -61,6 +61,18 @@ def test_the_method_of_peak_hours(folder):
     assert (web["confidence"], web["days"], web["samples"]) == ("low", 4, 16)
 
 
+def test_each_rule_has_a_manual():
+    """In short for all of them, and as a page for one."""
+    short, page, unknown = (
+        CliRunner().invoke(main, ["recommend", "rules", *name]) for name in ([], ["target"], ["magic"])
+    )
+
+    names = ["peak-mean", "seed-literal", "quantile", "target"]
+    assert [line.partition(":")[0] for line in short.stdout.splitlines()] == names
+    assert "halves every" in page.stdout
+    assert (unknown.exit_code, "magic is not a rule; there are peak-mean" in unknown.stderr) == (2, True)
+
+
 def test_a_core_workload_requests_what_it_is_limited_to(folder):
     """So it is Guaranteed."""
     outcome = recommend(folder, "--peak", "10:00-11:00", "--core", "default/web", "-o", "csv")
