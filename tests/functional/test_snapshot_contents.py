@@ -16,7 +16,6 @@ from rebalancer.kube.wire import (
     annotations,
     budgets,
     companions,
-    metrics,
     objects,
     pods,
     storage,
@@ -57,8 +56,8 @@ WIRES = {
     "CSIDriver": storage_drivers.CsiDriverWire,
     "CSIStorageCapacity": storage_drivers.StorageCapacityWire,
     "VolumeAttachment": storage_drivers.AttachmentWire,
-    "NodeMetrics": metrics.NodeMetricsWire,
-    "PodMetrics": metrics.PodMetricsWire,
+    "NodeMetrics": objects.NodeMetricsWire,
+    "PodMetrics": objects.PodMetricsWire,
 }
 _METADATA = {
     "metadata.creationTimestamp",
