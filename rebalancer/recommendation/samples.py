@@ -98,9 +98,12 @@ class PodSeries:
 
     def first_time(self) -> int:
         """Return the time of the first sample; there is one."""
-        number = min(self._blocks)
-        place = next(offset for offset, used in enumerate(self._blocks[number]) if used != MISSING)
-        return self._times[number * _BLOCK + place]
+        return next(
+            self._times[number * _BLOCK + offset]
+            for number, block in sorted(self._blocks.items())
+            for offset, used in enumerate(block[:_BLOCK])
+            if used != MISSING
+        )
 
     def columns(self) -> Columns:
         """Return the samples."""

@@ -7,6 +7,7 @@ does not count.  A window over midnight (`22:00-02:00`) belongs to the day on wh
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from statistics import median
 
 from rebalancer.errors import UsageError
 
@@ -83,7 +84,7 @@ def parse_days(text: str) -> frozenset[int]:
 
 
 def hourly_totals(totals: Iterable[tuple[datetime, float]]) -> dict[int, float]:
-    """Return what is used in all in each hour of the day, as a mean over the given moments.
+    """Return what is used in all in each hour of the day, as the median of its moments: single bursts make no peak.
 
     Args:
         totals: local times, and what all containers together used then.
@@ -91,7 +92,7 @@ def hourly_totals(totals: Iterable[tuple[datetime, float]]) -> dict[int, float]:
     by_hour: dict[int, list[float]] = {}
     for local, total in totals:
         by_hour.setdefault(local.hour, []).append(total)
-    return {hour: sum(values) / len(values) for hour, values in sorted(by_hour.items())}
+    return {hour: median(values) for hour, values in sorted(by_hour.items())}
 
 
 def found_peaks(by_hour: Mapping[int, float], days: frozenset[int]) -> Windows:

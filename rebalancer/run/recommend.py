@@ -42,6 +42,7 @@ from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.run.scheduler import beside, read_scheduler
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import Span, read_history
+from rebalancer.usage.owners import read_owners
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
 
@@ -122,9 +123,10 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     folder = _measured(options, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
-    trouble = _trouble(options.prometheus)
-    histories, unmatched = _histories(folder.measured, known, windows, options)
-    histories = list(_beside(histories, known, trouble))
+    trouble, owners = _trouble(options.prometheus), _owners(options.prometheus, folder)
+    owners |= known.pods if known else {}
+    histories, unmatched = _histories(folder.measured, known, owners, windows, options)
+    histories = list(_beside(histories, known, owners, trouble))
     warnings = [rule.warning] if rule.warning else []
     remarks = [*folder.skipped, *trouble.missing, *about, *warnings, *_unmatched(unmatched)]
     found = [
@@ -195,6 +197,19 @@ def span_of(asked: PrometheusOptions) -> Span:
 
 def _trouble(asked: PrometheusOptions | None) -> Trouble:
     return read_trouble(connected(asked).ask_range, span_of(asked)) if asked else Trouble()
+
+
+def _owners(asked: PrometheusOptions | None, folder: Folder) -> dict[PodName, Workload]:
+    """Return whose pods are and were, as far as Prometheus knows more than their names tell."""
+    if asked is None:
+        return {}
+    found, missing = read_owners(connected(asked).ask_range, span_of(asked))
+    folder.skipped.extend(missing)
+    return {
+        pod: workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
+        for pod, (kind, name) in found.items()
+        if kind != "ReplicaSet"
+    }
 
 
 def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
@@ -274,7 +289,11 @@ def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[W
 
 
 def _histories(
-    measured: MeasuredContainers, known: KnownCluster | None, windows: Windows, options: RecommendOptions
+    measured: MeasuredContainers,
+    known: KnownCluster | None,
+    owners: Mapping[PodName, Workload],
+    windows: Windows,
+    options: RecommendOptions,
 ) -> tuple[list[History], Counter[PodName]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     times = measured.times
@@ -285,14 +304,13 @@ def _histories(
     unmatched: Counter[PodName] = Counter()
     for name, series in measured.series.items():
         pod = (name.namespace, name.pod)
-        told = known.pods.get(pod) if known else None
-        workload = told or workload_by_name(*pod)
+        workload = owners.get(pod) or workload_by_name(*pod)
         key = (workload, _container(workload, name.container, known))
         if known and not known.has(workload, None if name.container == WHOLE_POD else key[1]):
             unmatched[pod] += len(series)
             continue
         pods.setdefault(key, []).append(OfPod(name.pod, series, started[pod]))
-        if told is None:
+        if pod not in owners:
             guessed.add(key)
     return [
         History(*key, Samples(found, spans), by_name=key in guessed)
@@ -310,12 +328,14 @@ def _started(measured: MeasuredContainers, warmup: float) -> dict[PodName, int]:
     return {pod: ceil(time + warmup) if time > began else 0 for pod, time in first.items()}
 
 
-def _beside(histories: Iterable[History], known: KnownCluster | None, trouble: Trouble) -> Iterator[History]:
+def _beside(
+    histories: Iterable[History], known: KnownCluster | None, owners: Mapping[PodName, Workload], trouble: Trouble
+) -> Iterator[History]:
     """Yield the histories with what is known of the containers besides their samples."""
     befallen: dict[tuple[Workload, str], set[ContainerName]] = {}
     for name in {*trouble.killed, *trouble.throttled}:
         namespace, pod, container = name
-        workload = (known and known.pods.get((namespace, pod))) or workload_by_name(namespace, pod)
+        workload = owners.get((namespace, pod)) or workload_by_name(namespace, pod)
         befallen.setdefault((workload, container), set()).add(name)
     for each in histories:
         key = each.workload, each.container

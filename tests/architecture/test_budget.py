@@ -22,7 +22,7 @@ BUDGET = {
     "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 2160,
+    "rebalancer/usage": 2180,
     "strategies": 1150,
 }
 
