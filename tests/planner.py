@@ -16,6 +16,7 @@ from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means
+from rebalancer.balancing.worth import Worth
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate
@@ -47,5 +48,5 @@ def planner(
     goal = Goal.of(band, MARGIN * min_gain, deviation=deviation)
     fullness = Fullness(on, usage, goal.names, [each.name for each in on.nodes])
     pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
-    offers, foresight = Offers(goal, fullness, min_gain), Foresight(on, KEYS)
+    offers, foresight = Offers(goal, fullness, min_gain, Worth(None, lower, upper, upper)), Foresight(on, KEYS)
     return Parts(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))

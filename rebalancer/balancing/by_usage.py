@@ -26,6 +26,7 @@ from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing, told
+from rebalancer.balancing.worth import Worth
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
@@ -95,7 +96,8 @@ class ByUsage:
 
     def _passing(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
         """Return why a node over its targets is left alone: its load does not last, or falls by itself."""
-        refusal = self._evict.passing(node.node, node.bounds(targets))
+        outlook = self._evict.outlook
+        refusal = outlook.passing(node.node, node.bounds(targets)) if outlook else None
         if refusal is None and (refusal := self._usage.falling(node, targets)):
             self._evict.warn(refusal.cause)
         return refusal
@@ -107,7 +109,8 @@ class ByUsage:
             self._steer(steer, group.names, band, limit, deviation=deviation)
         elif group.under:
             destinations = self._destinations(group, band, deviation=deviation)
-            self._relieve(self._moves(destinations, limit), destinations, group.sources, band, deviation=deviation)
+            moves = self._moves(destinations, band, limit, deviation=deviation)
+            self._relieve(moves, destinations, group.sources, band, deviation=deviation)
 
     def _pools(self, nodes: Iterable[NodeUtilization]) -> list[list[NodeUtilization]]:
         """Return the nodes pool by pool; nothing where all are compared with each other."""
@@ -125,7 +128,9 @@ class ByUsage:
         goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
         fullness = Fullness(cluster, self._usage, goal.names, names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
-        offers, foresight = Offers(goal, fullness, steer.min_gain), Foresight(cluster, steer.keys)
+        inner = dict(zip(goal.names, goal.inner_high, strict=True))
+        worth = Worth(evict.outlook, band.low if deviation else {}, band.high, inner)
+        offers, foresight = Offers(goal, fullness, steer.min_gain, worth), Foresight(cluster, steer.keys)
         parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
         Steered(parts, steer, Waves(parts), band.mean).run()
 
@@ -215,9 +220,10 @@ class ByUsage:
             elsewhere=group.elsewhere,
         )
 
-    def _moves(self, destinations: Destinations, limit: int | None) -> Moves:
+    def _moves(self, destinations: Destinations, band: Band, limit: int | None, *, deviation: bool) -> Moves:
         known = self._usage.pods_known
-        return Moves(self._cluster, self._evict, self._selection, destinations, pods_known=known, limit=limit)
+        worth = Worth(self._evict.outlook, band.low if deviation else {}, band.high, band.high) if known else None
+        return Moves(self._cluster, self._evict, self._selection, destinations, worth, limit)
 
     def _too_few(self, peaks: Sequence[NodeUtilization], low: Percentages) -> bool:
         least = self._args.number_of_nodes

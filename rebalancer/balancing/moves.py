@@ -9,6 +9,7 @@ from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import why_relieved, with_pod_gone
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.worth import FREE, Deal, Worth
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -43,7 +44,7 @@ class Moves:
         evict: whom to ask for evictions.
         selection: which pods may be moved.
         destinations: where they may go.
-        pods_known: whether the usage of pods is known.
+        worth: says which moves gain more than they cost; None if the usage of pods is not known.
         limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,
             since nobody could tell when it has lost enough.
     """
@@ -54,17 +55,17 @@ class Moves:
         evict: Evict,
         selection: Selection,
         destinations: Destinations,
-        *,
-        pods_known: bool,
+        worth: Worth | None,
         limit: int | None,
     ) -> None:
         self._cluster = cluster
         self._evict = evict
         self._selection = selection
         self._destinations = destinations
-        self._limit = 1 if limit is None and not pods_known else limit
+        self._worth = worth
+        self.pods_known = worth is not None
+        self._limit = 1 if limit is None and not self.pods_known else limit
         self._evicted: Counter[str] = Counter()
-        self.pods_known = pods_known
 
     def is_spent(self, source: NodeUtilization) -> bool:
         """Return whether a node has lost as many pods as it may."""
@@ -105,7 +106,16 @@ class Moves:
         destination = self._destinations.landing(pod, found, goes, expected)
         if isinstance(destination, Refused):
             return self._stays(pod, recorded, destination)
-        return self._carry_out(candidate, source, purpose, destination)
+        deal = self._deal(candidate, source, destination)
+        if unworthy := deal.refusal:
+            return self._stays(pod, recorded, unworthy)
+        return self._carry_out(candidate, source, purpose, destination, deal)
+
+    def _deal(self, candidate: Candidate, source: NodeUtilization, destination: Destination) -> Deal:
+        expected = self._cluster.node(destination.nodes[0])
+        if self._worth is None or expected is None:
+            return FREE
+        return self._worth.deal(candidate, source, self._destinations.on(expected))
 
     def _may_go(self, pod: Pod) -> bool:
         return self._evict.first_refusal([pod]) is None
@@ -121,13 +131,14 @@ class Moves:
         source: NodeUtilization,
         purpose: Purpose,
         destination: Destination,
+        deal: Deal,
     ) -> Verdict:
         expected = self._cluster.node(destination.nodes[0])
         assert expected is not None
         excess, reason = source.above(purpose.targets), purpose.reason(source)
         if self.pods_known:
             relieved = excess.total - excess.left(candidate.points)
-            reason = with_pod_gone(reason, candidate.points).with_figures(relieved=relieved)
+            reason = with_pod_gone(reason, candidate.points).with_figures(relieved=relieved, **deal.figures)
         # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
         with self._cluster.scope() as attempt:
             arrival = self._destinations.expect(candidate.pod, expected, tuple(excess.points))

@@ -30,6 +30,7 @@ from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.evict import Outlook
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Steer
@@ -298,6 +299,11 @@ class StrategyGate:
         """What carries out waves."""
         return self._gate.steer
 
+    @property
+    def outlook(self) -> Outlook | None:
+        """What earlier cycles tell of nodes and moves."""
+        return self._gate.patience
+
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""
         return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own(pod)))
@@ -320,9 +326,8 @@ class StrategyGate:
         """Ask for the eviction of each of these pods, in this order."""
         ask: Callable[[Pod, Cause], object] = self
         if not self._balance and self._gate.flies(self._evictor):
-            ask = partial(
-                self._gate.ask_ahead, self._evictor, self._profile, self._strategy, owner_limit=self._owner_limit
-            )
+            who = (self._evictor, self._profile, self._strategy)
+            ask = partial(self._gate.ask_ahead, *who, owner_limit=self._owner_limit)
         for pod, because in listed:
             ask(pod, as_cause(because))
 
@@ -339,10 +344,6 @@ class StrategyGate:
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""
         return self._gate.cluster.index(Cooldown).refusal(pod, rest)
-
-    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
-        """Return a refusal if a node over targets was so in too few cycles (see `Evict`)."""
-        return self._gate.patience.passing(node, targets) if self._gate.patience else None
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.companions import Companions, Notes
@@ -19,6 +20,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, owner_key
 from rebalancer.memory.settling import is_open
+from rebalancer.memory.worth import hours_outside, price, ready_seconds
 from rebalancer.policy.trust import BackOff, Trust, most
 from rebalancer.policy.windows import closed_by_note, pause_in, paused_in_words
 
@@ -76,7 +78,7 @@ class Patience:
         self._undone = {(*each.key, each.source): each for each in self._of_late(memory.moves) if each.undone}
         self._replacements = {each.replacement for each in self._of_late(memory.moves) if each.replacement}
         self._is_new = recollection.is_new or cluster.now - memory.since < _FIRST_MOVES
-        self._readings = memory.readings
+        self._readings, self._moves = memory.readings, memory.moves
         self._moved: Counter[tuple[str, str]] = Counter()
         limit = settings.max_per_owner
         self._shares = None if limit is None else OwnerShares(cluster.snapshot.pods, lambda number: most(limit, number))
@@ -146,6 +148,34 @@ class Patience:
         if times >= lasting.cycles:
             return None
         return refused(Code.NOT_LASTING, node=node.name, times=times, cycles=lasting.cycles, of=lasting.of)
+
+    def hours(self, node: Node, low: Mapping[str, float], high: Mapping[str, float]) -> float:
+        """Return for how many hours a node that is outside these percentages now is expected to stay so."""
+        return hours_outside(self._readings, node.name, low, high, self._now)
+
+    def price(self, pod: Pod) -> float:
+        """Return what it costs to move a pod in this cycle, in point hours (see `rebalancer.memory.worth`).
+
+        What the cycle itself moves is not missing: it waits until each replacement is Ready.  Nothing where no cycle
+        was measured before: then nobody knows how long a load lasts.
+        """
+        if not self._readings:
+            return 0.0
+        key = self._key(pod)
+        missing, replicas = 1 + self._lacking[key], self._replicas[key]
+        return price(self._settings.move_price, pod, self._ready_seconds.get(key), missing, replicas)
+
+    @cached_property
+    def _ready_seconds(self) -> Mapping[tuple[str, str], float]:
+        return ready_seconds(self._moves)
+
+    @cached_property
+    def _replicas(self) -> Counter[tuple[str, str]]:
+        return Counter(self._key(pod) for pod in self._cluster.snapshot.pods if pod.active)
+
+    @cached_property
+    def _lacking(self) -> Counter[tuple[str, str]]:
+        return Counter(self._key(pod) for pod in self._cluster.snapshot.pods if pod.active and not pod.ready)
 
     def spend(self, pod: Pod, count: int, *, moved: bool = True) -> None:
         """Count a pod that goes; with -1 take that back."""

@@ -90,6 +90,7 @@ class Code(StrEnum):
     FALLS_BY_ITSELF = "FallsByItself"
     NODE_GROUP = "NodeGroup"
     NOT_SELECTED = "NotSelected"
+    NOT_WORTH = "NotWorth"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"
 
     # Why a node does not take a pod.

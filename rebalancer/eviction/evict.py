@@ -13,6 +13,36 @@ from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused, Verdict
 
 
+class Outlook(Protocol):
+    """What earlier cycles tell of nodes and moves."""
+
+    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+        """Return a refusal by NotLasting if a node that is over targets was so in too few of the last cycles.
+
+        Args:
+            node: the node, which is over them now.
+            targets: percent by resource.
+        """
+        ...
+
+    def hours(self, node: Node, low: Mapping[str, float], high: Mapping[str, float]) -> float:
+        """Return for how many hours a node that is outside these percentages now is expected to stay so.
+
+        Args:
+            node: the node.
+            low: by resource, below which it is outside.
+            high: by resource, above which it is.
+        """
+        ...
+
+    def price(self, pod: Pod) -> float:
+        """Return what it costs to move a pod now, in point hours: points that a node is over its target, times hours.
+
+        0 where no cycle was measured before: each move that gains is worth it.
+        """
+        ...
+
+
 class Evict(Protocol):
     """The questions and requests that a strategy puts to the engine.
 
@@ -23,6 +53,11 @@ class Evict(Protocol):
     @property
     def steer(self) -> Steer | None:
         """What carries out waves; None where replacements are not steered."""
+        ...
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What earlier cycles tell of nodes and moves; None where nothing is remembered."""
         ...
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
@@ -69,15 +104,6 @@ class Evict(Protocol):
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal by Newcomer if the pod started within this time, unless with its owner's first pods."""
-        ...
-
-    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
-        """Return a refusal by NotLasting if a node that is over targets was so in too few of the last cycles.
-
-        Args:
-            node: the node, which is over them now.
-            targets: percent by resource.
-        """
         ...
 
     def with_owner_limit(self) -> "Evict":

@@ -19,6 +19,7 @@ class Appetite:
     Attributes:
         about: the level in words.
         min_gain: points that a steered move brings at least.
+        price: points over the target x hours that an ordinary move has to bring.
         rest: how long an owner is left alone after a cycle that moved it.
         lasting: for how many of the last cycles a node must be over its target; None for this one alone.
         most: evictions of a cycle; None for any number.
@@ -27,6 +28,7 @@ class Appetite:
 
     about: str
     min_gain: float
+    price: float
     rest: timedelta
     lasting: Lasting | None = None
     most: int | None = None
@@ -34,11 +36,11 @@ class Appetite:
 
 
 LEVELS = {
-    1: Appetite("only pods that break rules", 100.0, timedelta(hours=6), Lasting(), 5, balances=False),
-    2: Appetite("only load that lasts, few pods at a time", 4.0, timedelta(hours=1), Lasting(), 10),
-    3: Appetite("as without it", 1.5, timedelta(minutes=30)),
-    4: Appetite("smaller gains too", 1.0, timedelta(minutes=15)),
-    5: Appetite("every move that gains", 0.1, timedelta(minutes=5)),
+    1: Appetite("only pods that break rules", 100.0, 100.0, timedelta(hours=6), Lasting(), 5, balances=False),
+    2: Appetite("only load that lasts, few pods at a time", 4.0, 12.0, timedelta(hours=1), Lasting(), 10),
+    3: Appetite("as without it", 1.5, 6.0, timedelta(minutes=30)),
+    4: Appetite("smaller gains too", 1.0, 2.0, timedelta(minutes=15)),
+    5: Appetite("every move that gains", 0.1, 0.0, timedelta(minutes=5)),
 }
 
 
@@ -47,7 +49,7 @@ def filled(policy: Policy) -> Policy:
     if policy.appetite is None:
         return policy
     level, trust, steering = LEVELS[policy.appetite], policy.trust or Trust(), policy.steering
-    changes = {"back_off": BackOff(first=level.rest), "lasting": level.lasting}
+    changes = {"back_off": BackOff(first=level.rest), "lasting": level.lasting, "move_price": level.price}
     open_ = {name: each for name, each in changes.items() if name not in trust.model_fields_set}
     if steering and "min_gain" not in steering.model_fields_set:
         steering = steering.model_copy(update={"min_gain": level.min_gain})
@@ -57,11 +59,11 @@ def filled(policy: Policy) -> Policy:
 
 def lines() -> list[str]:
     """Return the levels for people, and what they come to."""
-    rows = [("appetite", "moves", "minGain", "backOff.first", "lasting", "evictions a cycle")]
+    rows = [("appetite", "moves", "minGain", "movePrice", "backOff.first", "lasting", "evictions a cycle")]
     for number, each in LEVELS.items():
         lasting = f"{each.lasting.cycles} of {each.lasting.of} cycles" if each.lasting else "no"
-        gain = f"{each.min_gain:g}" if each.balances else "-"
+        gain, price = (f"{each.min_gain:g}", f"{each.price:g}") if each.balances else ("-", "-")
         most = "as the policy says" if each.most is None else f"{each.most}, unless the policy says"
-        rows.append((str(number), each.about, gain, duration_text(each.rest), lasting, most))
+        rows.append((str(number), each.about, gain, price, duration_text(each.rest), lasting, most))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

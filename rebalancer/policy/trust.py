@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from rebalancer.policy.arguments import Count, Duration, Int, Part
+from rebalancer.policy.arguments import Count, Duration, Int, Part, Percent
 
 _PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)%", re.ASCII)
 _WHOLE = 100.0
@@ -108,6 +108,9 @@ class Trust(Part):
         False,
         description="Move the only pod of a Deployment by restarting its rollout, where a second pod is Ready before "
         "the first one goes; annotated: only of Deployments with kube-rebalancer/restart: true.",
+    )
+    move_price: Annotated[Percent, Field(ge=0, le=1000)] = Field(
+        6.0, description="Points over the target x hours that an ordinary move has to bring; 0: moves cost nothing."
     )
     lasting: Lasting | None = Field(
         None, description="A node counts as over only if it was so in several cycles; absent: in this one."

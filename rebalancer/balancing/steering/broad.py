@@ -119,7 +119,7 @@ class BroadWaves:
             owner = pod.controller.uid if pod.controller and self._parts.zones.matter else ""
             if pod.node not in gave and owner not in gave and may_go(pod):
                 expected = receivers[len(draft.offers) % len(receivers)]
-                draft = draft.with_offer(Offer(offer.candidate, expected, offer.gain))
+                draft = draft.with_offer(Offer(offer.candidate, expected, offer.gain, offer.deal))
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 

@@ -19,6 +19,7 @@ from operator import attrgetter
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import Fill, Goal, minus, plus
+from rebalancer.balancing.worth import FREE, Deal, Worth
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.order import eviction_class
@@ -39,11 +40,13 @@ class Offer:
 
     Attributes:
         gain: points by which its two nodes come nearer to their bands, and a little for evenness.
+        deal: what that is worth, and what it costs, by what is remembered.
     """
 
     candidate: Candidate
     destination: str
     gain: float
+    deal: Deal = FREE
 
     @property
     def what(self) -> tuple[Pod, str]:
@@ -92,11 +95,13 @@ class Offers:
         goal: what is aimed at.
         fullness: the nodes as they are.
         least: points that a move has to bring for nodes within their band; half of that for others.
+        worth: says which moves gain more than they cost.
     """
 
-    def __init__(self, goal: Goal, fullness: Fullness, least: float) -> None:
+    def __init__(self, goal: Goal, fullness: Fullness, least: float, worth: Worth) -> None:
         self._goal = goal
         self._fullness = fullness
+        self._worth = worth
         self._least = least
         self._least_outside = least * _OUTSIDE
         self._roused: set[str] = set()
@@ -139,8 +144,12 @@ class Offers:
         brought = most - self._goal.outside(joined)
         if brought < least or self._goal.is_over(joined):
             return None
+        nodes = self._fullness.sources
+        deal = self._worth.deal(candidate, nodes[source.name], nodes[receiver.name])
+        if deal.refusal:
+            return None
         gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
-        return Offer(candidate, receiver.name, max(gain, least))
+        return Offer(candidate, receiver.name, max(gain, least), deal)
 
     def _given(self, pod: Pod, source: _Side) -> tuple[float, float]:
         known = source.given.get(pod)

@@ -90,7 +90,7 @@ class Steered:
         with made(self._parts.cluster, [(pod, offer.destination)]):
             peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
             lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
-        return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on)
+        return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
     def _carry_out(self, wave: Wave) -> Sequence[Landing]:
         """Evict the pods of a wave, wait for the replacements, and take in where they landed."""

@@ -44,7 +44,11 @@ def _landing(figures: Figures) -> str:
         return ""
     measured = "relieved" in figures and figures["measured"]
     relieves = f"relieves {number_text(figures['relieved'])} points; " if measured else ""
-    return f"; {relieves}likely lands on {_likely(lands_on)}"
+    paid = ""
+    if "price" in figures:
+        gain, price = number_text(figures["gain"]), number_text(figures["price"])
+        paid = f"; gains {gain} point hours for {price}"
+    return f"; {relieves}likely lands on {_likely(lands_on)}{paid}"
 
 
 def _likely(lands_on: Figures) -> str:

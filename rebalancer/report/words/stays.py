@@ -174,6 +174,9 @@ _STAYS = words(
         Code.FALLS_BY_ITSELF: "{node} over now, falls by itself at {at} UTC as on {days} of {of} days",
         Code.NOT_LASTING: "{node} is over its target in {times} of the last {of} cycles, and {cycles} are needed",
         Code.DEFERRED: "deferred to the next run: {why}",
+        Code.NOT_WORTH: lambda figures: (
+            f"gains {number_text(figures['gain'])} point hours, and moving it costs {number_text(figures['price'])}"
+        ),
         Code.NOT_READY: "deferred: the replacement of its owner's last pod is not Ready",
         Code.OWNER_STOPPED: lambda figures: (
             f"a replacement of its owner failed ({figures['why']}): it rests for "

@@ -36,6 +36,7 @@ def test_a_level_fills_in_what_is_open(level: int) -> None:
     assert found.trust is not None
     assert found.trust.back_off.first == wanted.rest
     assert found.trust.lasting == wanted.lasting
+    assert found.trust.move_price == wanted.price
     assert found.policy.steering is not None
     assert found.policy.steering.min_gain == wanted.min_gain
     assert found.policy.max_total == wanted.most
@@ -60,7 +61,7 @@ def test_without_it_nothing_is_filled_in() -> None:
 
     assert filled(policy) is policy
     assert policy.trust is not None
-    assert LEVELS[3].rest == policy.trust.back_off.first
+    assert (LEVELS[3].rest, LEVELS[3].price) == (policy.trust.back_off.first, policy.trust.move_price)
 
 
 def test_the_levels_are_shown() -> None:
