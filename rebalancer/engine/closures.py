@@ -15,7 +15,8 @@ from rebalancer.eviction.verdict import Failed, Refused, Unknown, Verdict, refus
 
 _IN_A_ROW = 20
 _NAMESPACES = 5
-_RULE = '{apiGroups: [""], resources: [pods/eviction], verbs: [create]}'
+#: What a role needs.
+EVICTION_RULE = '{apiGroups: [""], resources: [pods/eviction], verbs: [create]}'
 
 _ADMISSION = re.compile(r'(?:admission webhook|ValidatingAdmissionPolicy) ["\'][^"\']+["\']')
 _NUMBER = re.compile(r"\d+")
@@ -85,7 +86,7 @@ class Closures:
     def _permission(self) -> str:
         return (
             f"no permission to create pods/eviction in {_named(self._forbidden)}: "
-            f"give the program's role the rule {_RULE}; `rebalancer doctor` names all that it lacks"
+            f"give the program's role the rule {EVICTION_RULE}; `rebalancer doctor` names all that it lacks"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.kube.answers import Rejected
 from rebalancer.kube.halt import Halt
@@ -28,7 +29,13 @@ _CORE = '""'
 
 
 def read_cluster(
-    live: LiveCluster, kinds: Iterable[str], halt: Halt, helpful: Iterable[str] = (), tell: Tell = tell_nobody
+    live: LiveCluster,
+    kinds: Iterable[str],
+    halt: Halt,
+    helpful: Iterable[str] = (),
+    tell: Tell = tell_nobody,
+    *,
+    evicts: bool = False,
 ) -> Snapshot:
     """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
@@ -39,6 +46,7 @@ def read_cluster(
         helpful: kinds that a run can do without; if the permission is missing, the snapshot has a warning.  They are
             read after the pods, so that the objects that pods refer to are there.
         tell: called with every page.
+        evicts: whether pods are evicted later: where a permission is missing, the error names that one too.
 
     Raises:
         ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
@@ -50,7 +58,7 @@ def read_cluster(
         try:
             _read_kind(live, collection, kind, halt, tell)
         except Forbidden as error:
-            raise _with_all_missing(live, needed, kind, halt, error) from error
+            raise _with_all_missing(live, needed, kind, halt, error, evicts=evicts) from error
     unread: dict[str, ClusterError] = {}
     for kind in sorted(set(helpful) - needed):
         try:
@@ -64,18 +72,21 @@ def read_cluster(
     return collection.snapshot(now, tuple(warnings))
 
 
-def _with_all_missing(live: LiveCluster, needed: Iterable[str], first: str, halt: Halt, error: Forbidden) -> Forbidden:
-    """Return the error for all kinds that may not be listed, so that their rules are added at once."""
-
-    def is_missing(kind: str) -> bool:
-        group, plural = _group_and_plural(kind)
-        return kind == first or not may(live.client, live.retry_policy, halt.deadline, "list", group, plural)
-
+def _with_all_missing(
+    live: LiveCluster, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
+) -> Forbidden:
+    """Return the error for all that may not be done, so that its rules are added at once."""
+    may_do = partial(may, live.client, live.retry_policy, halt.deadline)
+    others = sorted(set(needed) - {first})
     try:
-        missing = [kind for kind in sorted(needed) if is_missing(kind)]
+        missing = sorted({first, *(kind for kind in others if not may_do("list", *_group_and_plural(kind)))})
+        cannot_evict = evicts and not may_do("create", "", "pods/eviction")
     except ClusterError:  # it does not say
-        missing = [first]
-    return Forbidden(f"{error}\n{unread_in_words(dict.fromkeys(missing, error))}")
+        missing, cannot_evict = [first], False
+    lines = [str(error), unread_in_words(dict.fromkeys(missing, error))]
+    if cannot_evict:
+        lines.append(f"no permission to create pods/eviction: add to the ClusterRole {EVICTION_RULE}")
+    return Forbidden("\n".join(lines))
 
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:

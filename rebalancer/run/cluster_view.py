@@ -58,7 +58,8 @@ def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, teleme
         helpful |= SCHEDULER_KINDS if options.explains else frozenset()
         source, leases = memory_map(cluster, options.lease), leases_of(cluster, options.lease)
         found = read_memory(source, leases, datetime.now(UTC)) if work.trust else None
-        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, telemetry.progress.reading))
+        reading, evicts = telemetry.progress.reading, not options.dry_run
+        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, reading, evicts=evicts))
     if options.chosen:
         options.chosen.demand(snapshot)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))

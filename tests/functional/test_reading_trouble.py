@@ -82,14 +82,18 @@ def test_a_missing_permission_is_named(two, rebalancer, resource):
     assert two.evicted == []
 
 
-def test_all_missing_permissions_are_named_at_once_with_their_rules(two, rebalancer):
-    """So that a role is mended in one go."""
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["live", "dry"])
+def test_all_missing_permissions_are_named_at_once_with_their_rules(two, rebalancer, options):
+    """So that a role is mended in one go; a dry run needs none to evict."""
     two.forbid("list", "nodes")
     two.forbid("list", "poddisruptionbudgets.policy")
+    two.forbid("create", "pods/eviction")
 
-    outcome = rebalancer.run(two, policy(OLD), "--dry-run")
+    outcome = rebalancer.run(two, policy(OLD), *options)
 
     assert outcome.exit_code == 3
+    evictions = 'create pods/eviction: add to the ClusterRole {apiGroups: [""], resources: [pods/eviction], verbs:'
+    assert (evictions in outcome.stderr) is not bool(options)
     assert (
         "no permission to list nodes, poddisruptionbudgets.policy: add to the ClusterRole "
         '{apiGroups: [""], resources: [nodes], verbs: [list]}, '
