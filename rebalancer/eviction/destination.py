@@ -24,11 +24,6 @@ class Destination:
     more: int = 0
     shares: tuple[float, ...] = ()
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the replacement is expected on one node, not on one of several."""
-        return len(self.nodes) == 1
-
     @classmethod
     def seen(cls, expected: str, shares: Mapping[str, float]) -> "Destination":
         """Return a destination of the nodes that were seen in possible histories, with their shares.

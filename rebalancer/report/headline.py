@@ -32,6 +32,24 @@ def failures(report: Report) -> str:
     return f"FAILED: {', '.join(parts)}" if parts else ""
 
 
+def run_title(report: Report) -> str:
+    """Return what a report is about, like `Dry run on staging (https://10.0.0.1)`."""
+    cluster = report["cluster"]
+    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
+    return f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
+
+
+def pod_name(row: Mapping[str, Any]) -> str:
+    """Return a pod like `shop/web-1`."""
+    return f"{row['namespace']}/{row['name']}"
+
+
+def owner_name(row: Mapping[str, Any]) -> str:
+    """Return the owner of a pod like `ReplicaSet/web-5f6b`, empty for a pod without one."""
+    owner = row["owner"]
+    return f"{owner['kind']}/{owner['name']}" if owner else ""
+
+
 def when(report: Report) -> str:
     """Return the time of the cycle to the second, and where it comes from."""
     return f"at {re.sub(_FRACTION, '', report['now'])} ({CLOCKS[report['clock']]})"

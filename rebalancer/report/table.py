@@ -8,7 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rebalancer.report.headline import failures, looked_at, other_warnings, pods_title, summary, when
+from rebalancer.report.headline import (
+    failures,
+    looked_at,
+    other_warnings,
+    owner_name,
+    pod_name,
+    pods_title,
+    run_title,
+    summary,
+    when,
+)
 from rebalancer.report.nodes import COLUMNS as HELD_COLUMNS
 from rebalancer.report.nodes import held_rows, node_columns, node_rows
 from rebalancer.report.wave_lines import COLUMNS, evenness_lines, wave_rows
@@ -44,9 +54,7 @@ def print_table(report: Report, console: Console, *, everything: bool = False) -
 def _print_head(console: Console, report: Report) -> None:
     if failed := failures(report):
         console.print(Text(failed, style="bold red"))
-    cluster = report["cluster"]
-    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
-    console.print(Text(f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}, {when(report)}", style="bold"))
+    console.print(Text(f"{run_title(report)}, {when(report)}", style="bold"))
     for alarm in report["overview"]["alarms"]:
         console.print(Text(f"! {alarm}", style="yellow"))
     if report["skipped"]:
@@ -102,7 +110,7 @@ def _cell(value: str | int | None) -> str:
 def _print_evictions(console: Console, evictions: Sequence[Row], title: str) -> None:
     if not evictions:
         return
-    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], _why(each)) for each in evictions]
+    rows = [(pod_name(each), each["node"], owner_name(each), each["strategy"], _why(each)) for each in evictions]
     _print_rows(console, title, ["pod", "node", "owner", "strategy", "because"], rows)
 
 
@@ -113,17 +121,8 @@ def _why(row: Row) -> str:
 def _print_doubts(console: Console, doubts: Sequence[Row]) -> None:
     if not doubts:
         return
-    rows = [(_pod(each), each["node"], _owner(each), each["strategy"], each["error"]) for each in doubts]
+    rows = [(pod_name(each), each["node"], owner_name(each), each["strategy"], each["error"]) for each in doubts]
     _print_rows(console, "Pods that may have gone", ["pod", "node", "owner", "strategy", "what is unclear"], rows)
-
-
-def _pod(row: Row) -> str:
-    return f"{row['namespace']}/{row['name']}"
-
-
-def _owner(row: Row) -> str:
-    owner = row["owner"]
-    return f"{owner['kind']}/{owner['name']}" if owner else ""
 
 
 def _print_refusals(console: Console, refusals: Sequence[Row], *, everything: bool) -> None:
@@ -131,12 +130,12 @@ def _print_refusals(console: Console, refusals: Sequence[Row], *, everything: bo
         return
     title = "Considered but kept"
     if everything:
-        rows = [(_pod(each), each["node"], each["strategy"], each["by"], each["reason"]) for each in refusals]
+        rows = [(pod_name(each), each["node"], each["strategy"], each["by"], each["reason"]) for each in refusals]
         _print_rows(console, title, ["pod", "node", "strategy", "by", "reason"], rows)
         return
     causes: dict[tuple[str, str, str], list[str]] = {}
     for each in refusals:
-        causes.setdefault((each["strategy"], each["by"], each["reason"]), []).append(_pod(each))
+        causes.setdefault((each["strategy"], each["by"], each["reason"]), []).append(pod_name(each))
     grouped = [(str(len(pods)), *cause, _some(pods)) for cause, pods in causes.items()]
     _print_rows(console, f"{title} (-v 1 lists each)", ["pods", "strategy", "by", "reason", "which"], grouped)
 
@@ -151,7 +150,7 @@ def _print_trouble(console: Console, report: Report) -> None:
     if report["failures"] or warnings:
         console.print()
     for failure in report["failures"]:
-        where = f"{_pod(failure)} on {failure['node']}"
+        where = f"{pod_name(failure)} on {failure['node']}"
         console.print(Text(f"Failed: {where} ({failure['strategy']}): {failure['error']}", style="red"))
     for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))

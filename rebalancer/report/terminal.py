@@ -7,7 +7,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rebalancer.report.headline import count, failures, looked_at, other_warnings, pods_title, summary, when
+from rebalancer.report.headline import (
+    count,
+    failures,
+    looked_at,
+    other_warnings,
+    owner_name,
+    pod_name,
+    pods_title,
+    run_title,
+    summary,
+    when,
+)
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.nodes import held_rows, print_nodes
 from rebalancer.report.wave_lines import evenness_lines, wave_rows
@@ -43,14 +54,8 @@ def grouped(evictions: Iterable[Row]) -> tuple[StrategyGroup, ...]:
     found: dict[tuple[str, str], dict[tuple[str, str], list[Row]]] = {}
     for each in evictions:
         owners = found.setdefault((each["profile"], each["strategy"]), {})
-        owners.setdefault((each["namespace"], owner_text(each)), []).append(each)
+        owners.setdefault((each["namespace"], owner_name(each)), []).append(each)
     return tuple(StrategyGroup(*key, _by_size(owners)) for key, owners in found.items())
-
-
-def owner_text(row: Row) -> str:
-    """Return the owner like `ReplicaSet/web-5f6b`, empty for a pod without one."""
-    owner = row["owner"]
-    return f"{owner['kind']}/{owner['name']}" if owner else ""
 
 
 def _by_size(owners: Mapping[tuple[str, str], list[Row]]) -> tuple[OwnerGroup, ...]:
@@ -108,17 +113,10 @@ def _rows(
             _say(console, line, each)
 
 
-def _pod(row: Row) -> str:
-    return f"{row['namespace']}/{row['name']}"
-
-
 def _print_head(report: Report, console: Console) -> None:
     if failed := failures(report):
         _rows(console, [()], [failed], style=_BAD)
-    cluster = report["cluster"]
-    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
-    title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
-    _rows(console, [(title,)], [when(report)], style=_STRONG)
+    _rows(console, [(run_title(report),)], [when(report)], style=_STRONG)
     for alarm in report["overview"]["alarms"]:
         _rows(console, [("!",)], [alarm], style=_WARN)
     if report["skipped"]:
@@ -186,7 +184,7 @@ def _print_refusals(refusals: Sequence[Row], console: Console, *, everything: bo
     title = "Considered but kept"
     if everything:
         _title(console, title)
-        full = [(_pod(each), each["node"], each["by"]) for each in refusals]
+        full = [(pod_name(each), each["node"], each["by"]) for each in refusals]
         _rows(console, full, [each["reason"] for each in refusals])
         return
     _title(console, f"{title} (-v 1 lists each)")
@@ -201,7 +199,7 @@ def _example(pods: Sequence[Row]) -> str:
     """Return the commonest reason of these refusals, and the first pods that have it."""
     by_reason: dict[str, list[str]] = {}
     for each in pods:
-        by_reason.setdefault(each["reason"], []).append(_pod(each))
+        by_reason.setdefault(each["reason"], []).append(pod_name(each))
     reason, names = max(by_reason.items(), key=lambda each: len(each[1]))
     others = f"; {count(len(by_reason) - 1, 'more reason')}" if len(by_reason) > 1 else ""
     return f"{reason} ({listed(names, _PODS_SHOWN)}{others})"
@@ -215,6 +213,6 @@ def _print_trouble(report: Report, console: Console) -> None:
     warnings = other_warnings(report)
     if trouble or warnings:
         console.print()
-    rows = [(word, _pod(each), each["node"]) for word, each, _ in trouble]
+    rows = [(word, pod_name(each), each["node"]) for word, each, _ in trouble]
     _rows(console, rows, [text for _, _, text in trouble], style=_BAD)
     _rows(console, [("Warning:",)] * len(warnings), warnings, style=_WARN)

@@ -14,7 +14,6 @@ from kubernetes import client as api
 
 from rebalancer.kube.wire import (
     annotations,
-    budgets,
     companions,
     objects,
     pods,
@@ -40,7 +39,7 @@ MODELS = {
 WIRES = {
     "Node": objects.NodeWire,
     "Pod": pods.PodWire,
-    "PodDisruptionBudget": budgets.BudgetWire,
+    "PodDisruptionBudget": objects.BudgetWire,
     "Namespace": objects.NamespaceWire,
     "PriorityClass": objects.PriorityClassWire,
     "PersistentVolumeClaim": storage.ClaimWire,

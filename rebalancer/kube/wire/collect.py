@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import budgets, companions, objects, parts, storage
+from rebalancer.kube.wire import companions, objects, parts, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
 from rebalancer.kube.wire.pages import KINDS, Page, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
@@ -31,10 +31,10 @@ _NAMESPACES = Kind(
 )
 _BUDGETS = Kind(
     "PodDisruptionBudget",
-    budgets.BudgetWire,
-    budgets.budget,
+    objects.BudgetWire,
+    objects.budget,
     lambda budget: (budget.namespace, budget.name) if budget.name else None,
-    budgets.stand_in,
+    objects.budget_stand_in,
     "allows no disruption",
 )
 _PRIORITY_CLASSES = Kind(

@@ -23,7 +23,7 @@ from rebalancer.errors import ClusterError, StrategyError
 from rebalancer.kube import pressure_marks
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Halted, Permit, always
+from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject, on_each, patch
@@ -115,11 +115,6 @@ def write(client: Client, changes: Changes, due: Mapping[str, str], halt: Halt) 
     writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)
     deadline = Deadline.after(SET_SECONDS)
     return on_each(due, lambda name: writer.change(name, changes.wanted, deadline))
-
-
-def were_stopped(problems: Problems) -> bool:
-    """Return whether changes were left out since the run was told to end."""
-    return any(isinstance(each, Halted) for each in problems.values())
 
 
 #: For all pages of the list together.
