@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rebalancer.eviction.steering import DrySteer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
@@ -61,6 +62,24 @@ def settled(scene):
 def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene):
     """Whatever the cluster, the figures and the arguments, the program decides like the model."""
     assert moves(decide(scene)) == scene.model().evictions()
+
+
+def pooled(scene, label, *, steered):
+    """The verdicts with pools by a label."""
+    metrics = {**scene.args["metricsUtilization"], "pools": {"label": label}}
+    args = LowNodeUtilizationArgs.model_validate({**scene.args, "metricsUtilization": metrics})
+    steer = DrySteer(1.5, ("a", "b")) if steered else None
+    return make.decide(scene.cluster(), LowNodeUtilization(args), steer=steer)
+
+
+@given(scenes(), st.booleans())
+def test_no_pod_leaves_its_pool(scene, steered):
+    """Whatever may happen meanwhile; and one pool of all nodes is as none, where thresholds are no distances."""
+    disks = {node.name: node.labels.get("disk", "") for node in scene.nodes}
+    for each in pooled(scene, "disk", steered=steered).evictions:
+        assert {disks[name] for name in each.destination.nodes} == {disks[each.pod.node]}
+    fixed = replace(scene, args={**scene.args, "useDeviationThresholds": False})
+    assert verdicts(pooled(fixed, "no-such-label", steered=False)) == verdicts(decide(fixed))
 
 
 @given(scenes(), st.integers())
