@@ -124,11 +124,15 @@ def _memory(value: int | None) -> str | None:
 def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     """Return a server-side-apply configuration for each workload that should change, by file name.
 
-    Only workloads of the cluster file whose pods are made from a template that can be patched have one.
+    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  It has what
+    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  Equal
+    values are no conflict with whoever has set them.  What an autoscaler scales by is no business of ours.
     """
+    changing = {each.history.workload for each in found if each.change}
 
     def container(each: Recommendation) -> dict[str, Any] | None:
-        return {"name": each.history.container, "resources": _resources(each.change)} if each.change else None
+        resources = _resources(_after(each)) if each.history.workload in changing else {}
+        return {"name": each.history.container, "resources": resources} if resources else None
 
     return {
         name: _file(workload.kind, "apps/v1", workload, {"template": {"spec": {"containers": containers}}})
@@ -184,8 +188,18 @@ def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> 
     return yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False)
 
 
+def _after(each: Recommendation) -> Now:
+    """Return what a container has when the patch is applied; None for what is left alone."""
+    now, change, scaled = each.history.now or Now(), each.change or Now(), each.history.circumstances.scaled
+    amounts = [old if new is None else new for old, new in zip(astuple(now), astuple(change), strict=True)]
+    resources = ("cpu", "cpu", "memory", "memory")
+    return Now(*(None if name in scaled else amount for name, amount in zip(resources, amounts, strict=True)))
+
+
 def _resources(change: Now) -> dict[str, dict[str, str]]:
-    amounts = {name: text for name, text in (_amounts(change) or {}).items() if text is not None}
+    texts = (_canonical_cpu, _canonical_memory)
+    values = dict(zip(_AMOUNTS, astuple(change), strict=True))
+    amounts = {name: texts[name.startswith("memory")](value) for name, value in values.items() if value is not None}
     parts = {"requests": ("cpuRequest", "memoryRequest"), "limits": ("cpuLimit", "memoryLimit")}
     resources = ("cpu", "memory")
     found = {
@@ -193,6 +207,18 @@ def _resources(change: Now) -> dict[str, dict[str, str]]:
         for part, names in parts.items()
     }
     return {part: each for part, each in found.items() if each}
+
+
+def _canonical_cpu(value: int) -> str:
+    """Return a quantity as the API server writes it: another spelling of an equal amount would be a conflict."""
+    return f"{value}m" if value % 1000 else str(value // 1000)
+
+
+def _canonical_memory(value: int) -> str:
+    for unit, size in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value and value % size == 0:
+            return f"{value // size}{unit}"
+    return str(value)
 
 
 def _csv(documents: Sequence[dict[str, Any]]) -> str:

@@ -51,6 +51,18 @@ def test_patches_are_applied_by_the_server(controlplane: ControlPlane, namespace
     amounts = {"requests": {"cpu": "150m", "memory": "75Mi"}, "limits": {"cpu": "200m", "memory": "115Mi"}}
     assert after == {**before, "resources": amounts}
 
+    # The rule `target` asks for no limits: those of the first patch stay, though nobody else has set them.
+    pods.write_text(json.dumps({"kind": "List", "items": [{**pod, "kind": "Pod", "spec": {"containers": [after]}}]}))
+    again = [*arguments[:-4], "--patches", tmp_path / "again", "--min-samples", "14", "--rule", "target"]
+    run("recommend", *again)
+    (file,) = (tmp_path / "again").iterdir()
+    namespace.api.request("PATCH", path, yaml.safe_load(file.read_text()), "application/apply-patch+yaml", manager)
+    (last,) = namespace.api.request("GET", path)["spec"]["template"]["spec"]["containers"]
+    assert last["resources"] == {
+        "requests": {"cpu": "230m", "memory": "115Mi"},
+        "limits": {"cpu": "230m", "memory": "115Mi"},
+    }
+
 
 def test_the_foretold_spread_comes_true(
     controlplane: ControlPlane, namespace: Namespace, tmp_path: Path, tell: Callable[[str], None]

@@ -137,6 +137,21 @@ def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path
     }
 
 
+def test_a_patch_has_what_stays_too(folder, pods, tmp_path):
+    """The server takes away what an earlier patch had: a limit that the rule leaves alone, a container that is fine."""
+    document = json.loads(pods.read_text())
+    limits = {"cpu": "2", "memory": "2048Mi"}
+    document["items"][0]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m"}, "limits": limits}
+    pods.write_text(json.dumps(document))
+    out = tmp_path / "patches"
+
+    recommend(folder, "--rule", "target", "--snapshot", str(pods), "--patches", str(out))
+
+    (container,) = yaml.safe_load(next(out.iterdir()).read_text())["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
+    assert {*container["resources"]["requests"]} == {"cpu", "memory"}
+
+
 def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_path):
     """It changes nothing, and does not go below the peaks."""
     out = tmp_path / "vpa"
