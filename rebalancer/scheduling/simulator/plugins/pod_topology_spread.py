@@ -182,6 +182,8 @@ SKEWED = ("node(s) didn't match pod topology spread constraints",)
 NO_LABEL = ("node(s) didn't match pod topology spread constraints (missing required label)",)
 NO_NODES: frozenset[int] = frozenset()
 _ENDLESS = 2**31
+#: With so few domains, as of zones, the nodes of those that are full are put together once and kept.
+_FEW_DOMAINS = 8
 
 
 class _Ground(NamedTuple):
@@ -194,6 +196,12 @@ class _Ground(NamedTuple):
 
     nodes: frozenset[int]
     empty: Mapping[str | None, int]
+
+
+def _refusals(domains: Mapping[str | None, Collection[int]], full: Iterable[str | None]) -> Refusals:
+    """Return the nodes of domains that take no more pods, and those that lack the label."""
+    refused = {index: SKEWED for value in full for index in domains[value]}
+    return refused | dict.fromkeys(domains.get(None, ()), NO_LABEL)
 
 
 class PodTopologySpread:
@@ -213,23 +221,27 @@ class PodTopologySpread:
         self._admission = Admission(state)
         self._grounds: dict[tuple[str, tuple[str, ...], frozenset[int] | None], _Ground] = {}
         self._soft = SoftSpread(state, self._admission)
+        self._known: dict[tuple[str, tuple[str | None, ...]], Refusals] = {}
 
     def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
         """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
         constraints = self._constraints.of(pod, REQUIRED)
         if not constraints:
             return NO_REFUSALS
-        found: dict[int, tuple[str, ...]] = {}
-        for constraint in reversed(constraints):
-            found.update(self._refused(pod, constraint, self._counts(pod, constraint, constraints)))
-        return found
+        each = [self._refused(pod, one, self._counts(pod, one, constraints)) for one in constraints]
+        return each[0] if len(each) == 1 else {index: why for one in reversed(each) for index, why in one.items()}
 
     def _refused(self, pod: Pod, constraint: Constraint, counts: Mapping[str | None, int]) -> Refusals:
         domains = self._state.domains(constraint.topology_key)
         least = min(counts.values(), default=_ENDLESS) if len(counts) >= constraint.min_domains else 0
         most = constraint.max_skew + least - self._takes(constraint, pod)
-        refused = {index: SKEWED for value, count in counts.items() if count > most for index in domains[value]}
-        return refused | dict.fromkeys(domains.get(None, ()), NO_LABEL)
+        full = tuple([value for value, count in counts.items() if count > most])
+        if len(domains) > _FEW_DOMAINS:
+            return _refusals(domains, full)
+        key = (constraint.topology_key, full)
+        if key not in self._known:
+            self._known[key] = _refusals(domains, full)
+        return self._known[key]
 
     def _counts(self, pod: Pod, constraint: Constraint, constraints: Sequence[Constraint]) -> Mapping[str | None, int]:
         """Return the pods in each domain that the constraint counts."""
