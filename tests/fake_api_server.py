@@ -104,23 +104,21 @@ class FakeApiServer:
         self._forbidden: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
         self._http = HttpServer(self.reply, CERTIFICATE if tls else None, asks=asks_for_certificate)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         for each in objects:
             self.add(each)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._http.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         for release in self._stalled:
             release.set()
-        self._http.shutdown()
-        self._http.close_connections()
-        self._http.server_close()
-        self._thread.join()
-        if self._http.broken:
-            raise self._http.broken[0]
+        self._http.__exit__()
+
+    def stop(self) -> None:
+        """Be gone, as a server that is switched off."""
+        self._http.stop()
 
     # The cluster
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 #: Longer bodies are compressed if the client can take it; the real server begins at 128 KiB.
@@ -54,7 +54,10 @@ class Reply:
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Listens on a free port of the loopback; `broken` holds what an answering function raised."""
+    """Listens on a free port of the loopback, and serves while it is entered.
+
+    `broken` holds what an answering function raised; leaving raises the first of it.
+    """
 
     daemon_threads = False
 
@@ -71,6 +74,24 @@ class HttpServer(ThreadingHTTPServer):
         self.broken: list[BaseException] = []
         self.connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), _Handler)
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        if self.broken:
+            raise self.broken[0]
+
+    def stop(self) -> None:
+        """End whatever is under way, and listen no more; a second time does nothing."""
+        if self._thread.is_alive():
+            self.shutdown()
+            self.close_connections()
+            self.server_close()
+            self._thread.join()
 
     @property
     def url(self) -> str:

@@ -9,7 +9,6 @@
 `answers` replaces what is served: a function from the request to a Reply.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -27,19 +26,13 @@ class FakeServer:
         self.answers: Callable[[Request], Reply] | None = None
         self.certificate: Path = CERTIFICATE
         self._http = HttpServer(self._reply, CERTIFICATE if tls else None)
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._http.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.close_connections()
-        self._http.server_close()
-        self._thread.join()
-        if self._http.broken:
-            raise self._http.broken[0]
+        self._http.__exit__()
 
     @property
     def url(self) -> str:

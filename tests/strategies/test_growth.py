@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
+from rebalancer.cluster.pod import Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, Requirement
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
 from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
@@ -63,6 +63,11 @@ def mutual_anti_affinity(size: int) -> Shape:
     return make.cluster(nodes_of(size), pods), Polite(), {"nodeFit": True}
 
 
+def pod_of_three(number: int, **fields: Any) -> Pod:
+    """One of many pods on three nodes, with an owner of its own."""
+    return make.pod(f"p{number}", f"n{number % 3:05}", owners=f"o{number}", **fields)
+
+
 def mismatching_label_keys(size: int) -> Shape:
     """Each pod keeps apart from those of other tenants, and is a tenant of its own, in a zone of its own."""
     nodes = [make.node(f"n{each:05}", labels={ZONE: f"z{each}"}) for each in range(size)]
@@ -79,10 +84,8 @@ def mismatching_label_keys(size: int) -> Shape:
 def selectors_of_their_own(size: int) -> Shape:
     """Pods with one label in common, each keeping apart from one other."""
     pods = [
-        make.pod(
-            f"p{each}",
-            f"n{each % 3:05}",
-            owners=f"o{each}",
+        pod_of_three(
+            each,
             labels={"app": "x", "number": str(each)},
             anti_affinity=(PodAffinityTerm(HOST, make.selector(app="x", number=str(each + 1))),),
         )
@@ -98,10 +101,8 @@ def selectors_of_their_own(size: int) -> Shape:
 def spreads_of_their_own(size: int) -> Shape:
     """The same with spread constraints."""
     pods = [
-        make.pod(
-            f"p{each}",
-            f"n{each % 3:05}",
-            owners=f"o{each}",
+        pod_of_three(
+            each,
             labels={"app": "x", "number": str(each)},
             spread=(SpreadConstraint(1, HOST, "DoNotSchedule", make.selector(app="x", number=str(each))),),
         )
@@ -113,10 +114,8 @@ def spreads_of_their_own(size: int) -> Shape:
 def spreads_by_expression(size: int) -> Shape:
     """Each pod asks for a label key of its own to exist."""
     pods = [
-        make.pod(
-            f"p{each}",
-            f"n{each % 3:05}",
-            owners=f"o{each}",
+        pod_of_three(
+            each,
             labels={f"key-{each}": ""},
             spread=(
                 SpreadConstraint(1, HOST, "DoNotSchedule", LabelSelector((Requirement(f"key-{each}", "Exists"),))),
@@ -129,19 +128,14 @@ def spreads_by_expression(size: int) -> Shape:
 
 def budgets_and_label_sets(size: int) -> Shape:
     """As many PDBs as sets of labels, in one namespace, with one label in common."""
-    pods = [
-        make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={"app": "x", "number": str(each)})
-        for each in range(size)
-    ]
+    pods = [pod_of_three(each, labels={"app": "x", "number": str(each)}) for each in range(size)]
     budgets = tuple(make.pdb(f"b{each}", 1, selector=make.selector(app="x", number=str(each))) for each in range(size))
     return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {}
 
 
 def budgets_by_expression(size: int) -> Shape:
     """The same, where each PDB asks for a key of its own to exist."""
-    pods = [
-        make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={f"key-{each}": ""}) for each in range(size)
-    ]
+    pods = [pod_of_three(each, labels={f"key-{each}": ""}) for each in range(size)]
     budgets = tuple(
         make.pdb(f"b{each}", 1, selector=LabelSelector((Requirement(f"key-{each}", "Exists"),))) for each in range(size)
     )
@@ -151,7 +145,7 @@ def budgets_by_expression(size: int) -> Shape:
 
 def budgets_over_everything(size: int) -> Shape:
     """Each PDB selects every pod, and each pod has labels of its own."""
-    pods = [make.pod(f"p{each}", f"n{each % 3:05}", owners=f"o{each}", labels={"n": str(each)}) for each in range(size)]
+    pods = [pod_of_three(each, labels={"n": str(each)}) for each in range(size)]
     budgets = tuple(make.pdb(f"b{each}", 1, selector=LabelSelector(())) for each in range(size))
     protections = {"extraEnabled": ["PodsWithoutPDB"]}
     return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}

@@ -262,15 +262,12 @@ def test_a_server_that_is_gone_is_said_for_every_node(of_run, server, nodes, tim
     """Within the time that there is."""
     marks = of_run()
     marks.adjust({"n1": 1, "n2": 1})
-    server._http.shutdown()
-    server._http.close_connections()
-    server._http.server_close()
+    server.stop()
 
     problems = marks.take_off()
 
     assert set(problems) == {"n1", "n2"}
     assert all(isinstance(each, Unreachable) for each in problems.values())
-    server._thread.join()
 
 
 def test_a_change_that_conflicts_is_made_again_almost_at_once(client, server, time, halt):

@@ -88,48 +88,24 @@ def test_what_happened_is_in_the_report() -> None:
     """Each pod in its list, in order, with all that is known of it."""
     found = report(warnings=("look out",))
     asked = {"namespace": "default", "profile": "test", "strategy": "Greedy"}
+    pod_of_web = {
+        **asked,
+        "name": "a",
+        "uid": "uid-default-a",
+        "node": "n1",
+        "owner": {"kind": "ReplicaSet", "name": "web"},
+        "reason": "greed",
+        "cause": {"code": "Custom", "message": "greed"},
+        "destination": None,
+        "background": False,
+        "restarted": None,
+    }
 
     assert found["evictions"] == [
-        {
-            **asked,
-            "name": "a",
-            "uid": "uid-default-a",
-            "node": "n1",
-            "owner": {"kind": "ReplicaSet", "name": "web"},
-            "reason": "greed",
-            "cause": {"code": "Custom", "message": "greed"},
-            "destination": None,
-            "background": False,
-            "restarted": None,
-        },
-        {
-            **asked,
-            "name": "b",
-            "uid": "uid-default-b",
-            "node": "n2",
-            "owner": {"kind": "Widget", "name": "w"},
-            "reason": "greed",
-            "cause": {"code": "Custom", "message": "greed"},
-            "destination": None,
-            "background": False,
-            "restarted": None,
-        },
+        pod_of_web,
+        {**pod_of_web, "name": "b", "uid": "uid-default-b", "node": "n2", "owner": {"kind": "Widget", "name": "w"}},
     ]
-    assert found["unknown"] == [
-        {
-            **asked,
-            "name": "e",
-            "uid": "uid-default-e",
-            "node": "n1",
-            "owner": {"kind": "ReplicaSet", "name": "web"},
-            "reason": "greed",
-            "cause": {"code": "Custom", "message": "greed"},
-            "destination": None,
-            "background": False,
-            "restarted": None,
-            "error": "500: in smoke",
-        }
-    ]
+    assert found["unknown"] == [{**pod_of_web, "name": "e", "uid": "uid-default-e", "error": "500: in smoke"}]
     assert found["refusals"] == [
         {
             **asked,

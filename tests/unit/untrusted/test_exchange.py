@@ -17,12 +17,8 @@ def trickling():
     """A server that sends the headers, or the body, of its answer byte by byte and without an end."""
     over = threading.Event()
     with HttpServer(lambda request: Reply(200, "", dripping=request.path.strip("/"), over=over)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield server
         over.set()
-        server.shutdown()
-        thread.join()
 
 
 def read(url):
