@@ -9,7 +9,7 @@ Example: of times every five minutes for two weeks (4,033), a pod that lived for
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain, compress, groupby
@@ -41,17 +41,22 @@ class Columns:
     """
 
     times: Sequence[int]
-    cpu: Sequence[float]
-    memory: Sequence[float]
+    cpu: "array[float]"
+    memory: "array[float]"
 
     def highest(self, resource: str) -> int:
         """Return the highest value, in millicores or bytes; `resource` is cpu or memory."""
         return millicores(max(self.cpu)) if resource == "cpu" else round(max(self.memory))
 
-    def from_time(self, time: int) -> "Columns":
-        """Return the samples of that time and later."""
-        first = bisect_left(self.times, time)
-        return self if first == 0 else Columns(self.times[first:], self.cpu[first:], self.memory[first:])
+    def outside(self, parts: Iterable[tuple[int, int]]) -> "Columns":
+        """Return the samples that are in none of these parts of the time; the end of one does not count."""
+        found = self
+        for begin, end in parts:
+            first, last = bisect_left(found.times, begin), bisect_left(found.times, end)
+            if first < last:
+                times = [*found.times[:first], *found.times[last:]]
+                found = Columns(times, found.cpu[:first] + found.cpu[last:], found.memory[:first] + found.memory[last:])
+        return found
 
 
 class PodSeries:
@@ -108,7 +113,7 @@ class PodSeries:
     def columns(self) -> Columns:
         """Return the samples."""
         if not self._blocks:
-            return Columns((), (), ())
+            return Columns((), array("f"), array("f"))
         numbers = sorted(self._blocks)
         cpu, memory = array("f"), array("f")
         for number in numbers:
@@ -135,11 +140,11 @@ class PeakSpan:
 
 
 class OfPod(NamedTuple):
-    """The samples of a container in one of its pods, and from which time on it has started up."""
+    """The samples of a container in one of its pods, and the parts of the time in which it started up."""
 
     pod: str
     series: PodSeries
-    started: int = 0
+    starting: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +160,29 @@ class Samples:
     pods: Sequence[OfPod]
     spans: Sequence[PeakSpan]
     is_steady: bool = False
+    _held: Sequence[tuple[str, Columns]] | None = None
 
     def __len__(self) -> int:
         return sum(len(each.series) for each in self.pods)
 
     def columns(self) -> Iterator[tuple[str, Columns]]:
         """Yield the pods that have samples, with these."""
-        for each in self.pods:
+        for each in self.pods if self._held is None else ():
             found = each.series.columns()
-            found = found.from_time(each.started) if self.is_steady else found
+            found = found.outside(each.starting) if self.is_steady else found
             if found.times:
                 yield each.pod, found
+        yield from self._held or ()
+
+    def held(self) -> "Samples":
+        """Return the same, with columns that need not be put together each time; they take memory meanwhile."""
+        return replace(self, _held=list(self.columns()))
 
     def steady(self) -> "Samples":
         """Return the samples without those of starting containers."""
-        return replace(self, is_steady=True)
+        if self._held is not None and not any(each.starting for each in self.pods):
+            return self
+        return replace(self, is_steady=True, _held=None)
 
     def in_windows(self) -> Iterator[tuple[str, date, Columns]]:
         """Yield the samples in each peak window by pod; a window without samples is left out."""

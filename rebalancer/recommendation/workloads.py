@@ -136,16 +136,17 @@ def _limit(request: int | None, wanted: int | None, now: int | None) -> int | No
 
 def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, *, core: bool) -> Recommendation:
     """Return what a rule recommends, if there is enough history."""
-    peaks = history.samples.daily_peaks("cpu")
-    if len(peaks) < max(1, enough.days) or len(history.samples) < enough.samples:
-        found = f"{len(peaks)} days with samples in peak windows and {len(history.samples)} samples"
+    samples = history.samples.held()
+    peaks = samples.daily_peaks("cpu")
+    if len(peaks) < max(1, enough.days) or len(samples) < enough.samples:
+        found = f"{len(peaks)} days with samples in peak windows and {len(samples)} samples"
         why = f"too little history: {found}; needed are {enough.days} and {enough.samples}"
         return Recommendation(history, None, why, len(peaks))
-    need = rule.need(history.samples, settings, core=core)
+    need = rule.need(samples, settings, core=core)
     now = history.now or Now()
-    highest = max(now.memory_limit or 0, history.samples.highest("memory"))
+    highest = max(now.memory_limit or 0, samples.highest("memory"))
     need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)
-    return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(history.samples)))
+    return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(samples)))
 
 
 def _bursts(samples: Samples) -> tuple[str, ...]:

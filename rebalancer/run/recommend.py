@@ -20,7 +20,7 @@ from rebalancer.recommendation.circumstances import NOTHING_KNOWN
 from rebalancer.recommendation.findings import Findings, pod_usage
 from rebalancer.recommendation.neighbours import heavy_neighbours
 from rebalancer.recommendation.rules import Settings, rules
-from rebalancer.recommendation.samples import MeasuredContainers, OfPod, Samples, spans_of
+from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers, OfPod, Samples, spans_of
 from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
@@ -42,7 +42,7 @@ from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.run.scheduler import beside, read_scheduler
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import Span, read_history
-from rebalancer.usage.owners import read_owners
+from rebalancer.usage.past_pods import read_owners, read_starts
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
 
@@ -125,7 +125,8 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     windows, about = _windows(folder.measured, options)
     trouble, owners = _trouble(options.prometheus), _owners(options.prometheus, folder)
     owners |= known.pods if known else {}
-    histories, unmatched = _histories(folder.measured, known, owners, windows, options)
+    starting = _starting(folder, options)
+    histories, unmatched = _histories(folder.measured, known, owners, starting, windows, options)
     histories = list(_beside(histories, known, owners, trouble))
     warnings = [rule.warning] if rule.warning else []
     remarks = [*folder.skipped, *trouble.missing, *about, *warnings, *_unmatched(unmatched)]
@@ -292,13 +293,13 @@ def _histories(
     measured: MeasuredContainers,
     known: KnownCluster | None,
     owners: Mapping[PodName, Workload],
+    starting: Mapping[ContainerOfPod, list[tuple[int, int]]],
     windows: Windows,
     options: RecommendOptions,
 ) -> tuple[list[History], Counter[PodName]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     times = measured.times
     spans = spans_of(times, {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in times})
-    started = _started(measured, options.warmup)
     pods: dict[tuple[Workload, str], list[OfPod]] = {}
     guessed: set[tuple[Workload, str]] = set()
     unmatched: Counter[PodName] = Counter()
@@ -309,7 +310,7 @@ def _histories(
         if known and not known.has(workload, None if name.container == WHOLE_POD else key[1]):
             unmatched[pod] += len(series)
             continue
-        pods.setdefault(key, []).append(OfPod(name.pod, series, started[pod]))
+        pods.setdefault(key, []).append(OfPod(name.pod, series, starting[name]))
         if pod not in owners:
             guessed.add(key)
     return [
@@ -318,14 +319,26 @@ def _histories(
     ], unmatched
 
 
-def _started(measured: MeasuredContainers, warmup: float) -> dict[PodName, int]:
-    """Return since when each pod has started up; one that was there at the first sample may have run for long."""
+def _starting(folder: Folder, options: RecommendOptions) -> dict[ContainerOfPod, list[tuple[int, int]]]:
+    """Return when each container started up: with its pod, and as Prometheus tells of restarts.
+
+    A pod that was there at the first sample may have run for long.
+    """
+    starts: dict[ContainerOfPod, set[int]] = {}
+    if options.prometheus:
+        starts, missing = read_starts(connected(options.prometheus).ask_range, span_of(options.prometheus))
+        folder.skipped.extend(missing)
+    measured = folder.measured
     first: dict[PodName, int] = {}
     for name, series in measured.series.items():
         pod = (name.namespace, name.pod)
         first[pod] = min(series.first_time(), first.get(pod, measured.times[-1]))
     began = min(first.values())
-    return {pod: ceil(time + warmup) if time > began else 0 for pod, time in first.items()}
+    for name in measured.series:
+        if first[name.namespace, name.pod] > began:
+            starts.setdefault(name, set()).add(first[name.namespace, name.pod])
+    length = ceil(options.warmup)
+    return {name: [(time, time + length) for time in sorted(starts.get(name, ()))] for name in measured.series}
 
 
 def _beside(

@@ -18,11 +18,11 @@ BUDGET = {
     "rebalancer/policy": 3350,
     "rebalancer/recommendation": 1280,
     "rebalancer/report": 3550,
-    "rebalancer/run": 9100,
+    "rebalancer/run": 9130,
     "rebalancer/scheduling": 7100,
     "rebalancer/telemetry": 750,
     "rebalancer/untrusted": 500,
-    "rebalancer/usage": 2180,
+    "rebalancer/usage": 2200,
     "strategies": 1150,
 }
 

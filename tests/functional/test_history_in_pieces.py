@@ -1,12 +1,15 @@
 """A Prometheus that does not bear large questions is asked smaller ones, and what it does not give is said."""
 
 import json
-from threading import Event
+from threading import Barrier, Event
 
 import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from rebalancer.errors import SourceError
+from rebalancer.policy.usage import HistoryQueries
+from rebalancer.usage.history import RangeAnswer, Span, read_history
 from tests.fake_http import Reply
 from tests.fake_servers import FakeServer
 from tests.make import NOW
@@ -64,11 +67,11 @@ def partial(_server, first, last):
     return {"warnings": ["a store is missing"], "pods": ("web-0",)} if is_long(first, last) else {}
 
 
-def recommend(server, tmp_path, *more):
+def recommend(server, tmp_path, *more, timeout="400ms"):
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n"
-        f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: 400ms}}}}\n"
+        f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: {timeout}}}}}\n"
     )
     span = ("--history", f"{(STEPS - 1) * STEP}s", "--step", f"{STEP}s", "--now", NOW.isoformat())
     few = ("--min-days", "1", "--min-samples", "20", "-o", "json")
@@ -92,6 +95,38 @@ def test_smaller_pieces_give_everything(tmp_path, strain):
     history = [each for each in server.asked if "usage" in each[0] or "working_set" in each[0]]
     assert sum(is_long(first, last) for _, first, last in history) <= 20
     assert len(history) < 20 + 2 * 2 * STEPS / BEARABLE * 2
+
+
+def test_three_pieces_are_asked_for_at_once(tmp_path):
+    """Each of the first three after the short one is answered only when all three have come."""
+    together, met = Barrier(3), []
+
+    def strain(_server, first, last):
+        if last - first > 12 * STEP and len(met) < 3:
+            met.append(first)
+            together.wait(timeout=20)
+        return {}
+
+    with RangeServer(strain) as server:
+        outcome = recommend(server, tmp_path, timeout="30s")
+
+    assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
+    assert len(set(met)) == 3
+
+
+def test_progress_goes_on_to_the_whole_time(tmp_path):
+    """Seconds that are done, of all of them; what is missing is done as well."""
+    told = []
+
+    def ask(query, first, last, step):
+        if first <= FIRST + 100 * STEP <= last:
+            raise SourceError("no")
+        return RangeAnswer([])
+
+    read_history([ask, ask], HistoryQueries(), Span(FIRST, END, STEP), lambda *standing: told.append(standing))
+
+    assert told == sorted(told)
+    assert told[-1] == (STEPS * STEP, STEPS * STEP)
 
 
 def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):

@@ -38,7 +38,7 @@ def in_columns(samples, started=None):
         pod = series.setdefault(each.pod, PodSeries(times))
         pod.put(times.index(each.time), array("f", [each.cpu / 1000]), array("f", [each.memory]))
     days = {time: WINDOWS.day_of(datetime.fromtimestamp(time, UTC)) for time in times}
-    pods = [OfPod(name, found, (started or {}).get(name, 0)) for name, found in series.items()]
+    pods = [OfPod(name, found, [(0, (started or {}).get(name, 0))]) for name, found in series.items()]
     return Samples(pods, spans_of(times, days))
 
 
