@@ -249,9 +249,10 @@ def snapshot(
 @click.option("--keep", type=Seconds(), default="720h", show_default=True, help="Remove files of days longer ago.")
 @exit_on_error
 def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
-    """Append what containers use now, by metrics-server, to a folder that `recommend --samples` reads.
+    """Append to a folder what containers use now.
 
-    Run it every five minutes, for example as a CronJob. Several may write to one folder.
+    metrics-server is asked, and `recommend --samples` reads the folder. Run it every five minutes, for example as a
+    CronJob. Several may write to one folder.
     """
     warn_of_insecurity(client)
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
