@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from rebalancer.kube.answers import Expired
-from rebalancer.kube.client import LONGEST_READ_SECONDS, Client
+from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.kube.wire.pages import PATHS, Page, items_of
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,12 @@ PAGE_SIZE = 500
 
 #: How often a list is begun again after a 410, before it is read in one piece.
 RESTARTS = 2
+
+
+def path_within(kind: str, namespace: str) -> str:
+    """Return where a kind is listed in one namespace: `/apis/apps/v1/namespaces/shop/replicasets`."""
+    root, _, plural = PATHS[kind].rpartition("/")
+    return root + path_of("namespaces", namespace, plural)
 
 
 class PageCollector(Protocol):

@@ -11,11 +11,11 @@ from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
-from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.lists import Items, path_within, read_list
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.wire.pages import KINDS, PATHS
 
 _BUDGET = "PodDisruptionBudget"
 
@@ -121,7 +121,7 @@ def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -
 
 
 def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
-    path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
+    path = path_within("Pod", namespace)
     query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
     return read_list(client, path, lambda: Items("Pod", _Pod, _Pod.seen), query=query, deadline=deadline).items
 
@@ -133,13 +133,12 @@ def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -
         ClusterError: they cannot be listed.
     """
     found: list[DisruptionBudget] = []
-    root, _, plural = PATHS[_BUDGET].rpartition("/")
     for namespace in sorted(set(namespaces)):
-        path, new = root + path_of("namespaces", namespace, plural), partial(Collection().collector, _BUDGET)
+        path, new = path_within(_BUDGET, namespace), partial(Collection().collector, _BUDGET)
         try:
             found += read_list(client, path, new, deadline=deadline).items
         except ValueError as error:
-            raise ClusterError(f"the API server does not answer with a list of {plural}: {error}") from error
+            raise ClusterError(f"the API server does not answer with a list of {KINDS[_BUDGET][1]}: {error}") from error
     return DisruptionBudgets(found)
 
 
@@ -167,15 +166,14 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
     owners = {(pod.namespace, owner.kind, owner.name) for pod in pods if (owner := pod.controller)}
     ending: set[str] = set()
     for namespace, kind, name in sorted(each for each in owners if each[1] in PATHS):
-        root, _, plural = PATHS[kind].rpartition("/")
-        path, query = root + path_of("namespaces", namespace, plural), {"fieldSelector": f"metadata.name={name}"}
+        path, query = path_within(kind, namespace), {"fieldSelector": f"metadata.name={name}"}
         try:
             new = partial(Items, kind, _Controller, _Controller.ending)
             ending |= set().union(*read_list(client, path, new, query=query, deadline=deadline).items)
         except Forbidden:
             continue  # a run may steer without this permission; the version of the pod still protects it
         except ValueError as error:
-            raise ClusterError(f"the API server does not answer with a list of {plural}: {error}") from error
+            raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
     return ending
 
 

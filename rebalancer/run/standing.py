@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
+from rebalancer.kube.lists import path_within
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import KEY, Memory, encoded
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
@@ -50,8 +51,7 @@ class PausedPart:
         if not self.owner:
             return PATHS["Namespace"] + path_of(self.namespace)
         kind, _, name = self.owner.partition("/")
-        root, _, plural = PATHS[kind].rpartition("/")
-        return root + path_of("namespaces", self.namespace, plural, name)
+        return path_within(kind, self.namespace) + path_of(name)
 
 
 class Standing:

@@ -27,10 +27,9 @@ from rebalancer.engine.patience import noted_refusal
 from rebalancer.errors import ClusterError, CycleRests, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
-from rebalancer.kube.client import path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit
-from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.lists import Items, path_within, read_list
 from rebalancer.kube.wire.annotations import OwnerAnnotations
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import PATHS
@@ -150,7 +149,7 @@ class Watch:
         found: list[Pod] = []
         try:
             for namespace, selector in sorted(siblings_of(gone, self._restarted).items()):
-                path = f"/api/v1{path_of('namespaces', namespace, 'pods')}"
+                path = path_within("Pod", namespace)
                 query = {"labelSelector": selector} if selector else {}
                 new = partial(Collection().collector, "Pod")
                 until = Deadline.after(_READ_SECONDS)
@@ -183,8 +182,7 @@ class Watch:
 
     def _notes(self, namespace: str, kind: str, name: str) -> Notes | None:
         """Return what annotations say now; None where that is not known."""
-        root, _, plural = PATHS[kind].rpartition("/")
-        path = PATHS[kind] if kind == "Namespace" else root + path_of("namespaces", namespace, plural)
+        path = PATHS[kind] if kind == "Namespace" else path_within(kind, namespace)
         new, query = partial(Items, kind, _WatchedNote, _WatchedNote.notes), {"fieldSelector": f"metadata.name={name}"}
         try:
             found = read_list(self._client, path, new, query=query, deadline=Deadline.after(_READ_SECONDS)).items
