@@ -19,7 +19,6 @@ from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, owner_key
-from rebalancer.memory.settling import is_open
 from rebalancer.memory.worth import hours_outside, price, ready_seconds
 from rebalancer.policy.trust import BackOff, Trust, most
 from rebalancer.policy.windows import closed_by_note, pause_in, paused_in_words
@@ -82,7 +81,7 @@ class Patience:
         self._moved: Counter[tuple[str, str]] = Counter()
         limit = settings.max_per_owner
         self._shares = None if limit is None else OwnerShares(cluster.snapshot.pods, lambda number: most(limit, number))
-        self._away = self._pods_of_open_moves(memory.moves)
+        self._away = self._missing_replacements(memory.moves)
         for pod in self._away:
             self.spend(pod, 1, moved=False)
         self._left_alone = {node.name: refusal for node in cluster.snapshot.nodes if (refusal := self._node(node))}
@@ -189,10 +188,9 @@ class Patience:
     def _of_late(self, moves: Iterable[PastMove]) -> list[PastMove]:
         return [each for each in moves if self._now - each.at < self._settings.undone]
 
-    def _pods_of_open_moves(self, moves: Iterable[PastMove]) -> list[Pod]:
-        """Return the replacements that are not Ready yet: their owners already lack a pod each."""
-        within = self._settings.ready_within
-        waited_for = {each.replacement for each in moves if each.replacement and is_open(each, self._now, within)}
+    def _missing_replacements(self, moves: Iterable[PastMove]) -> list[Pod]:
+        """Return the replacements that are not Ready, also those that failed: their owners already lack a pod each."""
+        waited_for = {each.replacement for each in moves if each.replacement and not each.was_unready}
         return [pod for pod in self._cluster.snapshot.pods if waited_for and pod.uid in waited_for and not pod.ready]
 
     def _noted(self, pod: Pod) -> Refused | None:
