@@ -102,6 +102,7 @@ class Offers:
         self._goal = goal
         self._fullness = fullness
         self._worth = worth
+        self.unworthy: dict[Pod, Deal] = {}
         self._least = least
         self._least_outside = least * _OUTSIDE
         self._roused: set[str] = set()
@@ -147,6 +148,7 @@ class Offers:
         nodes = self._fullness.sources
         deal = self._worth.deal(candidate, nodes[source.name], nodes[receiver.name])
         if deal.refusal:
+            self.unworthy[candidate.pod] = max(deal, self.unworthy.get(candidate.pod, deal), key=lambda each: each.gain)
             return None
         gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
         return Offer(candidate, receiver.name, max(gain, least), deal)

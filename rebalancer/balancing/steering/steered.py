@@ -66,6 +66,10 @@ class Steered:
         self._parts.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
 
     def _warn_of_over(self) -> None:
+        for pod, deal in self._parts.offers.unworthy.items():
+            why = why_relieved(self._parts.fullness.sources[pod.node], self._parts.ceilings, filling=False)
+            if why.figures["measured"] and deal.refusal and self._parts.cluster.contains(pod):
+                self._parts.evict.refuse(pod, why, deal.refusal)
         for each in staying_over(self._parts.fullness.sources.values(), self._parts.ceilings):
             self._parts.evict.warn(each)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rebalancer.eviction.steering import DrySteer
 from rebalancer.memory.document import Reading
 from rebalancer.memory.worth import LONG, hours_outside, price, ready_seconds
 from tests import make, measured
@@ -62,11 +63,12 @@ def test_the_wait_of_an_owner_is_the_median_of_what_was_seen():
 PODS = [measured.pod(f"p{n}", owners=f"o{n % 2}") for n in range(8)]
 
 
-def moved(history, usage=8.0, **known):
+def moved(history, usage=8.0, steer=None, **known):
     """What a cycle moves off n1, whose eight pods use so many points each; n2 is empty."""
     on = measured.cluster((measured.node("n1"), measured.node("n2")), PODS, {pod.name: usage for pod in PODS})
     known = recollection(memory=memory(*known.pop("moves", ()), readings=readings(history)), **known)
-    return make.decide(on, measured.low_anywhere(targets=60), recollection=known)
+    strategy = measured.low(targets=60) if steer else measured.low_anywhere(targets=60)
+    return make.decide(on, strategy, recollection=known, steer=steer)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,16 @@ def test_no_move_costs_more_than_it_gains(history, usage, ordinary):
     for entry in ledger.refusals:
         if entry.verdict.by == "NotWorth":
             assert entry.verdict.cause.figures["gain"] < entry.verdict.cause.figures["price"]
+
+
+@pytest.mark.parametrize(("history", "goes"), [([40], False), ([40, 64, 64], True)])
+def test_so_does_a_node_whose_pods_are_steered(history, goes):
+    """Both numbers stand with what goes, and with what stays."""
+    ledger = moved(history, steer=DrySteer(1.5, ("avoid", "avoid-more")))
+
+    assert bool(ledger.evictions) == goes
+    assert all(each.because.figures["gain"] >= each.because.figures["price"] > 0 for each in ledger.evictions)
+    assert goes or set(make.refused(ledger).values()) == {"NotWorth"}
 
 
 def test_without_memory_moves_cost_nothing():
