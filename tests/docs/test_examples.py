@@ -4,6 +4,7 @@ from pathlib import Path
 
 import yaml
 
+from rebalancer.cli.main import main
 from rebalancer.run.doctor import _TRIED
 from tests.unit.kube.wire.test_kubernetes_versions import VERSIONS
 
@@ -36,3 +37,18 @@ def test_the_versions_that_are_supported_are_those_that_are_read() -> None:
     assert promised in (ROOT / "README.md").read_text()
     assert promised in (ROOT / "chart/README.md").read_text()
     assert _TRIED == VERSIONS
+
+
+def test_the_example_of_record_is_a_command_with_the_permission_it_takes() -> None:
+    """Its arguments are the program's, and its account may list the figures of pods."""
+    found = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples/record.yaml").read_text())}
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (command, *arguments), (role,) = container["args"], found["ClusterRole"]["rules"]
+    made = main.commands[command].make_context(command, list(arguments))
+
+    assert str(made.params["out"]) == container["volumeMounts"][0]["mountPath"]
+    assert (role["apiGroups"], role["resources"], role["verbs"]) == (["metrics.k8s.io"], ["pods"], ["list"])
+    (subject,) = found["ClusterRoleBinding"]["subjects"]
+    assert subject["name"] == pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
+    assert found["ClusterRoleBinding"]["roleRef"]["name"] == found["ClusterRole"]["metadata"]["name"]
