@@ -198,6 +198,11 @@ class FakeApiServer:
                 Rule(method, pattern, act, float("inf") if times is None else times, when)  # type: ignore[arg-type]
             )
 
+    def heal(self) -> None:
+        """Answer as a server in order does, whatever was asked of it before."""
+        with self._lock:
+            self._rules.clear()
+
     def fail(
         self,
         method: str,

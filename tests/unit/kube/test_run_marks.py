@@ -36,7 +36,7 @@ def patches(server):
 
 def assert_late_patch_leaves_nothing(marks, server, time, patch):
     """The server carries the patch out after the run has looked at the node, and before it looks again."""
-    server._rules.clear()
+    server.heal()
     waits, acted = len(time.waits), []
     late = {"times": 1, "when": lambda _: len(time.waits) > waits}
     server.on("GET", "/api/v1/nodes/n1", lambda _: acted.append(server.process(patch).status), **late)
@@ -174,7 +174,7 @@ def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_ru
         held.append(request)
         if then == "a signal":
             halt.signal("SIGTERM")
-        server._rules.clear()
+        server.heal()
         if then == "no connection":
             server.reset("GET", "/api/v1/nodes/n1", times=None)
         if then == "another answer":
@@ -194,7 +194,7 @@ def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     server.fail("PATCH", "/api/v1/nodes/n1", status=503)
     marks = of_run()
     assert list(marks.adjust({"n1": 1, "n2": 1})) == ["n1"]
-    server._rules.clear()
+    server.heal()
     server.fail("PATCH", "/api/v1/nodes/n2", status=400)
 
     assert list(marks.take_off()) == ["n2"]
