@@ -135,9 +135,9 @@ def test_the_guide_names_every_argument_of_the_evictor() -> None:
 
 def test_the_example_strategy_works() -> None:
     """The strategy that the architecture document shows picks pods as it says."""
-    source = next(body for body in blocks(ROOT / "docs/architecture.md", "python") if "class EvictByPhase" in body)
+    source = next(body for body in blocks(ROOT / "CONTRIBUTING.md", "python") if "class EvictByPhase" in body)
     module: dict[str, object] = {"__name__": "example"}
-    exec(compile(source, "architecture.md", "exec"), module)
+    exec(compile(source, "CONTRIBUTING.md", "exec"), module)
     strategy = module["EvictByPhase"]
     on = make.cluster(
         [make.node("n1"), make.node("n2")], [make.pod("stuck", phase="Pending"), make.pod("fine", phase="Running")]

@@ -1,4 +1,4 @@
-"""What docs/architecture.md shows a newcomer to add, added to a copy of the tree, works."""
+"""What CONTRIBUTING.md shows a newcomer to add, added to a copy of the tree, works."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import old_pods, two_nodes_with
 
 ROOT = Path(__file__).parents[2]
-SECTION = (ROOT / "docs/architecture.md").read_text().split("## Adding to it\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## Adding to it\n")[1].split("\n## ")[0]
 PLACE = re.compile(r"# (?P<file>\S+\.py)(?:, below: (?P<line>.*))?\n")
 
 
