@@ -4,7 +4,9 @@ A property test draws the same examples in each run, so that a run tells of the 
 with a seed (`--hypothesis-seed=7`), and where REBALANCER_ATTACK is set, which multiplies their number.
 """
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,3 +36,13 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("searching")
     config.pluginmanager.register(absent)
     config.pluginmanager.register(summary)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """The program sets up logging for its whole process: in a test that is undone."""
+    root, ours = logging.getLogger(), logging.getLogger("rebalancer")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    root.handlers[:] = handlers
+    ours.setLevel(level)

@@ -1,6 +1,5 @@
 """The program and a fake API server."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,11 +44,7 @@ def _filled(server: FakeApiServer, *names: str) -> FakeApiServer:
 
 @pytest.fixture
 def rebalancer(tmp_path: Path) -> Iterator[Program]:
-    """The program; what it does to the logging of this process is undone."""
-    root, ours = logging.getLogger(), logging.getLogger("rebalancer")
-    handlers, level = root.handlers[:], ours.level
+    """The program."""
     program = Program(tmp_path)
     yield program
     program.close()
-    root.handlers[:] = handlers
-    ours.setLevel(level)

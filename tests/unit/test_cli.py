@@ -1,12 +1,10 @@
 """The command line: what it prints, and the exit codes."""
 
 import json
-import logging
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +45,6 @@ CLUSTER = {
     ],
 }
 NOW = "2026-01-02T00:00:00Z"
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """The program sets up logging for its whole process."""
-    root, ours = logging.getLogger(), logging.getLogger("rebalancer")
-    handlers, level = root.handlers[:], ours.level
-    yield
-    root.handlers[:] = handlers
-    ours.setLevel(level)
 
 
 @pytest.fixture
