@@ -84,10 +84,12 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[Namespace]:
-    """A namespace of the test's own, and whatever it creates outside of namespaces; gone afterwards."""
+    """A namespace of the test's own, and whatever it creates outside of namespaces; gone afterwards, and forgotten."""
     made = Namespace(cluster.api, f"e2e-{secrets.token_hex(4)}")
     yield made
     made.delete()
+    if not existing_kubeconfig():
+        cluster.api.delete("ConfigMap", "kube-rebalancer-memory", "kube-system")
 
 
 @pytest.fixture

@@ -23,7 +23,10 @@ LONG_LEASE = ("--leader-elect-renew-deadline", "300s", "--leader-elect-lease-dur
 def test_run_goes_on_when_the_apiserver_is_back(
     controlplane: ControlPlane, namespace: Namespace, program: Program
 ) -> None:
-    """Every pod is evicted once, before or after the restart, and the report names exactly those that went."""
+    """Every pod is evicted once, before or after the restart, and the report names exactly those that went.
+
+    The one whose eviction was under way may stay in doubt, if the API server is away for longer than that is settled.
+    """
     # Two nodes that are full: no replacement starts, so what is left of the first pods is easy to tell.
     namespace.create(*(node(name, pods=REPLICAS // 2) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
     before = uids(namespace.wait_ready(REPLICAS, "web"))
@@ -40,8 +43,9 @@ def test_run_goes_on_when_the_apiserver_is_back(
     assert outcome.exit_code == 0, outcome.stderr
     assert in_the_middle, f"the run was over before the restart; {REPLICAS} pods are too few"
     assert outcome.errors() == {}
-    assert set(outcome.evicted_uids()) == before
-    assert len(outcome.evicted_uids()) == len(before)
+    assert set(outcome.spent_uids()) == before
+    assert len(outcome.spent_uids()) == len(before)
+    assert len(outcome.report["unknown"]) <= 1
     assert not before & uids(namespace.pods("web"))
     wait_for_components(controlplane, namespace)
 

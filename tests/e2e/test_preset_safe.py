@@ -16,7 +16,7 @@ from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program
 
 #: The preset; nodes are seconds old here, and cycles follow each other.
-PATIENCE: Object = {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s"}
+PATIENCE: Object = {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s", "movePrice": 0}
 SAFE: Object = yaml.safe_load(Path("policies/presets/safe.yaml").read_text()) | {"trust": PATIENCE}
 LONG_AGO = "2020-01-01T00:00:00Z"
 

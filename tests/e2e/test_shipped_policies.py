@@ -33,7 +33,7 @@ def shipped() -> Iterator[tuple[str, Object]]:
 
 
 #: Nodes are seconds old here, and cycles follow each other.
-HASTE: Object = {"trust": {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s"}}
+HASTE: Object = {"trust": {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s", "movePrice": 0}}
 SHIPPED = {name: each | (HASTE if "selection" in str(each) else {}) for name, each in shipped()}
 SOURCES = {
     name: {provider["source"] for provider in shipped.get("metricsProviders", ())} for name, shipped in SHIPPED.items()
