@@ -228,16 +228,17 @@ class Gate:
             or evictor.too_few_replicas(pod)
             or self.impatience(pod, balance=balance)
             or self._limits.refusal(pod)
-            or (None if self._restarted(pod) else self._budgets.refusal(pod))
+            or self._over_budget(pod)
             or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
             or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
         )
 
     def _kept(self, evictor: Evictor, pod: Pod) -> Refused | None:
         """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
-        return (
-            evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._budgets.refusal(pod)
-        )
+        return evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._over_budget(pod)
+
+    def _over_budget(self, pod: Pod) -> Refused | None:
+        return None if self._restarted(pod) else self._budgets.refusal(pod)
 
     def _try(self, pod: Pod) -> None:
         """Remove a pod until the present scope ends, and count it against limits, PDBs and its owner's share."""

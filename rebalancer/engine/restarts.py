@@ -55,10 +55,11 @@ class RestartingSink:
     Args:
         sink: evicts.
         restarts: says which pods go by a rollout.
-        restart: restarts the rollout of a pod's Deployment, given its name; a dry run only grants it.
+        restart: restarts the rollout of a pod's Deployment, given its name and what keeps a pod that has changed; a dry
+            run only grants it.
     """
 
-    def __init__(self, sink: Sink, restarts: Restarts, restart: Callable[[Pod, str], Verdict]) -> None:
+    def __init__(self, sink: Sink, restarts: Restarts, restart: Callable[[Pod, str, Recheck], Verdict]) -> None:
         self._sink = sink
         self._restarts = restarts
         self._restart = restart
@@ -70,10 +71,10 @@ class RestartingSink:
             CycleStopped: as the sink.
         """
         if name := self._restarts.of(pod):
-            return self._restart(pod, name)
+            return self._restart(pod, name, recheck)
         return self._sink.evict(pod, profile, strategy, because, recheck)
 
 
-def granted(_pod: Pod, name: str) -> Verdict:
+def granted(_pod: Pod, name: str, _recheck: Recheck) -> Verdict:
     """Grant a restart, and do nothing."""
     return Granted(restarted=name)

@@ -1,6 +1,7 @@
 """The rollout of a Deployment, restarted as `kubectl rollout restart` does: by an annotation of its template.
 
-1. Read the pod: one that has gone, leaves or is not on its node any more needs no restart.
+1. Read the pod: one that has gone or leaves needs no restart, and of one that has changed every protection is asked
+   again.
 2. Read the Deployment: it has to have one replica, and to be as its controller last saw it.
 3. Send a JSON patch that tests the resourceVersion that was read, and sets the annotation.
 
@@ -17,27 +18,19 @@ import msgspec
 from rebalancer.cluster.pod import Pod
 from rebalancer.errors import ClusterError, CycleStopped
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict, refused
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import NotFound, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
+from rebalancer.kube.wire.collect import read_pod
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
-from rebalancer.untrusted.documents import Unreadable, decode_json
+from rebalancer.untrusted.documents import decode_json
 
 #: The annotation that kubectl sets.
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _SECONDS = 10.0
 _TEMPLATE = "/spec/template"
-
-
-class _PodMetadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    deletion_timestamp: str | None = None
-
-
-class _LivePod(msgspec.Struct):
-    metadata: _PodMetadata = msgspec.field(default_factory=_PodMetadata)
 
 
 class _TemplateMetadata(msgspec.Struct):
@@ -75,8 +68,13 @@ class Rollouts:
         self._halt = halt
         self._now = now
 
-    def restart(self, pod: Pod, name: str) -> Verdict:
+    def restart(self, pod: Pod, name: str, recheck: Callable[[Pod], Refused | None]) -> Verdict:
         """Restart the rollout of the Deployment of this name, so that its only pod is replaced.
+
+        Args:
+            pod: the pod, as it was when it was decided upon.
+            name: of its Deployment.
+            recheck: what keeps the pod, if it has changed meanwhile.
 
         Raises:
             CycleStopped: a signal came, the deadline has passed, or the permit ended.
@@ -85,12 +83,12 @@ class Rollouts:
             raise CycleStopped(reason)
         path = path_of("apis", "apps", "v1", "namespaces", pod.namespace, "deployments", name)
         try:
-            if self._is_gone(pod):
-                return refused(Code.GONE)
+            if refusal := self._refusal(pod, recheck):
+                return refusal
             body = self._client.get(path, deadline=Deadline.after(_SECONDS))
             wire, found = decode_json(body, DeploymentWire), decode_json(body, _Rollout)
-        except Unreadable as error:
-            return Failed(f"the Deployment {name} cannot be read: {error}")
+        except ValueError as error:
+            return Failed(f"the pod or its Deployment {name} cannot be read: {error}")
         except ClusterError as error:
             return Failed(f"the Deployment {name} was not restarted: {error}")
         if not surges(wire):
@@ -114,13 +112,15 @@ class Rollouts:
         forbidden = answer.status == HTTPStatus.FORBIDDEN
         return Failed(f"the Deployment {name} was not restarted: {problem}", forbidden=forbidden)
 
-    def _is_gone(self, pod: Pod) -> bool:
+    def _refusal(self, pod: Pod, recheck: Callable[[Pod], Refused | None]) -> Refused | None:
         path = path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name)
         try:
-            found = decode_json(self._client.get(path, deadline=Deadline.after(_SECONDS)), _LivePod)
+            found = read_pod(self._client.get(path, deadline=Deadline.after(_SECONDS)))
         except NotFound:
-            return True
-        return found.metadata.uid != pod.uid or found.metadata.deletion_timestamp is not None
+            return refused(Code.GONE)
+        if found.uid != pod.uid or found.terminating:
+            return refused(Code.GONE)
+        return None if found.resource_version == pod.resource_version else recheck(found)
 
     def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
         """Return the patch: maps that are missing come first, since an operation makes no parents."""

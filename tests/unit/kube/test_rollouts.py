@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import CycleStopped
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.eviction.causes import Code
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, refused
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.rollouts import RESTARTED_AT, Rollouts
 from tests import make
@@ -17,6 +18,10 @@ PATH, POD_PATH = "/apis/apps/v1/namespaces/default/deployments/web", "/api/v1/na
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
+def live(uid, **metadata):
+    return {"kind": "Pod", "metadata": {"name": "web-1", "namespace": "default", "uid": uid, **metadata}, "spec": {}}
+
+
 def deployment(template=None, **spec):
     return {
         "kind": "Deployment",
@@ -26,12 +31,16 @@ def deployment(template=None, **spec):
     }
 
 
-def restarted(client, server, item=None, answer=None, pod=None):
+def kept(_pod):
+    return None
+
+
+def restarted(client, server, item=None, answer=None, pod=None, recheck=kept):
     """The verdict of a restart."""
-    server.on("GET", POD_PATH, lambda _: pod or Reply(200, {"kind": "Pod", "metadata": {"uid": POD.uid}}))
+    server.on("GET", POD_PATH, lambda _: pod or Reply(200, live(POD.uid)))
     server.on("GET", PATH, lambda _: Reply(200, item or deployment()))
     server.on("PATCH", PATH, lambda _: answer or Reply(200, {}))
-    return Rollouts(client, Halt(), lambda: NOW).restart(POD, "web")
+    return Rollouts(client, Halt(), lambda: NOW).restart(POD, "web", recheck)
 
 
 def sent(server):
@@ -61,8 +70,8 @@ def test_only_the_annotation_of_the_template_changes(client, server, template):
     ("pod", "item", "by"),
     [
         (Reply(404, {}), None, "Gone"),
-        (Reply(200, {"kind": "Pod", "metadata": {"uid": "another"}}), None, "Gone"),
-        (Reply(200, {"metadata": {"uid": POD.uid, "deletionTimestamp": "2026-01-15T12:00:00Z"}}), None, "Gone"),
+        (Reply(200, live("another")), None, "Gone"),
+        (Reply(200, live(POD.uid, deletionTimestamp="2026-01-15T12:00:00Z")), None, "Gone"),
         (None, deployment(replicas=2), "Rollout"),
         (None, deployment(paused=True), "Rollout"),
     ],
@@ -73,6 +82,23 @@ def test_nothing_is_written_where_things_have_changed(client, server, pod, item,
 
     assert isinstance(verdict, Refused)
     assert (verdict.by, sent(server)) == (by, [])
+
+
+@pytest.mark.parametrize("refusal", [None, refused(Code.MIN_POD_AGE)])
+def test_of_a_pod_that_has_changed_every_protection_is_asked_again(client, server, refusal):
+    """As before an eviction: an annotation may protect it by now."""
+    asked = []
+
+    def recheck(pod):
+        asked.append(pod.evict_annotation)
+        return refusal
+
+    changed = live(POD.uid, resourceVersion="8", annotations={"descheduler.alpha.kubernetes.io/evict": "true"})
+    verdict = restarted(client, server, pod=Reply(200, changed), recheck=recheck)
+
+    assert asked == [True]
+    assert verdict == (refusal or Granted(restarted="web"))
+    assert len(sent(server)) == (0 if refusal else 1)
 
 
 @pytest.mark.parametrize(
@@ -99,5 +125,5 @@ def test_nothing_is_asked_once_the_run_is_told_to_end(client, server):
     halt.signal("SIGTERM")
 
     with pytest.raises(CycleStopped):
-        Rollouts(client, halt).restart(POD, "web")
+        Rollouts(client, halt).restart(POD, "web", kept)
     assert server.requests == []
