@@ -185,9 +185,8 @@ class KnownCluster:
         scaler = decode_json(raw, _Scaler)
         found = [each.resource or each.container_resource for each in scaler.spec.metrics or ()]
         target = scaler.spec.scale_target_ref
-        kind = (
-            target.kind if target.kind in _SCALED else "Deployment"
-        )  # an Argo Rollout's pods look like a Deployment's
+        # An Argo Rollout's pods look like a Deployment's.
+        kind = target.kind if target.kind in _SCALED else "Deployment"
         pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
         self.scaled[Workload(scaler.metadata.namespace, kind, target.name)] = scaler.metadata.name, pairs
 

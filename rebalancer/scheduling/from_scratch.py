@@ -71,9 +71,8 @@ class EmptyCluster:
         self._unknown: dict[object, str] = {}
         present = [pod for pod in pods if pod.active and not pod.terminating]
         self._bound = [pod for pod in present if pod.node in self._state.index and _is_bound(pod)]
-        for (
-            pod
-        ) in present:  # before anything counts pods: to look for all that counts a new group takes a third of the time
+        # Before anything counts pods: to look for all that counts a new group takes a third of the time.
+        for pod in present:
             self._state.tallies.group(pod.namespace, unbound(pod.labels))
         bound = {pod.key for pod in self._bound}
         self._free = [pod for pod in present if pod.key not in bound]
