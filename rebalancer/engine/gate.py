@@ -289,6 +289,7 @@ class StrategyGate:
         balance: bool = False,
     ) -> None:
         self._gate = gate
+        self._who = (evictor, profile, strategy)
         self._balance = balance
         self._evictor = evictor
         self._profile = profile
@@ -327,8 +328,7 @@ class StrategyGate:
         """Ask for the eviction of each of these pods, in this order."""
         ask: Callable[[Pod, Cause], object] = self
         if not self._balance and self._gate.flies(self._evictor):
-            who = (self._evictor, self._profile, self._strategy)
-            ask = partial(self._gate.ask_ahead, *who, owner_limit=self._owner_limit)
+            ask = partial(self._gate.ask_ahead, *self._who, owner_limit=self._owner_limit)
         for pod, because in listed:
             ask(pod, as_cause(because))
 
@@ -348,8 +348,7 @@ class StrategyGate:
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""
-        who = (self._evictor, self._profile, self._strategy)
-        return StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
+        return StrategyGate(self._gate, *self._who, owner_limit=True, balance=self._balance)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy."""
@@ -374,9 +373,8 @@ class StrategyGate:
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod."""
         self._gate.flight.land()
-        who = (self._evictor, self._profile, self._strategy)
         return self._gate.ask(
-            *who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
+            *self._who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
         )
 
     def land(self) -> None:

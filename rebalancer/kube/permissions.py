@@ -14,40 +14,41 @@ from rebalancer.untrusted.documents import Unreadable, decode_json
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-#: The verbs that marks on nodes need, besides `list nodes`, which every run needs.
-NODE_WRITES = ("get", "patch")
-
-#: The verbs that restarts of rollouts need, besides `list deployments`.
-RESTART_VERBS = ("get", "patch")
-
-_RULE = """  - apiGroups: [""]
-    resources: [nodes]
-    verbs: [get, patch]"""
-
-
-_RESTART_RULE = """  - apiGroups: [apps]
-    resources: [deployments]
-    verbs: [get, patch]"""
+#: The verbs that every write to nodes and rollouts needs, besides `list`.
+WRITE_VERBS = ("get", "patch")
 
 
 @dataclass(frozen=True, slots=True)
 class WritePurpose:
-    """What nodes are written for, in words.
+    """What objects are written for, in words.
 
     Attributes:
         writes: who writes what.
         consequence: what was not done without the permission.
         otherwise: what to do without it.
+        group: the API group of what is written.
+        resource: what is written.
     """
 
     writes: str
     consequence: str
     otherwise: str
+    group: str = ""
+    resource: str = "nodes"
+
+    @property
+    def rule(self) -> str:
+        """The rule of a ClusterRole that permits it, as YAML."""
+        group = self.group or '""'
+        return f"  - apiGroups: [{group}]\n    resources: [{self.resource}]\n    verbs: [{', '.join(WRITE_VERBS)}]"
 
 
 STEERING = WritePurpose("steering sets soft taints", "Nothing was evicted", "run without steering")
 HOLDING = WritePurpose("holding emptied nodes sets soft taints", "Nothing was evicted", "run without holding them")
 MARKING = WritePurpose("marking sets labels and soft taints", "No node was changed", "use --dry-run")
+RESTARTING = WritePurpose(
+    "trust.restart restarts rollouts", "Nothing was evicted", "leave trust.restart out", "apps", "deployments"
+)
 
 
 class _ReviewStatus(msgspec.Struct):
@@ -59,33 +60,19 @@ class _Review(msgspec.Struct):
     status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
-def demand_node_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: WritePurpose) -> None:
-    """Make sure that nodes may be read and patched.
+def demand_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: WritePurpose) -> None:
+    """Make sure that what is written may be read and patched.
 
     Raises:
-        Forbidden: they may not; the message has the rule to add.
+        Forbidden: it may not; the message has the rule to add.
         ClusterError: the API server does not say.
     """
-    missing = [verb for verb in NODE_WRITES if not may(client, retry_policy, deadline, verb, "", "nodes")]
+    group, resource = purpose.group, purpose.resource
+    missing = [verb for verb in WRITE_VERBS if not may(client, retry_policy, deadline, verb, group, resource)]
     if missing:
         raise Forbidden(
-            f"{purpose.writes}, and there is no permission to {' and '.join(missing)} nodes. "
-            f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{_RULE}"
-        )
-
-
-def demand_restarts(client: Client, retry_policy: RetryPolicy, deadline: Deadline) -> None:
-    """Make sure that Deployments may be read and patched.
-
-    Raises:
-        Forbidden: they may not; the message has the rule to add.
-        ClusterError: the API server does not say.
-    """
-    missing = [verb for verb in RESTART_VERBS if not may(client, retry_policy, deadline, verb, "apps", "deployments")]
-    if missing:
-        raise Forbidden(
-            f"trust.restart restarts rollouts, and there is no permission to {' and '.join(missing)} deployments. "
-            f"Nothing was evicted. Add this rule to the ClusterRole, or leave trust.restart out:\n{_RESTART_RULE}"
+            f"{purpose.writes}, and there is no permission to {' and '.join(missing)} {resource}. "
+            f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{purpose.rule}"
         )
 
 

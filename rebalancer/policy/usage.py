@@ -126,7 +126,9 @@ class HistoryQueries(Part):
     @model_validator(mode="after")
     def _in_amounts(self) -> Self:
         if (self.cpu.unit, self.memory.unit) != ("cores", "bytes"):
-            raise ValueError("the unit of cpu is cores and that of memory bytes: containers are no share of a node")
+            raise ValueError(
+                "the unit of cpu is cores and that of memory bytes: a share of a node says nothing about a container"
+            )
         return self
 
 

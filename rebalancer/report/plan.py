@@ -167,7 +167,7 @@ def read_plan(text: str, name: str) -> Plan:
         name: what messages call it.
 
     Raises:
-        PlanError: it is no plan; all problems are told, each with its place.
+        PlanError: the document is not a plan; the message has every problem and its place.
     """
     try:
         document = _parsed(text)

@@ -125,8 +125,8 @@ def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     """Return a server-side-apply configuration for each workload that should change, by file name.
 
     Only workloads of the cluster file whose pods are made from a template that can be patched have one.  It has what
-    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  Equal
-    values are no conflict with whoever has set them.  What an autoscaler scales by is no business of ours.
+    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  A field
+    manager that has set the same value does not conflict.  Resources that an autoscaler scales by are left out.
     """
     changing = {each.history.workload for each in found if each.change}
 

@@ -19,7 +19,7 @@ from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.leases import Lease, Leases
-from rebalancer.kube.permissions import NODE_WRITES, RESTART_VERBS, may
+from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.wire.pages import KINDS, group_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.headline import count
@@ -218,11 +218,11 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     kinds = sorted({"Node", "Pod", *kinds_needed(work.plans), *work.helpful_kinds})
     wanted = [("list", group_of(kind), KINDS[kind][1]) for kind in kinds] + list(_ALWAYS)
     if work.policy.steering or work.hold:
-        wanted += [(verb, "", "nodes") for verb in NODE_WRITES]
+        wanted += [(verb, "", "nodes") for verb in WRITE_VERBS]
     if work.trust:
         wanted += [(verb, "", "configmaps") for verb in ("get", "update")]
     if work.trust and work.trust.restart:
-        wanted += [(verb, "apps", "deployments") for verb in RESTART_VERBS]
+        wanted += [(verb, "apps", "deployments") for verb in WRITE_VERBS]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", "metrics.k8s.io", resource) for resource in ("nodes", "pods")]
     missing = [each for each in wanted if not may(cluster.client, cluster.retry_policy, deadline, *each)]

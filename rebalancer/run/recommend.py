@@ -345,15 +345,15 @@ def _beside(
     histories: Iterable[History], known: KnownCluster | None, owners: Mapping[PodName, Workload], trouble: Trouble
 ) -> Iterator[History]:
     """Yield the histories with what is known of the containers besides their samples."""
-    befallen: dict[tuple[Workload, str], set[ContainerName]] = {}
+    with_trouble: dict[tuple[Workload, str], set[ContainerName]] = {}
     for name in {*trouble.killed, *trouble.throttled}:
         namespace, pod, container = name
         workload = owners.get((namespace, pod)) or workload_by_name(namespace, pod)
-        befallen.setdefault((workload, container), set()).add(name)
+        with_trouble.setdefault((workload, container), set()).add(name)
     for each in histories:
         key = each.workload, each.container
         told = known.circumstances(*key) if known else NOTHING_KNOWN
-        names = befallen.get(key, set())
+        names = with_trouble.get(key, set())
         kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & names)), trouble.throttling(names)
         circumstances = replace(told, oom_kills=kills, throttled=throttled, throttled_days=days)
         now = known.containers[each.workload].get(each.container) if known else None

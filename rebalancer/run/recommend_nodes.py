@@ -65,7 +65,7 @@ def recommended_reservations(
 
 
 def _sampled(cluster: Snapshot) -> tuple[NodeUsage, NodeUsage]:
-    """Return what the file's sample of metrics-server tells: of nodes, and of what is no pod's."""
+    """Return what the file's sample of metrics-server tells: the usage of nodes, and the part of it that no pod has."""
     by_pods: NodeUsage = {}
     measured = {(each.namespace, each.name): each.usage for each in cluster.pod_metrics or ()}
     unmeasured: set[str] = set()

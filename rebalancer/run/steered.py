@@ -16,7 +16,7 @@ from rebalancer.kube.halt import Halt, Halted, Permit, always
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.leftover_marks import SteeringMarks, any_mark, clear_leftovers, expired
 from rebalancer.kube.marks import Keys, Mark
-from rebalancer.kube.permissions import HOLDING, STEERING, demand_node_writes, demand_restarts
+from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, avoid_keys
@@ -116,14 +116,11 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
         Forbidden: the permission is missing; the message has the rule to add.
         ClusterError: the API server does not say.
     """
-    if work.policy.steering or work.hold:
+    purposes = [STEERING] if work.policy.steering else [HOLDING] if work.hold else []
+    purposes += [RESTARTING] if work.trust and work.trust.restart else []
+    for purpose in purposes:
         deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        purpose = STEERING if work.policy.steering else HOLDING
-        demand_node_writes(cluster.client, cluster.retry_policy, deadline, purpose)
-    if work.trust and work.trust.restart:
-        demand_restarts(
-            cluster.client, cluster.retry_policy, Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        )
+        demand_writes(cluster.client, cluster.retry_policy, deadline, purpose)
 
 
 def clear_up_unsteered(

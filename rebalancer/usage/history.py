@@ -6,7 +6,7 @@
    halves, and the pieces after it are as short as these.
 3. A piece that cannot be cut any more is left out, with the reason; after some of these in a row nothing more is asked.
    Where the shortest piece still has a warning, shorter ones do not help: then answers are taken as they are, and the
-   times that may be partial are told.
+   report names the times that may be partial.
 4. CPU and memory are joined by namespace, pod, container and time; where one of the two is missing there is no sample.
 
 Example: of 10,000 containers 14 days in steps of 5 minutes are 253 pieces of 16 steps.
@@ -53,7 +53,7 @@ class RangeSeries(NamedTuple):
         """Its labels.
 
         Raises:
-            SourceError: they are none.
+            SourceError: the labels cannot be read.
         """
         try:
             return msgspec.json.decode(self.metric, type=dict[str, str])
@@ -65,7 +65,7 @@ class RangeSeries(NamedTuple):
         """Its values, in the order of time.
 
         Raises:
-            SourceError: they are no numbers.
+            SourceError: a value is not a number.
         """
         try:
             pairs = msgspec.json.decode(self.text, type=list[tuple[float, str]])
@@ -319,7 +319,7 @@ class _Decoder:
         self._places: Sequence[int] = ()
 
     def read(self, series: RangeSeries) -> _Column:
-        """Return what a series says; values that are no amounts are left out.
+        """Return what a series says; infinite and negative values and NaN are left out.
 
         Raises:
             SourceError: it has no numbers, or times that were not asked for.

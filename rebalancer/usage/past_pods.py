@@ -49,7 +49,7 @@ def read_owners(ask: AskRange, span: Span) -> tuple[Owners, list[str]]:
 def read_starts(ask: AskRange, span: Span) -> tuple[dict[ContainerOfPod, set[int]], list[str]]:
     """Return when containers began within a time, in seconds since 1970, and what is missing.
 
-    Of several starts within an hour, the last one is told.
+    Of several starts within an hour only the last one counts.
     """
     starts: dict[ContainerOfPod, set[int]] = {}
     try:

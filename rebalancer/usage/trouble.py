@@ -1,8 +1,8 @@
 """Which containers were OOM killed or throttled, asked of Prometheus day by day; what the server lacks is not known.
 
-Kills are told by kube-state-metrics, or by cAdvisor's counter.  Throttling is the share of CPU periods of an hour in
+Kills come from kube-state-metrics, or from cAdvisor's counter.  Throttling is the share of CPU periods of an hour in
 which a container had used up its limit; hours below a quarter do not count, as in the alert CPUThrottlingHigh of
-kubernetes-mixin.  On how many days there was such an hour, and the mean of the days' worst hours, is told.
+kubernetes-mixin.  The result has the number of days with such an hour, and the mean of the worst hours of these days.
 """
 
 from dataclasses import dataclass, field

@@ -12,7 +12,7 @@ from typing import Any
 
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Permit
-from rebalancer.kube.permissions import MARKING, demand_node_writes
+from rebalancer.kube.permissions import MARKING, demand_writes
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.exports import export
@@ -201,4 +201,4 @@ def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
 def _demand_permissions(cluster: LiveCluster, options: Options) -> None:
     if not options.dry_run:
         deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        demand_node_writes(cluster.client, cluster.retry_policy, deadline, MARKING)
+        demand_writes(cluster.client, cluster.retry_policy, deadline, MARKING)

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.errors import Forbidden
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.permissions import STEERING, demand_node_writes, demand_restarts
+from rebalancer.kube.permissions import RESTARTING, STEERING, demand_writes
 from tests.fake_http import Reply
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -16,7 +16,7 @@ def test_a_review_that_does_not_say_yes_says_no(client, server, time, status):
     server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": status}))
 
     with pytest.raises(Forbidden, match=r"no permission to get and patch nodes(?s:.)*verbs: \[get, patch\]"):
-        demand_node_writes(client, time.retry_policy(), Deadline.after(60, time.clock), STEERING)
+        demand_writes(client, time.retry_policy(), Deadline.after(60, time.clock), STEERING)
 
 
 def test_a_restart_needs_permissions_of_its_own(client, server, time):
@@ -24,12 +24,12 @@ def test_a_restart_needs_permissions_of_its_own(client, server, time):
     server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": {}}))
 
     with pytest.raises(Forbidden, match=r"no permission to get and patch deployments(?s:.)*resources: \[deployments\]"):
-        demand_restarts(client, time.retry_policy(), Deadline.after(60, time.clock))
+        demand_writes(client, time.retry_policy(), Deadline.after(60, time.clock), RESTARTING)
 
 
 def test_a_yes_lets_the_run_go_on(client, server, time):
     """Both verbs are asked for."""
-    demand_node_writes(client, time.retry_policy(), Deadline.after(60, time.clock), STEERING)
+    demand_writes(client, time.retry_policy(), Deadline.after(60, time.clock), STEERING)
 
     asked = [each.body["spec"]["resourceAttributes"] for each in server.requests]
     assert asked == [{"verb": verb, "group": "", "resource": "nodes"} for verb in ("get", "patch")]
