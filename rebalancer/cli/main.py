@@ -39,7 +39,7 @@ from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
-    from rebalancer.report.show import Color
+    from rebalancer.report.view import Color
     from rebalancer.run.options import ClientOptions, Options
 
 OUTPUTS = ("table", "wide", "json", "yaml", "html")

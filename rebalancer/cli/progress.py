@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from rebalancer.report.show import Color
+    from rebalancer.report.view import Color
 
 
 _LOG = logging.getLogger(__name__)

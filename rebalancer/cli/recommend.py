@@ -123,7 +123,7 @@ def recommend(
 
 def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | None) -> None:
     """Write the files that were asked for, and say how many."""
-    from rebalancer.report.headline import count  # noqa: PLC0415  as above
+    from rebalancer.report.layout import count  # noqa: PLC0415  as above
     from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
     from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
     from rebalancer.run.recommend import write_files  # noqa: PLC0415

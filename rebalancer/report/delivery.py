@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 import yaml
 
-from rebalancer.report.show import Color, show
+from rebalancer.report.view import Color, show
 from rebalancer.untrusted.printable import printable
 
 Line = dict[str, Any]

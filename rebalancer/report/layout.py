@@ -1,5 +1,6 @@
-"""Text for a terminal of a given width: names are never broken or cut, only prose wraps."""
+"""Text for people: on a terminal names are never broken or cut, only prose wraps; elsewhere a row is a line."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
@@ -10,6 +11,51 @@ _GAP = 2
 _NARROWEST_PROSE = 36
 #: With a no-break space, where lines are not wrapped.
 _PERCENT = "\u00a0%"
+
+#: A text, and how rich styles it on a terminal, like `bold red`; empty for plain text.
+StyledLine = tuple[str, str]
+
+
+class Page:
+    """Collects the lines of a text for people.
+
+    Args:
+        width: of the terminal, in cells; None without a terminal: then each row is one line, so `grep` finds it whole.
+    """
+
+    def __init__(self, width: int | None) -> None:
+        self.lines: list[StyledLine] = []
+        self.is_plain = width is None
+        self.width = sys.maxsize if width is None else width
+
+    def say(self, text: str, style: str = "") -> None:
+        """Add a line as it is."""
+        self.lines.append((text, style))
+
+    def title(self, text: str) -> None:
+        """Add a title, and an empty line above it."""
+        self.say("")
+        self.prose(text, "bold")
+
+    def prose(self, text: str, style: str = "", *, mark: str = "") -> None:
+        """Add a text that wraps; it may have a mark before it, like `Warning:`."""
+        if mark and self.is_plain:
+            self.say(f"{mark} {text}", style)
+        else:
+            self.rows([(mark,) if mark else ()], [text], style=style)
+
+    def rows(
+        self,
+        columns: Sequence[Sequence[str]],
+        prose: Sequence[str],
+        *,
+        indent: int = 0,
+        style: str | Sequence[str] = "",
+    ) -> None:
+        """Add rows as `hanging` makes them; `style` is one for all rows, or one for each row."""
+        styles = [style] * len(columns) if isinstance(style, str) else style
+        for lines, each in zip(hanging(columns, prose, self.width, indent), styles, strict=True):
+            self.lines += [(line, each) for line in lines]
 
 
 def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, indent: int = 0) -> Iterator[list[str]]:
@@ -82,3 +128,8 @@ def listed(texts: Iterable[str], most: int) -> str:
     every = list(texts)
     more = len(every) - most
     return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, like `1 pod`, `2 pods` and `no pods`."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

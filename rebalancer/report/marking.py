@@ -11,7 +11,7 @@ from typing import Any
 from rebalancer.marking.outcome import MarkingOutcome
 from rebalancer.marking.pressure import Pressure
 from rebalancer.report.document import timestamp
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.untrusted.printable import printable
 
 _HEAD = ("node", "rule", "value", "since", "until", "change")

@@ -1,68 +1,59 @@
-"""Nodes before and after a plan, as short texts with figures: bands, spread, bars, and nodes that stay over target."""
+"""What a strategy does to nodes, for people: bands, spread, a bar for each node, what stays over target, and waves."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import pstdev
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
 
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED
-from rebalancer.report.layout import bar, hanging, listed, wrapped
-
-#: Titles of the rows.
-COLUMNS = ("node", "until", "held")
-
-
-def held_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each node: its name, until when, and by whom."""
-    for node in report["heldNodes"]:
-        yield node["name"], node["until"], _by(node, dry_run=report["dryRun"])
-
-
-def _by(node: Mapping[str, Any], *, dry_run: bool) -> str:
-    if node["problem"]:
-        return f"not held: {node['problem']}"
-    if not node["byThisRun"]:
-        return "by an earlier run"
-    return "would be held" if dry_run else "by this run"
-
+from rebalancer.eviction.steering import HOT
+from rebalancer.report.layout import Page, bar, count, listed
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
 
-#: How many of the most used and of the least used nodes get bars.
+#: How many of the most used and of the least used nodes are shown, unless all are asked for.
 _SHOWN = 10
-#: The same for rows, where there is no terminal.
-_ROWS = 20
 #: How many nodes that stay over target are named, each with the reasons.
 _NAMED = 5
-_BANDS = ((OVERUTILIZED, "over target"), (APPROPRIATE, "between"), (UNDERUTILIZED, "under thresholds"))
+_BANDS = {OVERUTILIZED: "over target", APPROPRIATE: "between", UNDERUTILIZED: "under thresholds"}
+#: From how many columns on bars have so many characters.
+_BARS = ((100, 20), (64, 10), (0, 0))
+_INDENT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """The line of one node; with an empty name it stands for the nodes left out, and the text says how many."""
+def show_nodes(report: Report, run: Row, page: Page, *, everything: bool) -> None:
+    """Show the nodes of a strategy that weighs them, now and after the plan."""
+    page.title(f"Nodes now and after the plan ({run['strategy']})")
+    for words, now, then in _bands(run):
+        page.say(f"  {now:>4} -> {then:>4} {words}")
+    _show_pairs(page, _spread(run))
+    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
+    between = 0 if everything else max(len(ranked) - 2 * _SHOWN, 0)
+    nodes = [*ranked[:_SHOWN], *ranked[_SHOWN + between :]]
+    left_out = f"... {between} nodes between (-v 1 lists each) ..." if between else ""
+    show = _show_figures if page.is_plain else _show_bars
+    show(page, run, nodes, left_out)
+    _show_pairs(page, _staying_over(report, run), "yellow")
 
-    name: str
-    text: str
-    state: str = ""
-    state_after: str = ""
+
+def _show_pairs(page: Page, pairs: Iterator[tuple[str, str]], style: str = "") -> None:
+    found = list(pairs)
+    page.rows([(name,) for name, _ in found], [text for _, text in found], indent=_INDENT, style=style)
 
 
-def bands(run: Row) -> list[tuple[str, int, int]]:
+def _bands(run: Row) -> list[tuple[str, int, int]]:
     """Return how many nodes are in each band, now and after the plan; `over target` needs targetThresholds."""
-    shown = _BANDS if run["targetThresholds"] else _BANDS[1:]
     return [
         (words, *(sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter")))
-        for state, words in shown
+        for state, words in _BANDS.items()
+        if run["targetThresholds"] or state != OVERUTILIZED
     ]
 
 
-def spread_lines(run: Row) -> Iterator[tuple[str, str]]:
+def _spread(run: Row) -> Iterator[tuple[str, str]]:
     """Yield for each resource with a threshold its standard deviation and its highest node, now and after the plan."""
     nodes = run["nodes"]
     for name in run["thresholds"]:
@@ -71,71 +62,61 @@ def spread_lines(run: Row) -> Iterator[tuple[str, str]]:
         yield name, f"standard deviation {now:.1f} -> {then:.1f} points, highest {highest}"
 
 
-def bars(run: Row, width: int) -> Iterator[Bar]:
-    """Yield the most and the least used nodes, the fullest first.
-
-    Args:
-        run: a strategy of the report that weighs nodes.
-        width: of a bar.
-    """
-    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
-    between = len(ranked) - 2 * _SHOWN
-    for number, node in enumerate(ranked):
-        if between > 0 and number == _SHOWN:
-            yield Bar("", f"... {between} nodes between ...")
-        if between <= 0 or not _SHOWN <= number < len(ranked) - _SHOWN:
-            yield Bar(node["name"], _bar_text(run, node, width), node["state"], node["stateAfter"])
+def _show_figures(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> None:
+    """Show for each node every resource with a threshold, and its states."""
+    names = [(node["name"], *(_change_of(node, name) for name in run["thresholds"])) for node in nodes]
+    states = [f"{_BANDS[node['state']]} -> {_BANDS[node['stateAfter']]}" for node in nodes]
+    if left_out:
+        names.insert(_SHOWN, (left_out, *("" for _ in run["thresholds"])))
+        states.insert(_SHOWN, "")
+    page.rows(names, states, indent=_INDENT)
 
 
-def staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
+def _change_of(node: Row, resource: str) -> str:
+    before, after = (f"{node[key].get(resource, 0):.1f} %" for key in ("before", "after"))
+    return f"{resource} {before} -> {after}"
+
+
+def _show_bars(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> None:
+    """Draw for each node the resource that decides; the name stands above its bars where there is no room beside."""
+    width = next(size for columns, size in _BARS if page.width >= columns)
+    blank = " " * _INDENT
+    texts = [_bar_text(run, node, width) for node in nodes]
+    size = max(cell_len(node["name"]) for node in nodes)
+    beside = all(
+        _INDENT + cell_len(node["name"]) + 2 + cell_len(text) <= page.width
+        for node, text in zip(nodes, texts, strict=True)
+    )
+    for number, (node, text) in enumerate(zip(nodes, texts, strict=True)):
+        if left_out and number == _SHOWN:
+            page.say(blank + left_out)
+        name = node["name"]
+        if beside:
+            page.say(f"{blank}{name}{' ' * (size - cell_len(name))}  {text}", _style(node))
+        else:
+            page.say(blank + name, _style(node))
+            page.say(blank + blank + text, _style(node))
+
+
+def _style(node: Row) -> str:
+    if node["stateAfter"] == OVERUTILIZED:
+        return "red"
+    return "green" if node["state"] == OVERUTILIZED else ""
+
+
+def _staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
     """Yield the nodes that stay over target, with the reasons, the fullest first; only some are named."""
     over = [node for node in run["nodes"] if node["stateAfter"] == OVERUTILIZED]
     ranked = sorted(over, key=lambda node: (-_fullness(run, node, "after"), node["name"]))
-    kept = _kept_by_node(report, run)
+    kept: dict[str, Counter[str]] = {}
+    for each in report["refusals"]:
+        if _same(each, run):
+            kept.setdefault(each["node"], Counter())[each["by"]] += 1
     for node in ranked[:_NAMED]:
         causes = listed((f"{count} by {by}" for by, count in kept.get(node["name"], Counter()).most_common()), _NAMED)
         yield node["name"], f"stays over target; {f'pods kept: {causes}' if causes else _why_none(report, run)}"
     if len(ranked) > _NAMED:
         yield f"{len(ranked) - _NAMED} more", "stay over target"
-
-
-def node_columns(run: Row) -> tuple[str, ...]:
-    """Return the titles of `node_rows`."""
-    return ("node", *run["thresholds"], "state", "afterwards")
-
-
-def node_rows(run: Row, *, everything: bool) -> list[tuple[str, ...]]:
-    """Return a row for each node, the fullest first: what it uses now and after the plan, and its states.
-
-    Of many nodes only the most and the least used have one, unless everything is asked for.
-    """
-    words = dict(_BANDS)
-    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
-    rows = [
-        (
-            node["name"],
-            *(
-                f"{node['before'].get(name, 0):.1f} % -> {node['after'].get(name, 0):.1f} %"
-                for name in run["thresholds"]
-            ),
-            words[node["state"]],
-            words[node["stateAfter"]],
-        )
-        for node in ranked
-    ]
-    between = 0 if everything else max(len(rows) - 2 * _ROWS, 0)
-    if not between:
-        return rows
-    blank = [""] * (len(run["thresholds"]) + 2)
-    return [*rows[:_ROWS], (f"... {between} nodes between (-v 1 lists each)", *blank), *rows[-_ROWS:]]
-
-
-def _kept_by_node(report: Report, run: Row) -> Mapping[str, Counter[str]]:
-    kept: dict[str, Counter[str]] = {}
-    for each in report["refusals"]:
-        if _same(each, run):
-            kept.setdefault(each["node"], Counter())[each["by"]] += 1
-    return kept
 
 
 def _why_none(report: Report, run: Row) -> str:
@@ -180,45 +161,57 @@ def _highest(nodes: Sequence[Row], key: str, name: str) -> str:
     return f"{top['name']} {top[key].get(name, 0.0):.0f} %"
 
 
-#: From how many columns on bars have so many characters.
-_BARS = ((100, 20), (64, 10), (0, 0))
-_INDENT = 2
+def show_waves(run: Row, page: Page) -> None:
+    """Show the waves of a steered strategy, and how even the nodes are with them."""
+    if not run.get("waves"):
+        return
+    page.title(f"Waves ({run['strategy']})")
+    names, prose = [], []
+    for number, wave in enumerate(run["waves"], start=1):
+        names.append((f"{number:>2}", f"{len(wave['moves']):>2} pods to {_destinations(wave['moves'])}"))
+        prose.append(f"avoiding {_avoided(wave['avoid'])}; {_landed(wave['moves'])}".rstrip("; "))
+    page.rows(names, prose)
+    for line in _evenness(run["evenness"]):
+        page.prose(line)
 
 
-def print_nodes(report: Mapping[str, Any], run: Mapping[str, Any], console: Console) -> None:
-    """Print the nodes of a strategy that weighs them, now and after the plan."""
-    console.print()
-    for line in wrapped(f"Nodes now and after the plan ({run['strategy']})", console.width):
-        console.print(Text(line, style="bold"))
-    for words, now, then in bands(run):
-        console.print(Text(f"  {now:>4} -> {then:>4} {words}"))
-    _prose(console, list(spread_lines(run)))
-    drawn = list(bars(run, next(size for width, size in _BARS if console.width >= width)))
-    beside = max(_INDENT + cell_len(each.name) + 2 + cell_len(each.text) for each in drawn) <= console.width
-    size = max(cell_len(each.name) for each in drawn)
-    for each in drawn:
-        _print_bar(each, size if beside else 0, console)
-    _prose(console, list(staying_over(report, run)), "yellow")
+def _evenness(evenness: Row | None) -> Iterator[str]:
+    """Yield how the waves change the nodes: deviation and highest node for each resource, and nodes over target."""
+    if not evenness:
+        return
+    for name in evenness["deviation"]:
+        deviation, highest = (_change(evenness[key][name]) for key in ("deviation", "highest"))
+        yield f"{name}: standard deviation {deviation}, highest node {highest} %"
+    yield f"nodes over target: {_change(evenness['nodesOverTarget'])}"
 
 
-def _prose(console: Console, rows: list[tuple[str, str]], style: str = "") -> None:
-    for lines in hanging([row[:1] for row in rows], [row[1] for row in rows], console.width, _INDENT):
-        for line in lines:
-            console.print(Text(line, style=style), soft_wrap=True)
+def _change(states: Mapping[str, float | None]) -> str:
+    """Return a figure before and as foreseen, and as it is in the end if that differs."""
+    foreseen, after = states["foreseen"], states["after"]
+    text = f"{_number(states['before'])} -> {_number(foreseen)}"
+    return text if after is None or after == foreseen else f"{text} foreseen, {_number(after)} in the end"
 
 
-def _print_bar(drawn: Bar, size: int, console: Console) -> None:
-    blank = " " * _INDENT
-    if not drawn.name:
-        text = blank + drawn.text
-    elif size:
-        text = f"{blank}{drawn.name}{' ' * (size - cell_len(drawn.name))}  {drawn.text}"
-    else:
-        text = f"{blank}{drawn.name}\n{blank}{blank}{drawn.text}"
-    console.print(Text(text, style=_style(drawn)), soft_wrap=True)
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{round(value, 1):g}"
 
 
-def _style(drawn: Bar) -> str:
-    if drawn.state_after == OVERUTILIZED:
-        return "red"
-    return "green" if drawn.state == OVERUTILIZED else ""
+def _destinations(moves: Sequence[Row]) -> str:
+    counts = Counter(move["expected"] for move in moves)
+    return ", ".join(f"{name} ({count})" if len(counts) > 1 else name for name, count in sorted(counts.items()))
+
+
+def _avoided(avoid: Mapping[str, int]) -> str:
+    if not avoid:
+        return "none"
+    hot = sum(level >= HOT for level in avoid.values())
+    return count(len(avoid), "node") + (f", {hot} with two taints" if hot else "")
+
+
+def _landed(moves: Sequence[Row]) -> str:
+    seen = [move["landed"] for move in moves if move["landed"]]
+    if not seen:
+        return ""
+    text = f"{sum(each['foreseen'] for each in seen)} of {len(seen)} as foreseen"
+    ready = [each["readySeconds"] for each in seen if each["readySeconds"] is not None]
+    return f"{text}, Ready in {max(ready):.0f} s" if ready else text

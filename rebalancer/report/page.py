@@ -15,7 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.untrusted.printable import printable
 
 Document = Mapping[str, Any]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rebalancer.report.headline import calls, count
-from rebalancer.report.layout import listed
+from rebalancer.report.layout import count, listed
+from rebalancer.report.view import calls
 
 Report = Mapping[str, Any]
 Line = tuple[str, str]

@@ -7,8 +7,7 @@ from typing import Any
 import yaml
 
 from rebalancer.recommendation.reservations import MEBI, Reservation
-from rebalancer.report.headline import count
-from rebalancer.report.layout import hanging, listed, wrapped
+from rebalancer.report.layout import count, hanging, listed, wrapped
 from rebalancer.untrusted.printable import printable
 
 #: Thresholds that a kubelet has unless some are set: then only those that are set count.

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebalancer.recommendation.what_if import Outlook, PodKey, WhatIf
-from rebalancer.report.headline import count
-from rebalancer.report.layout import hanging, listed, wrapped
+from rebalancer.report.layout import count, hanging, listed, wrapped
 from rebalancer.untrusted.printable import printable
 
 _MOST_NAMES = 10

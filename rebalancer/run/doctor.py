@@ -22,7 +22,7 @@ from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.wire.pages import KINDS, group_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import leases_of, memory_map, read_memory
 from rebalancer.run.options import LeaseOptions

@@ -34,7 +34,7 @@ from rebalancer.recommendation.workloads import (
     recommend,
     workload_by_name,
 )
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster

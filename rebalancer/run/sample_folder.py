@@ -25,7 +25,7 @@ from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.run.sheets import NAME, sheets
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from rebalancer.report.headline import count
+from rebalancer.report.layout import count
 from rebalancer.run.options import ServingOptions
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings, health_page

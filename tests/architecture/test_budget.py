@@ -17,7 +17,7 @@ BUDGET = {
     "rebalancer/memory": 580,
     "rebalancer/policy": 3350,
     "rebalancer/recommendation": 1280,
-    "rebalancer/report": 3550,
+    "rebalancer/report": 3300,
     "rebalancer/run": 9130,
     "rebalancer/scheduling": 6970,
     "rebalancer/telemetry": 730,

@@ -85,7 +85,7 @@ def test_the_policy_says_it_too_and_the_option_has_the_last_word(run, cluster):
     outcome = run("--output", "table", "--hold", "2h", wanted={**COMPACT, "hold": "15m"})
 
     _, table = outcome.stdout.split("Nodes kept empty\n")
-    name, until, *by = table.splitlines()[1].split()
+    name, _, until, *by = table.splitlines()[0].split()
     assert (name, " ".join(by)) == ("n1", "by this run")
     assert datetime.fromisoformat(until) > datetime.now(UTC) + timedelta(hours=1)
 

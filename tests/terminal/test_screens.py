@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.report.show import Color, lines
+from rebalancer.report.view import Color, lines
 from tests.functional.objects import node, pod, policy
 from tests.terminal.screen import Shown, escapes, on_screen
 

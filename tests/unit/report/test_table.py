@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.report.show import show
+from rebalancer.report.view import show
 from tests.unit.report.example import LIVE, report
 
 

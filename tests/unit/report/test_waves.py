@@ -2,7 +2,8 @@
 
 from rebalancer.eviction.steering import DrySteer, Landing
 from rebalancer.report.document import Circumstances, document
-from rebalancer.report.wave_lines import evenness_lines, wave_rows
+from rebalancer.report.layout import Page
+from rebalancer.report.nodes import show_waves
 from tests import make
 from tests.measured import cluster, low, node, pod
 
@@ -46,16 +47,21 @@ def test_a_live_run_tells_where_replacements_landed_and_what_would_have_been():
     assert run["evenness"]["highest"]["cpu"] == {"before": 70, "foreseen": 45, "after": 70}
 
 
+def lines_for_people(run):
+    page = Page(None)
+    show_waves(run, page)
+    return [line for line, _ in page.lines]
+
+
 def test_the_rows_for_a_person():
-    assert list(wave_rows(report(DrySteer(1.5, KEYS), dry_run=True))) == [
-        ("1", "1", "n3", "2 nodes, 1 with two taints", "")
-    ]
-    run = report(Astray(1.5, KEYS), dry_run=False)
-    assert [row[-1] for row in wave_rows(run)] == ["0 of 1 as foreseen, Ready in 2 s"]
-    assert list(evenness_lines(run))[-1] == "nodes over target: 1 -> 0 foreseen, 1 in the end"
+    dry, live = report(DrySteer(1.5, KEYS), dry_run=True), report(Astray(1.5, KEYS), dry_run=False)
+
+    assert lines_for_people(dry)[2] == " 1   1 pods to n3  avoiding 2 nodes, 1 with two taints"
+    assert lines_for_people(live)[2].endswith("; 0 of 1 as foreseen, Ready in 2 s")
+    assert lines_for_people(live)[-1] == "nodes over target: 1 -> 0 foreseen, 1 in the end"
 
 
 def test_without_steering_there_are_no_waves():
     run = report(None, dry_run=True)
 
-    assert (run["waves"], run["evenness"], list(evenness_lines(run))) == ([], None, [])
+    assert (run["waves"], run["evenness"], lines_for_people(run)) == ([], None, [])

@@ -1,0 +1,275 @@
+"""The report for people: the most important first, grouped, and as wide as the terminal, which colours it.
+
+Without a terminal it is the same text, but nothing wraps, and each pod has a line that names all about it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, Literal
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+
+from rebalancer.report.document import CLOCKS
+from rebalancer.report.layout import Page, count, listed
+from rebalancer.report.nodes import show_nodes, show_waves
+from rebalancer.untrusted.printable import printable
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
+Color = Literal["auto", "always", "never"]
+
+#: More evictions than this are counted by owner on a terminal instead of listed.
+_LISTED = 60
+_PODS_SHOWN = 3
+_BAD, _WARN, _GOOD, _STRONG = "bold red", "yellow", "bold green", "bold"
+#: Lists of a report that are counted only if they are not empty, each with its word.
+_TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
+
+
+def show(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> None:
+    """Print a report; the arguments are those of `lines`."""
+    stream.writelines(f"{line}\n" for line in lines(report, stream, everything=everything, color=color))
+
+
+def lines(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> list[str]:
+    """Return the lines of a report.
+
+    Args:
+        report: as `rebalancer.report.document` makes it.
+        stream: where they are to be printed.
+        everything: list every pod and every node, however many they are.
+        color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
+    """
+    page = Page(Console(file=stream).width if stream.isatty() else None)
+    _show(_printable(report), page, everything=everything)
+    colored = color == "always" or (color == "auto" and stream.isatty() and _wanted())
+    drawn = _drawn_in(getattr(stream, "encoding", None))
+    return [_styled(text.translate(drawn).rstrip(), style if colored else "") for text, style in page.lines]
+
+
+def _wanted() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+def _drawn_in(encoding: str | None) -> Mapping[int, str]:
+    """Return what stands for the characters of bars if the encoding lacks them."""
+    try:
+        "█·".encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return {ord("█"): "#", ord("·"): "."}
+    return {}
+
+
+def _styled(text: str, style: str) -> str:
+    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if style else text
+
+
+def _printable(value: Any) -> Any:
+    """Return a document whose texts are safe to print: the owner of a pod may have written some of them."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {key: _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value
+
+
+def _show(report: Report, page: Page, *, everything: bool) -> None:
+    _show_head(report, page)
+    _show_strategies(report, page)
+    for run in report["strategies"]:
+        if run["nodes"] and run["thresholds"]:
+            show_nodes(report, run, page, everything=everything)
+        show_waves(run, page)
+    _show_held(report, page)
+    _show_evictions(report, page, everything=everything)
+    _show_doubts(report["unknown"], page)
+    _show_refusals(report["refusals"], page, everything=everything)
+    _show_trouble(report, page)
+
+
+def _show_head(report: Report, page: Page) -> None:
+    if failed := _failures(report):
+        page.prose(failed, _BAD)
+    when = re.sub(r"\.\d+", "", report["now"])
+    page.rows([(_run_title(report),)], [f"at {when} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    for alarm in report["overview"]["alarms"]:
+        page.prose(alarm, _WARN, mark="!")
+    if report["skipped"]:
+        page.prose(f"Nothing was done: {report['skipped']}", _WARN)
+    else:
+        page.prose(_summary(report), _GOOD if report["evictions"] else _STRONG)
+
+
+def calls(report: Report) -> Iterator[str]:
+    """Yield what must not be overlooked: failures, then alarms about the size of the plan."""
+    if failed := _failures(report):
+        yield failed
+    yield from report["overview"]["alarms"]
+
+
+def _failures(report: Report) -> str:
+    """Return what failed, like `FAILED: 1 of 3 strategies (PodLifeTime: no answer)`; empty if nothing did."""
+    failed = [run for run in report["strategies"] if run["error"]]
+    parts = []
+    if failed:
+        causes = "; ".join(dict.fromkeys(f"{run['strategy']}: {run['error']}" for run in failed))
+        parts.append(f"{len(failed)} of {_strategies(len(report['strategies']))} ({causes})")
+    if report["failures"]:
+        errors = dict.fromkeys(each["error"] for each in report["failures"])
+        parts.append(f"{count(len(report['failures']), 'eviction')} ({listed(errors, 1)})")
+    return f"FAILED: {', '.join(parts)}" if parts else ""
+
+
+def _run_title(report: Report) -> str:
+    """Return what a report is about, like `Dry run on staging (https://10.0.0.1)`."""
+    cluster = report["cluster"]
+    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
+    return f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
+
+
+def _summary(report: Report) -> str:
+    """Return how many pods go, stay and failed, and how many nodes were looked at."""
+    runs, nodes = report["strategies"], report["nodes"]
+    if runs and all(run["error"] for run in runs) and not report["evictions"]:
+        return f"No strategy could look at the cluster; nothing {'would be' if report['dryRun'] else 'was'} evicted"
+    verb = "would be evicted" if report["dryRun"] else "evicted"
+    parts = [f"{count(len(report['evictions']), 'pod')} {verb}", f"{len(report['refusals'])} refused"]
+    if failed := sum(1 for run in runs if run["error"]):
+        parts.append(f"{_strategies(failed)} failed")
+    parts += [f"{len(report[key])} {word}" for key, word in _TROUBLE if report.get(key)]
+    return f"{', '.join(parts)}; {nodes['considered']} of {nodes['total']} nodes considered"
+
+
+def _strategies(number: int) -> str:
+    return f"{number} {'strategy' if number == 1 else 'strategies'}"
+
+
+def _show_strategies(report: Report, page: Page) -> None:
+    """Show what each strategy did and looked at; profiles are named where there are several."""
+    runs = report["strategies"]
+    if not runs:
+        return
+    page.title("By strategy")
+    keys = ("evicted", *(["unknown"] if report["unknown"] else []), "refused")
+    width = max(len(str(run[key])) for run in runs for key in keys)
+    several = len({run["profile"] for run in runs}) > 1
+    names = [
+        (*([run["profile"]] if several else []), run["strategy"], *(f"{run[key]:>{width}} {key}" for key in keys))
+        for run in runs
+    ]
+    looked_at = [f"FAILED: {run['error']}" if run["error"] else run["summary"] for run in runs]
+    page.rows(names, looked_at, style=[_BAD if run["error"] else "" for run in runs])
+
+
+def _show_held(report: Report, page: Page) -> None:
+    if not (held := report["heldNodes"]):
+        return
+    page.title("Nodes kept empty")
+    by = "would be held" if report["dryRun"] else "by this run"
+    page.rows(
+        [(node["name"], f"until {node['until']}") for node in held],
+        [
+            f"not held: {node['problem']}" if node["problem"] else by if node["byThisRun"] else "by an earlier run"
+            for node in held
+        ],
+    )
+
+
+def _show_evictions(report: Report, page: Page, *, everything: bool) -> None:
+    evictions = report["evictions"]
+    if not evictions:
+        return
+    in_full = everything or page.is_plain or len(evictions) <= _LISTED
+    title = "Pods that go" if report["dryRun"] else "Pods that went"
+    page.title(title + ("" if in_full else " (-v 1 or --output wide lists each)"))
+    if page.is_plain:
+        page.rows([_pod_columns(each) for each in evictions], [_why(each) for each in evictions])
+        return
+    by_strategy: dict[tuple[str, str], list[Row]] = {}
+    for each in evictions:
+        by_strategy.setdefault((each["profile"], each["strategy"]), []).append(each)
+    for (_, strategy), pods in by_strategy.items():
+        page.say(f"{strategy}: {count(len(pods), 'pod')}", _STRONG)
+        _show_owners(pods, page, in_full=in_full)
+
+
+def _show_owners(evictions: Sequence[Row], page: Page, *, in_full: bool) -> None:
+    """Show the pods that one strategy evicts by their owners, the one that loses most first."""
+    by_owner: dict[tuple[str, str], list[Row]] = {}
+    for each in evictions:
+        by_owner.setdefault((each["namespace"], _owner_name(each)), []).append(each)
+    ranked = sorted(by_owner.items(), key=lambda each: (-len(each[1]), each[0]))
+    if not in_full:
+        totals = [(f"{len(pods):>5}", namespace, owner or "no owner") for (namespace, owner), pods in ranked]
+        nodes = [f"from {listed(dict.fromkeys(pod['node'] for pod in pods), _PODS_SHOWN)}" for _, pods in ranked]
+        page.rows(totals, nodes)
+        return
+    for (namespace, owner), pods in ranked:
+        page.say(f"  {namespace}, {owner or 'no owner'}: {count(len(pods), 'pod')}")
+        page.rows([(pod["name"], pod["node"]) for pod in pods], [_why(pod) for pod in pods], indent=4)
+
+
+def _pod_columns(row: Row) -> tuple[str, str, str, str]:
+    return _pod_name(row), row["node"], _owner_name(row), row["strategy"]
+
+
+def _why(row: Row) -> str:
+    return f"{row['reason']} (another controller moves it)" if row["background"] else str(row["reason"])
+
+
+def _pod_name(row: Row) -> str:
+    """Return a pod like `shop/web-1`."""
+    return f"{row['namespace']}/{row['name']}"
+
+
+def _owner_name(row: Row) -> str:
+    """Return the owner of a pod like `ReplicaSet/web-5f6b`, empty for a pod without one."""
+    owner = row["owner"]
+    return f"{owner['kind']}/{owner['name']}" if owner else ""
+
+
+def _show_doubts(doubts: Sequence[Row], page: Page) -> None:
+    if doubts:
+        page.title("Pods that may have gone")
+        page.rows([_pod_columns(each) for each in doubts], [each["error"] for each in doubts], style=_BAD)
+
+
+def _show_refusals(refusals: Sequence[Row], page: Page, *, everything: bool) -> None:
+    if not refusals:
+        return
+    if everything:
+        page.title("Considered but kept")
+        names = [(_pod_name(each), each["node"], each["by"], each["strategy"]) for each in refusals]
+        page.rows(names, [each["reason"] for each in refusals])
+        return
+    page.title("Considered but kept (-v 1 lists each)")
+    causes: dict[tuple[str, str], list[Row]] = {}
+    for each in refusals:
+        causes.setdefault((each["by"], each["strategy"]), []).append(each)
+    page.rows(
+        [(f"{len(pods):>5}", *cause) for cause, pods in causes.items()], [_example(pods) for pods in causes.values()]
+    )
+
+
+def _example(pods: Sequence[Row]) -> str:
+    """Return the commonest reason of these refusals, and the first pods that have it."""
+    by_reason: dict[str, list[str]] = {}
+    for each in pods:
+        by_reason.setdefault(each["reason"], []).append(_pod_name(each))
+    reason, names = max(by_reason.items(), key=lambda each: len(each[1]))
+    others = f"; {count(len(by_reason) - 1, 'more reason')}" if len(by_reason) > 1 else ""
+    return f"{reason} ({listed(names, _PODS_SHOWN)}{others})"
+
+
+def _show_trouble(report: Report, page: Page) -> None:
+    """Show failed evictions, and the warnings that do not stand at the top."""
+    warnings = [each for each in report["warnings"] if each not in report["overview"]["alarms"]]
+    if report["failures"] or warnings:
+        page.say("")
+    for each in report["failures"]:
+        page.prose(f"{_pod_name(each)} on {each['node']} ({each['strategy']}): {each['error']}", _BAD, mark="Failed:")
+    for warning in warnings:
+        page.prose(warning, _WARN, mark="Warning:")
