@@ -70,7 +70,7 @@ def mark(
 
     with Interruption("before a node was changed") as interruption:
         from rebalancer.run.marking import mark as marking  # noqa: PLC0415
-        from rebalancer.run.marking.work import MarkOptions  # noqa: PLC0415
+        from rebalancer.run.marking.settings import MarkOptions  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
         asked = MarkOptions.of(rules, Options(policy=policy, client=client, **options))

@@ -18,9 +18,9 @@ import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.marks import SOFT, MarkedNode, Taint, Wanted, is_soft
-from rebalancer.marking.pressure import Pressure
-from rebalancer.marking.rules import Signs
-from rebalancer.marking.sign import PRESSURE_KEY, Sign, read_sign
+from rebalancer.marking.evaluation import Pressure
+from rebalancer.marking.rules import Sign, Signs, read_sign
+from rebalancer.policy.steering import PRESSURE_KEY
 
 #: The node's annotation, whatever key label and taint have.
 ANNOTATION = PRESSURE_KEY

@@ -15,15 +15,75 @@ Example: six nodes, maxNodes 50%, above 80.  Four are at 95, 90, 85 and 82: the 
 80: none is.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 
-from rebalancer.marking.pressure import Marks, Pressure, PressureReading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules, PressureRule
 
 _WHOLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PressureReading:
+    """What a rule measures on one node.
+
+    Attributes:
+        value: at present.
+        lowest: over the time that the rule calls `for`; the present value without it.
+        highest: the same.
+    """
+
+    value: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, value: float) -> "PressureReading":
+        """Return the reading of a rule that goes by the present value alone."""
+        return cls(value, value, value)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAnswer:
+    """What is known of one rule.
+
+    Attributes:
+        readings: by node; a node without a sample is absent.
+        problem: why nothing is known, as when the source does not answer; empty if something is.
+        source: which was asked, where there is a problem.
+        missing: why a node has no reading, by node, where the source says so.
+        warnings: what the reader of a report should know.
+    """
+
+    readings: Mapping[str, PressureReading] = field(default_factory=dict)
+    problem: str = ""
+    source: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """One rule that marks one node.
+
+    Attributes:
+        rule: its name.
+        since: when it began to mark the node.
+        until: when the mark expires, unless it is renewed.
+        value: what the rule measured when this was written.
+    """
+
+    rule: str
+    since: datetime
+    until: datetime
+    value: float
+
+
+#: The rules that mark each node, in the order of the file; a node without one is absent.
+Marks = Mapping[str, tuple[Pressure, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +101,56 @@ class Evaluation:
     left_out: tuple[str, ...] = ()
     all_pressed: bool = False
     unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkingOutcome:
+    """One evaluation, and what was written after it.
+
+    Attributes:
+        run: the name of the run.
+        dry_run: whether nothing was written.
+        cluster: context and server.
+        now: the time of the evaluation.
+        rules: what was gone by; None if nothing was evaluated.
+        nodes: how many nodes took part.
+        answers: by rule.
+        evaluation: what follows from them.
+        before: the marks that nodes carried before.
+        changes: by node: `marked`, `changed`, `renewed` or `cleared`.
+        problems: why a node was not changed, by its name.
+        skipped: why nothing was evaluated; empty if it was.
+        warnings: what the reader should know.
+    """
+
+    run: str
+    dry_run: bool
+    cluster: Mapping[str, str | None]
+    now: datetime
+    rules: MarkingRules | None = None
+    nodes: int = 0
+    answers: Mapping[str, RuleAnswer] = field(default_factory=dict)
+    evaluation: Evaluation = Evaluation({})
+    before: Marks = field(default_factory=dict)
+    changes: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    skipped: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether all rules are known and all changes were made."""
+        return not (self.evaluation.unknown or self.problems)
+
+    @property
+    def source_problem(self) -> str:
+        """Why rules are not known; empty if all are."""
+        return "; ".join(f"rule {name}: {why}" for name, why in self.evaluation.unknown.items())
+
+    def nodes_by_rule(self) -> Mapping[str, int]:
+        """Return how many nodes each rule marks."""
+        found = Counter(each.rule for pressures in self.evaluation.marks.values() for each in pressures)
+        return {name: found[name] for name in self.answers}
 
 
 def evaluate(

@@ -1,16 +1,25 @@
-"""The rules by which nodes are marked, as their file has them (docs/marking.md)."""
+"""The rules by which nodes are marked: their file (docs/marking.md), read and checked against the policy."""
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from rebalancer.cluster.selectors import check_label_value
-from rebalancer.marking.sign import PRESSURE_KEY, Sign, read_sign
+from rebalancer.cluster.selectors import check_label_value, key_fault
+from rebalancer.errors import MarkingRulesError
 from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
-from rebalancer.policy.usage import NodeLabel
+from rebalancer.policy.config_map import WantedDocument, wanted_document
+from rebalancer.policy.document import DocumentNode, at
+from rebalancer.policy.findings import Findings
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, avoid_keys
+from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization, NodeLabel
+from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.validation import read_strictly
+from rebalancer.policy.values import Policy
 
 API_VERSION = "rebalancer/v1"
 KIND = "MarkingRules"
@@ -19,6 +28,11 @@ _WHOLE = 100
 _SHORTEST_FOR = timedelta(minutes=1)
 _SHORTEST_EXPIRY = timedelta(seconds=5)
 _LONGEST_EXPIRY = timedelta(days=1)
+#: Domains whose labels and taints belong to Kubernetes.
+_RESERVED = ("kubernetes.io", "k8s.io")
+_WANTED = WantedDocument(KIND, "rebalancer/", "set of marking rules", "sets of marking rules")
+_NO_UTILIZATION = "no strategy in the policy has metricsUtilization, which measures it; give a query instead"
+_MINIMAL = "`rules: {cpu: {query: ..., above: 0.8, below: 0.7}}`"
 
 
 def _share(value: object) -> int:
@@ -86,6 +100,48 @@ class PressureRule(Part):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A label or a soft taint that shows pressure.
+
+    Attributes:
+        key: of the label or taint.
+        value: the same on all nodes; empty where each node gets the name of its first rule.
+    """
+
+    key: str
+    value: str = ""
+
+    def on(self, rule: str) -> "Sign":
+        """Return the sign as a node carries it that is marked by this rule."""
+        return Sign(self.key, self.value or rule)
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}" if self.value else self.key
+
+    def covers(self, key: str, value: str) -> bool:
+        """Return whether a label or taint with this key and value is one of ours."""
+        return key == self.key and self.value in ("", value)
+
+
+def read_sign(text: str) -> Sign:
+    """Read KEY or KEY=VALUE.
+
+    Raises:
+        ValueError: the API server would refuse it, or the key belongs to Kubernetes.
+    """
+    key, equals, value = text.partition("=")
+    if fault := key_fault(key):
+        raise ValueError(f"{key!r} cannot be the key of a mark: {fault}")
+    prefix = key.rpartition("/")[0]
+    if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
+        raise ValueError(f"{key!r} cannot be the key of a mark: keys under {prefix} belong to Kubernetes")
+    if equals and not value:
+        raise ValueError(f"{text!r} has no value: leave out the =, and the value is the name of the rule")
+    check_label_value(value)
+    return Sign(key, value)
+
+
 class Signs(Part):
     """What a marked node carries: a label, a soft taint, or both."""
 
@@ -127,6 +183,67 @@ class MarkingRules(Part):
         if not _SHORTEST_EXPIRY <= expiry <= _LONGEST_EXPIRY:
             raise ValueError("expiry has to be between 5s and 24h")
         return expiry
+
+
+def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRules:
+    """Read marking rules, or those inside a ConfigMap.
+
+    Args:
+        text: YAML or JSON.
+        policy: names the sources of usage, and steering's taints, which marks must not use.
+        source: where the text is from, for messages.
+
+    Raises:
+        MarkingRulesError: the rules cannot be used; all their problems are in it.
+    """
+    findings = Findings()
+    node = wanted_document(text, findings, _WANTED)
+    rules = _read(node, findings)
+    if rules is not None:
+        _check_sources(rules, node, policy, findings)
+        _check_taint(rules, node, policy, findings)
+    findings.settle(source, strict=True, error=MarkingRulesError)
+    assert rules is not None
+    return rules
+
+
+def measured_utilization(policy: Policy) -> MetricsUtilization | None:
+    """Return the first `metricsUtilization` in a policy; None if it has none."""
+    args = (each for profile in policy.profiles for each in profile.args.values() if isinstance(each, UtilizationArgs))
+    return next((each.metrics_utilization for each in args if each.metrics_utilization), None)
+
+
+def _read(node: DocumentNode, findings: Findings) -> MarkingRules | None:
+    if not isinstance(node.value, Mapping):
+        if not findings.failed:
+            findings.error(node.place, f"this is not a {KIND}; a minimal one is {_MINIMAL}")
+        return None
+    return read_strictly(MarkingRules, node, findings)
+
+
+def _check_sources(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
+    measured = measured_utilization(policy)
+    has_prometheus = any(each.source == PROMETHEUS for each in policy.metrics_providers)
+    for name, rule in rules.rules.items():
+        if rule.query and not has_prometheus:
+            findings.error(
+                at(node, "rules", name, "query").place,
+                "a query needs Prometheus: add `- source: Prometheus` with its url to the policy's metricsProviders",
+            )
+        if rule.resource:
+            place = at(node, "rules", name, "resource").place
+            wrong = measured.mismatch({rule.resource: 0}) if measured else _NO_UTILIZATION
+            if wrong:
+                findings.error(place, wrong)
+
+
+def _check_taint(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
+    taken = {*avoid_keys(AVOID_KEY), *avoid_keys(policy.steering.key if policy.steering else AVOID_KEY)}
+    for kind, sign in (("label", rules.mark.label), ("taint", rules.mark.taint)):
+        if sign and sign.key in taken:
+            findings.error(at(node, "mark", kind).place, f"{sign.key} is a key of steering: give marks another one")
+        if sign and sign.key == HOLD_KEY:
+            findings.error(at(node, "mark", kind).place, f"{sign.key} is the key of held nodes: give marks another one")
 
 
 if __name__ == "__main__":  # for `make schema`

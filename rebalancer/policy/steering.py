@@ -32,6 +32,9 @@ def parse_hold(text: str) -> timedelta:
     return _held_for(parse_duration(text))
 
 
+#: Key of the label, and of the soft taint, of a node under pressure, unless marking rules give another.
+PRESSURE_KEY = "kube-rebalancer/pressure"
+
 #: Key of the soft taint of an avoided node.
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from rebalancer.marking.outcome import MarkingOutcome
-from rebalancer.marking.pressure import Pressure
+from rebalancer.marking.evaluation import MarkingOutcome, Pressure
 from rebalancer.report.document import timestamp
 from rebalancer.report.layout import count
 from rebalancer.untrusted.printable import printable

@@ -20,8 +20,7 @@ from rebalancer.kube.leftover_marks import (
     past,
 )
 from rebalancer.kube.marks import Keys, MarkedNode
-from rebalancer.marking.rules import Signs
-from rebalancer.marking.sign import Sign, read_sign
+from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import LiveCluster, open_cluster

@@ -17,9 +17,8 @@ from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
-from rebalancer.marking.sign import PRESSURE_KEY
 from rebalancer.policy.appetite import LEVELS, filled
-from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.document import Circumstances, document

@@ -1,4 +1,4 @@
-"""The sources of usage that a policy sets up, and their answers to strategies and marking rules.
+"""The sources of usage that a policy sets up, and their answers to strategies.
 
 Nodes without a sample that is fresh and can be believed are left out, or their requests count instead, or the strategy
 gives up.  Example with `minFreshNodes: 80` and 10 nodes: if 8 have fresh samples, the two others are left out with a
@@ -9,7 +9,6 @@ without a sample counts as using what its pods request.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from math import isfinite
 from pathlib import Path
 
 from rebalancer.cluster.cluster import Cluster
@@ -18,17 +17,13 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.marking.pressure import PressureReading, RuleAnswer
-from rebalancer.marking.rules import PressureRule
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import Ask, PromQL, ask_once
+from rebalancer.usage.promql import PromQL, ask_once
 from rebalancer.usage.sample_age import OldestSamples, Sampled, ignored
-from rebalancer.usage.window import UsageWindow
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
 
@@ -86,17 +81,15 @@ class Providers:
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
         return without_missing_samples(found, wanted, cluster, _resources(wanted))
 
-    def answer(self, rule: PressureRule, nodes: Iterable[Node], now: datetime) -> RuleAnswer:
-        """Return what the query of a marking rule gives; one time-out counts for all rules of an evaluation.
+    def prometheus(self, now: datetime) -> PromQL:
+        """Return the Prometheus, for queries about this time; its time-out counts from the first call on.
 
         Raises:
-            SourceError: Prometheus does not answer, or with something that cannot be used.
+            SourceError: it is not set up, or its credentials cannot be used.
         """
         if not self._has(PROMETHEUS):
             raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
-        promql = self._promql(now)
-        found = _rule_answer(promql.ask, rule, nodes)
-        return replace(found, warnings=(*found.warnings, *promql.warnings))
+        return self._promql(now)
 
     def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
         """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source.
@@ -269,54 +262,3 @@ def described(missing: Mapping[str, str]) -> str:
     named = [f"{name} ({missing[name]})" for name in sorted(missing)[:_NAMED]]
     more = len(missing) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
-
-
-#: Rules may go by any number: only what is not a number is left out.
-_LEAST = "-Inf"
-
-Values = Mapping[str, float]
-
-
-def _rule_answer(ask: Ask, rule: PressureRule, nodes: Iterable[Node]) -> RuleAnswer:
-    """Return what the query of a marking rule says about nodes.
-
-    Without `for` the present value counts.  With it, three more queries are sent: how many values there are in that
-    time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
-    `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
-
-    Raises:
-        SourceError: there is no answer, or one that cannot be used, like two series for one node.
-    """
-    names = NodeNames(nodes, rule.node)
-    strangers: dict[str, None] = {}
-
-    def values(query: str) -> Values:
-        found, about_strangers = names.values(ask(query), query)
-        strangers.update({about_strangers: None} if about_strangers else {})
-        return found
-
-    present = values(rule.query)
-    missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
-    usable = {node: value for node, value in present.items() if isfinite(value)}
-    if not rule.lasting:
-        values_now = {node: PressureReading.of(value) for node, value in usable.items()}
-        return RuleAnswer(values_now, missing=missing, warnings=tuple(strangers))
-    window = UsageWindow.over(rule.lasting, _LEAST)
-    readings, sparse = _over(window, rule.query, usable, values)
-    return RuleAnswer(readings, missing=missing | sparse, warnings=tuple(strangers))
-
-
-def _over(
-    window: UsageWindow, query: str, present: Values, values: Callable[[str], Values]
-) -> tuple[dict[str, PressureReading], dict[str, str]]:
-    """Return the readings over a window, and why a node has none though it has a present value."""
-    counts, lowest, highest = (
-        values(each) for each in (window.count(query), window.quantile(query, 0), window.quantile(query, 1))
-    )
-    sparse = {
-        node: f"{counts.get(node, 0):g} of {window.steps} values in the time that `for` says"
-        for node in present
-        if counts.get(node, 0) * 2 < window.steps
-    }
-    known = [node for node in present if node not in sparse and node in lowest and node in highest]
-    return {node: PressureReading(present[node], lowest[node], highest[node]) for node in known}, sparse

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 import yaml
 
-from rebalancer.marking.rules_file import load_marking_rules
+from rebalancer.marking.rules import load_marking_rules
 from rebalancer.policy.load import decode_policy
 from rebalancer.run.policies import known_plugins
 from tests.chart.helm import ADMISSION, Object, kinds, needed, one, policy_text, refusal, template

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.marking.evaluation import evaluate
-from rebalancer.marking.pressure import Pressure, PressureReading, RuleAnswer
+from rebalancer.marking.evaluation import Pressure, PressureReading, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -8,20 +8,25 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Permit
+from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.permissions import MARKING, demand_writes
-from rebalancer.marking.outcome import MarkingOutcome
+from rebalancer.kube.pressure_marks import standing
+from rebalancer.kube.run_marks import Problems
+from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.exports import export
 from rebalancer.run.health import Health
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
-from rebalancer.run.marking.evaluating import Evaluator
-from rebalancer.run.marking.work import MarkingSettings, MarkOptions
+from rebalancer.run.live_usage import live_providers
+from rebalancer.run.marking.nodes import Changes, SeenNodes, see_nodes, write
+from rebalancer.run.marking.readings import answers
+from rebalancer.run.marking.settings import MarkingSettings, MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.rounds import Rounds
@@ -74,6 +79,8 @@ def _page(document: Mapping[str, Any], html: str) -> ServedPage:
 
 #: For all access reviews together.
 _REVIEW_SECONDS = 30.0
+#: For what sources read from the API server: tokens, and metrics-server's lists.
+_SOURCE_SECONDS = 60.0
 
 
 def mark(asked: MarkOptions, interruption: Interruption, deliver: Deliver = show_nothing) -> Outcome:
@@ -118,7 +125,13 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
 
 
 class _Marking:
-    """Evaluations by the settings in force (a `rebalancer.run.rounds.Round`)."""
+    """Evaluations by the settings in force (a `rebalancer.run.rounds.Round`), all under the name of one run.
+
+    1. Read the nodes, and the marks that they carry.
+    2. Ask the sources about the nodes that take part.  Where a source fails, marks stay until they expire.
+    3. Decide which nodes should carry which marks (`rebalancer.marking.evaluation`).
+    4. Write the nodes that are not as they should be, unless it is a dry run.
+    """
 
     def __init__(
         self,
@@ -137,8 +150,8 @@ class _Marking:
         self._board = board
         self._deliver = deliver
         self._interruption = interruption
-        record = record_of(cluster, options.lease)
-        self._evaluator = Evaluator(cluster, new_run(), interruption, telemetry, record, dry_run=options.dry_run)
+        self._run = new_run()
+        self._record = record_of(cluster, options.lease)
 
     def refresh(self) -> None:
         self._settings.refresh()
@@ -158,21 +171,79 @@ class _Marking:
         finally:
             self._export()
 
-    def _export(self) -> None:
-        client = self._cluster.client
-        export(self._options.export, self._telemetry.metrics, self._cluster.description, client.ending.is_set)
-
     def evaluate(self, permit: Permit | None) -> MarkingOutcome:
-        """Evaluate while the Lease is held; a dry run needs no Lease."""
+        """Evaluate while the Lease is held; a dry run needs no Lease.
+
+        Raises:
+            ClusterError: nodes cannot be listed.
+            Interrupted: a signal came before anything was written.
+        """
         try:
             with self._telemetry.cycle(), self._turn(permit) as ours:
                 if ours.skipped:
                     self._telemetry.ended("skipped")
-                    return self._evaluator.skipped(ours.skipped)
-                return self._evaluator.evaluate(self._settings.work(), ours.permit, ours.alarm)
+                    return self._outcome(_now(), skipped=ours.skipped)
+                return self._evaluated(ours.permit, ours.alarm)
         except BaseException:
             self._export()
             raise
+
+    def _evaluated(self, permit: Permit, warning: str) -> MarkingOutcome:
+        policy, rules, cluster = self._settings.policy, self._settings.rules, self._cluster
+        with self._telemetry.stage("read"):
+            seen = see_nodes(cluster.client)
+        now, part = _now(), seen.that_take_part(policy.node_selector)
+        with self._telemetry.stage("plan"):
+            providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), self._telemetry.samples)
+            found = answers(rules, policy, providers, part, now)
+        before = {name: marks for name, node in seen.carried.items() if (marks := standing(node))}
+        evaluation = evaluate(rules, {each.name for each in part}, found, before, now)
+        changes = Changes(self._run, rules.mark, evaluation.marks, self._record.signs())
+        due = changes.due(seen.carried)
+        outcome = self._outcome(
+            now,
+            rules=rules,
+            nodes=len(part),
+            answers=found,
+            evaluation=evaluation,
+            before=before,
+            changes=due,
+            problems={name: str(error) for name, error in self._written(changes, due, seen, permit).items()},
+            warnings=_warnings(seen, found, warning),
+        )
+        self._tell(outcome)
+        return outcome
+
+    def _outcome(self, now: datetime, **found: Any) -> MarkingOutcome:
+        return MarkingOutcome(self._run, self._options.dry_run, self._cluster.description, now, **found)
+
+    def _written(self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit) -> Problems:
+        """Write the nodes that are due, and return what went wrong."""
+        if self._options.dry_run:
+            return changes.problems(seen.carried)
+        halt = Halt(permit=permit, signalled=self._cluster.client.ending)
+        self._interruption.then(halt.signal)
+        with self._telemetry.stage("mark"):
+            self._record.note_signs(changes.texts() if due else ())
+            return write(self._cluster.client, changes, due, halt)
+
+    def _tell(self, outcome: MarkingOutcome) -> None:
+        self._telemetry.health.sources_asked(outcome.source_problem)
+        for answer in outcome.answers.values():
+            if answer.problem:
+                self._telemetry.metrics.source_failed(answer.source)
+        self._telemetry.ended("succeeded" if outcome.succeeded else "failed")
+        self._telemetry.metrics.marked(outcome.nodes_by_rule())
+        for name, change in outcome.changes.items():
+            if name not in outcome.problems:
+                rules = ", ".join(each.rule for each in outcome.evaluation.marks.get(name, ()))
+                _LOG.info("node %s: %s%s", name, change, f" ({rules})" if rules else "")
+        for name, problem in outcome.problems.items():
+            _LOG.warning("node %s is not as it should be: %s", name, problem)
+
+    def _export(self) -> None:
+        client = self._cluster.client
+        export(self._options.export, self._telemetry.metrics, self._cluster.description, client.ending.is_set)
 
     @contextmanager
     def _turn(self, permit: Permit | None) -> Iterator[Turn]:
@@ -181,6 +252,15 @@ class _Marking:
             return
         with turn(self._cluster, self._options.lease, doing="marking nodes") as ours:
             yield ours
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _warnings(seen: SeenNodes, found: Mapping[str, RuleAnswer], warning: str) -> tuple[str, ...]:
+    about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
+    return tuple(dict.fromkeys([*filter(None, [warning]), *seen.warnings, *about]))
 
 
 @contextmanager

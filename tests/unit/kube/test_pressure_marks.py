@@ -22,9 +22,8 @@ from rebalancer.kube.pressure_marks import (
     pressed,
     standing,
 )
-from rebalancer.marking.pressure import Pressure
-from rebalancer.marking.rules import Signs
-from rebalancer.marking.sign import Sign
+from rebalancer.marking.evaluation import Pressure
+from rebalancer.marking.rules import Sign, Signs
 from tests.fake_patches import FailedError, patched
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

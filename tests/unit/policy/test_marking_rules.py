@@ -5,9 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.errors import MarkingRulesError
-from rebalancer.marking.rules import Signs
-from rebalancer.marking.rules_file import load_marking_rules
-from rebalancer.marking.sign import Sign
+from rebalancer.marking.rules import Sign, Signs, load_marking_rules
 from rebalancer.policy.load import decode_policy
 from rebalancer.run.policies import known_plugins
 

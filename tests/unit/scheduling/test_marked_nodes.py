@@ -3,7 +3,7 @@
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.marking.sign import PRESSURE_KEY
+from rebalancer.policy.steering import PRESSURE_KEY
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 

@@ -1,23 +1,24 @@
 """What the queries of marking rules give, by a Prometheus with a past."""
 
-import pytest
-
-from rebalancer.errors import SourceError
-from rebalancer.marking.pressure import PressureReading
-from rebalancer.marking.rules import PressureRule
-from rebalancer.policy.checks import MetricsProvider
+from rebalancer.marking.evaluation import PressureReading
+from rebalancer.marking.rules import MarkingRules
+from rebalancer.policy.load import decode_policy
+from rebalancer.policy.providers import MetricsProvider
+from rebalancer.run.marking.readings import answers
 from rebalancer.usage.providers import Providers
 from tests.fake_servers import FakePrometheus, sample
 from tests.make import NOW, node
 from tests.real_prometheus import RealPrometheus, Series, needed
 
 NODES = tuple(node(name) for name in ("n1", "n2", "n3"))
+POLICY = decode_policy("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy", {}, source="policy.yaml").policy
 
 
-def ask(url, **rule):
+def ask(url, nodes=NODES, **rule):
     provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": url}})
     sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
-    return sources.answer(PressureRule.model_validate({"query": "load", "above": 80, "below": 70, **rule}), NODES, NOW)
+    load = {"query": "load", "above": 80, "below": 70, **rule}
+    return answers(MarkingRules.model_validate({"rules": {"load": load}}), POLICY, sources, nodes, NOW)["load"]
 
 
 def test_the_value_of_the_moment_counts():
@@ -35,22 +36,18 @@ def test_nodes_are_found_by_their_address():
     """By the same matching as for usage."""
     there = (node("n1", addresses={"InternalIP": "10.0.0.7"}),)
     with FakePrometheus([sample("10.0.0.7:9100", 95)]) as server:
-        provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
-        sources = Providers([provider], collector=False, read_metrics=None, read_secret=None, service_account=None)
-        label = {"label": "instance", "match": "internalIP"}
-        rule = PressureRule.model_validate({"query": "load", "above": 80, "below": 70, "node": label})
-        found = sources.answer(rule, there, NOW)
+        found = ask(server.url, there, node={"label": "instance", "match": "internalIP"})
 
     assert found.readings == {"n1": PressureReading.of(95)}
 
 
 def test_two_series_about_one_node_are_an_error():
-    """With the cure."""
-    with (
-        FakePrometheus([sample("n1", 95), sample("n1:9100", 90)]) as server,
-        pytest.raises(SourceError, match="sum by"),
-    ):
-        ask(server.url)
+    """With the cure, and with the name of the source."""
+    with FakePrometheus([sample("n1", 95), sample("n1:9100", 90)]) as server:
+        found = ask(server.url)
+
+    assert "sum by" in found.problem
+    assert found.source == "Prometheus"
 
 
 @needed

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rebalancer.errors import UsageError
-from rebalancer.marking.rules import MarkingRules
-from rebalancer.marking.rules_file import load_marking_rules
+from rebalancer.marking.rules import MarkingRules, load_marking_rules
 from rebalancer.policy.values import Policy
 from rebalancer.run.options import MARKING_LEASE, LeaseOptions, Options
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
@@ -42,14 +41,6 @@ class MarkOptions:
         is_usual = run.lease.resource_name == LeaseOptions().resource_name
         lease = replace(run.lease, resource_name=MARKING_LEASE) if is_usual else run.lease
         return cls(rules, replace(run, lease=lease))
-
-
-@dataclass(frozen=True, slots=True)
-class MarkWork:
-    """What an evaluation goes by: where usage comes from, and the rules."""
-
-    policy: Policy
-    rules: MarkingRules
 
 
 def rules_text(name: str) -> str:
@@ -104,9 +95,15 @@ class MarkingSettings:
         for warning in self._policy.value.warnings:
             _LOG.warning("policy %s: %s", name, warning)
 
-    def work(self) -> MarkWork:
-        """Return what is in force."""
-        return MarkWork(self._policy.value.policy, self._rules.value)
+    @property
+    def policy(self) -> Policy:
+        """The policy in force: where usage comes from, and which nodes take part."""
+        return self._policy.value.policy
+
+    @property
+    def rules(self) -> MarkingRules:
+        """The rules in force."""
+        return self._rules.value
 
     def refresh(self) -> None:
         """Read what has changed; what is bad leaves the last good one in force."""
