@@ -6,7 +6,6 @@ back, and the three share one cluster again.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
@@ -23,27 +22,26 @@ class _Cluster:
 
     def __init__(self, phase: Phase) -> None:
         self.phase = phase
-        self.made: list[tuple[str, Pod | None, Pod | None]] = []
+        self.made: dict[tuple[str, Pod | None, Pod | None], None] = {}  # in order
 
     def make(self, exchange: Exchange) -> None:
         if exchange:
             self.phase.exchange(*exchange)
-            self.made.append(exchange)
+            self.made[exchange] = None
 
     def take_back(self, exchange: Exchange) -> None:
         if exchange:
             node, goes, comes = exchange
             self.phase.exchange(node, comes, goes)
-            place = len(self.made) - 1 - self.made[::-1].index(exchange)
-            del self.made[place]
+            del self.made[exchange]
 
     def become(self, other: "_Cluster") -> None:
         """Make what the other one has made, and nothing else."""
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self.made, other.made, strict=False)))
-        for exchange in reversed(self.made[same:]):
+        for exchange in [each for each in reversed(self.made) if each not in other.made]:
             self.take_back(exchange)
-        for exchange in other.made[same:]:
-            self.make(exchange)
+        for exchange in other.made:
+            if exchange not in self.made:
+                self.make(exchange)
 
 
 class SharedPhases:
@@ -96,5 +94,5 @@ class SharedPhases:
             spare.become(cluster)
             return spare
         new = _Cluster(cluster.phase.copy())
-        new.made = [*cluster.made]
+        new.made = dict(cluster.made)
         return new

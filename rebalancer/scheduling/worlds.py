@@ -19,7 +19,7 @@ the same so far share one cluster and one answer.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -121,6 +121,7 @@ class Worlds:
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
         self._phases: SharedPhases | None = None  # None as long as nothing has changed
+        self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that the phases have yet to take
         self._taints = self._simulation.taints
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
@@ -270,7 +271,7 @@ class Worlds:
             return
         if sign > 0:
             self._gone[pod] = self._simulation.ending(pod)
-        self._step(("left", pod), sign, self._leaving(pod))
+        self._step(("left", pod), sign, self._leaving)
         if sign < 0:
             del self._gone[pod]
 
@@ -282,7 +283,7 @@ class Worlds:
             names = self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
             if any(name != node.name for name in names):
                 self._astray[pod] = names
-        self._step(("came", pod), sign, self._arrivals(pod))
+        self._step(("came", pod), sign, self._arrivals)
         if sign < 0:
             del self._expected[pod], self._landed[pod]
             self._astray.pop(pod, None)
@@ -294,17 +295,25 @@ class Worlds:
                 return self._simulation.phases[0]
             self._phases, self._taints = SharedPhases(self._simulation.phase(), SAMPLES), self._simulation.taints
             for pod in self._gone:
-                self._step(("left", pod), 1, self._leaving(pod))
+                self._step(("left", pod), 1, self._leaving)
             for pod in self._landed:
-                self._step(("came", pod), 1, self._arrivals(pod))
+                self._step(("came", pod), 1, self._arrivals)
+        for step, sign, exchanges in self._due:
+            (self._phases.make if sign > 0 else self._phases.take_back)(step, exchanges)
+        self._due.clear()
         if self._taints is not self._simulation.taints:
             self._taints = self._simulation.taints
             self._phases.suppose(self._taints)
         return self._phases[draw.number]
 
-    def _step(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
-        if self._phases is not None:
-            (self._phases.make if sign > 0 else self._phases.take_back)(step, exchanges)
+    def _step(self, step: tuple[str, Pod], sign: int, exchanges: Callable[[Pod], Sequence[Exchange]]) -> None:
+        """Note a step for the phases, which take it when somebody asks: many are tried and taken back before."""
+        if self._phases is None:
+            return
+        if sign < 0 and self._due and self._due[-1][:2] == (step, 1):
+            self._due.pop()
+        else:
+            self._due.append((step, sign, exchanges(step[1])))
 
     def _leaving(self, pod: Pod) -> list[Exchange]:
         return [(pod.node, pod, None if draw.is_gone(pod) else self._gone[pod]) for draw in self._draws]
