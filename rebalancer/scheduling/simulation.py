@@ -125,8 +125,12 @@ class Simulation:
         if answer is None:
             while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
                 del self._answers[next(iter(self._answers))]
-            answer = self._answers[pod] = reduce(either, [self._ask(pod, phase) for phase in self.phases])
+            answer = self._answers[pod] = reduce(either, self.answers(pod))
         return answer
+
+    def answers(self, pod: Pod) -> Iterator[Answer]:
+        """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
+        return (self.at(pod, phase, moment) for phase in self.phases for moment in self.replacement(pod).moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.

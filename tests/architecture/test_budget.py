@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 350,
-    "rebalancer/balancing": 4770,
+    "rebalancer/balancing": 4785,
     "rebalancer/cli": 2600,
     "rebalancer/cluster": 1810,
     "rebalancer/engine": 2280,
@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1280,
     "rebalancer/report": 3300,
     "rebalancer/run": 9130,
-    "rebalancer/scheduling": 6970,
+    "rebalancer/scheduling": 6940,
     "rebalancer/telemetry": 730,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 2200,

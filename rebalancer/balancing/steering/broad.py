@@ -4,8 +4,8 @@
    are avoided alike, with two taints: then all of them lose 300 points.  With one taint on some, these would lose 150,
    which is often not enough.
 2. The pods that bring most go, at most one of each node.  A wave has one move per four receivers, and at most 48.
-3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node.  So
-   whichever part the scheduler scores very likely has some of them.
+3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node, both
+   while evicted pods still end and afterwards.  So whichever part the scheduler scores very likely has some of them.
 4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the receivers of one zone receive, in turn.
@@ -26,6 +26,7 @@ from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.answer import Answer
 
 #: A wave has at most so many moves, and one for so many receivers.
 _MOST_MOVES = 48
@@ -36,7 +37,8 @@ _LEAST_SHARE = 0.1
 _RECEIVING = 0.15
 #: Each receiver has to have room for so many times the pod.
 _SPARE = 2.0
-#: At most so many nodes are looked at as sources.
+#: So many nodes are looked at as sources for each move of a wave; if none of their pods may go, so many in all.
+_SOURCES_PER_MOVE = 2
 _MOST_SOURCES = 200
 #: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
@@ -90,7 +92,24 @@ class BroadWaves:
 
     def _filled(self, empty: Draft) -> Draft | None:
         """Return the wave with the pods that bring most and may go together."""
-        offers, may_go = self._offers(empty), self._may_go(empty)
+        may_go = self._may_go(empty)
+        few = _SOURCES_PER_MOVE * self._most(empty)
+        drafts = (self._together(empty, self._offers(empty, count), may_go) for count in (few, _MOST_SOURCES))
+        return next((draft for draft in drafts if draft.offers), None)
+
+    def _most(self, empty: Draft) -> int:
+        """Return how many moves such a wave may have."""
+        return min(_MOST_MOVES, max(1, len(empty.receivers) // _RECEIVERS_PER_MOVE))
+
+    def _offers(self, empty: Draft, count: int) -> list[Offer]:
+        """Return what pods of so many sources would bring on a receiver of middling fill; none of those known unfit."""
+        middle = empty.receivers[len(empty.receivers) // 2]
+        sources, unfit = self._parts.offers.givers()[:count], self._unfit_for(empty)
+        candidates = (each for each in self._parts.pool.on(sources) if each.pod not in unfit)
+        return list(in_order(self._parts.offers.offers(candidates, (middle,))))
+
+    def _together(self, empty: Draft, offers: Sequence[Offer], may_go: Callable[[Pod], bool]) -> Draft:
+        """Return the wave with the first of these offers that may go at once."""
         draft = self._chosen(empty, offers, may_go)
         for tries in range(_TRIES, 0, -1):
             refused = self._parts.evict.first_refusal(draft.pods)
@@ -100,17 +119,11 @@ class BroadWaves:
                 return draft.until(refused[0])
             offers = _held_back(offers, refused[0])
             draft = self._chosen(empty, offers, may_go)
-        return draft if draft.offers else None
-
-    def _offers(self, empty: Draft) -> list[Offer]:
-        middle = empty.receivers[len(empty.receivers) // 2]
-        sources = self._parts.offers.givers()[:_MOST_SOURCES]
-        return list(in_order(self._parts.offers.offers(self._parts.pool.on(sources), (middle,))))
+        return draft
 
     def _chosen(self, empty: Draft, offers: Sequence[Offer], may_go: Callable[[Pod], bool]) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are."""
-        draft, receivers = empty, empty.receivers
-        most = min(_MOST_MOVES, max(1, len(receivers) // _RECEIVERS_PER_MOVE))
+        draft, receivers, most = empty, empty.receivers, self._most(empty)
         gave: set[str] = set()
         for offer in offers:
             if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
@@ -125,21 +138,27 @@ class BroadWaves:
 
     def _may_go(self, empty: Draft) -> Callable[[Pod], bool]:
         """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays."""
-        nodes = [node for name in empty.receivers if (node := self._parts.cluster.node(name))]
-        by_place = self._parts.zones.by_place(nodes)
-        places = [node for node in nodes if node.name in {names[-1] for names in by_place.values()}]
-        unfit = self._unfit[tuple(sorted(by_place, key=str))]  # these do not become fit later
+        places, unfit = self._places(empty), self._unfit_for(empty)
 
         @cache
         def may_go(pod: Pod) -> bool:
-            if pod in unfit:
-                return False
-            allowed = self._is_allowed(pod, empty, places)
+            allowed = pod not in unfit and self._is_allowed(pod, empty, places)
             if not allowed:
                 unfit.add(pod)
             return allowed
 
         return may_go
+
+    def _unfit_for(self, empty: Draft) -> set[Pod]:
+        """Return the pods that may not go to receivers of these places; they do not become fit later."""
+        return self._unfit[frozenset(self._parts.zones.by_place(self._places(empty)))]
+
+    def _places(self, empty: Draft) -> list[Node]:
+        """Return a node of each place where nodes receive."""
+        nodes = [node for name in empty.receivers if (node := self._parts.cluster.node(name))]
+        by_place = self._parts.zones.by_place(nodes)
+        last = {names[-1] for names in by_place.values()}
+        return [node for node in nodes if node.name in last]
 
     def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node]) -> bool:
         parts, fullest = self._parts, empty.receivers[-1]
@@ -151,16 +170,20 @@ class BroadWaves:
         )
 
     def _outranks(self, pod: Pod, empty: Draft) -> bool:
-        """Return whether enough receivers outrank all avoided nodes, and the pod fits on no other node."""
-        answer = self._parts.foresight.ask(pod)
-        if not answer.nodes:
-            return False
-        scores = answer.totals()
-        received = [scores[name] for name in empty.receivers if name in scores]
-        avoided = [scores[name] for name in empty.avoidance.levels if name in scores]
-        best = max(avoided, default=0)
-        ahead = sum(score > best for score in received)
-        return ahead >= _LEAST_SHARE * answer.feasible and len(received) + len(avoided) == answer.feasible
+        """Return whether enough receivers outrank all avoided nodes, soon and later; and the pod fits nowhere else.
+
+        What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
+        """
+        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.answers(pod))
+
+
+def _is_ahead(answer: Answer, empty: Draft) -> bool:
+    scores = answer.totals() if answer.nodes else {}
+    received = [scores[name] for name in empty.receivers if name in scores]
+    avoided = [scores[name] for name in empty.avoidance.levels if name in scores]
+    best = max(avoided, default=0)
+    ahead = sum(score > best for score in received)
+    return bool(scores) and ahead >= _LEAST_SHARE * len(scores) and len(received) + len(avoided) == len(scores)
 
 
 def _held_back(offers: Sequence[Offer], refused: Pod) -> list[Offer]:

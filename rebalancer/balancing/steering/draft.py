@@ -50,6 +50,10 @@ class Draft:
         known = {pod: {**found, **_without(self.shares.get(pod, {}), found)} for pod, found in shares.items()}
         return replace(self, shares=known)
 
+    def avoiding(self, avoidance: Avoidance) -> "Draft":
+        """Return the same without moves, while these nodes are avoided."""
+        return Draft((), avoidance, self.receivers)
+
     def until(self, pod: Pod) -> "Draft":
         """Return the same with only the moves before this pod's."""
         return Draft(self.offers[: self.pods.index(pod)], self.avoidance, self.receivers)

@@ -49,6 +49,10 @@ class Foresight:
         """Return where the replacement of a pod would go."""
         return self._simulation.ask(pod)
 
+    def answers(self, pod: Pod) -> Iterator[Answer]:
+        """Yield where it would go soon, and later where that may differ (see `Simulation`), one by one."""
+        return self._simulation.answers(pod)
+
     def in_worlds(self, pod: Pod) -> Iterator[Seen]:
         """Yield world by world where the replacement lands if the pod goes now (see `Worlds.landings`)."""
         return self._worlds.landings(pod)

@@ -10,7 +10,7 @@ With thousands of nodes it would take too long to look at every pod for every no
 at as sources, and those with most room as destinations.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import floor, log
@@ -26,7 +26,7 @@ from rebalancer.eviction.order import eviction_class
 
 #: So many sources and destinations are looked at, and so many pairs of them.
 _MOST_SOURCES = 20
-_MOST_DESTINATIONS = 12
+MOST_DESTINATIONS = 12
 _MOST_PAIRS = 240
 #: The share of the least gain that is enough for a move of a node outside its band.
 _OUTSIDE = 0.5
@@ -182,17 +182,24 @@ class Offers:
         fill = self._fullness.fill(name)
         return (-self._goal.above(fill), -self._goal.highest(fill), name)
 
-    def compared(self, nodes: Iterable[Node], receivers: Iterable[Node]) -> list[tuple[list[str], list[str]]]:
-        """Return which nodes to compare as sources with which as destinations.
+    def takers(self, receivers: Iterable[Node]) -> list[str]:
+        """Return these nodes as destinations: those with most room first."""
+        return [each[-1] for each in sorted((*self._room(node.name), node.name) for node in receivers)]
 
-        One of the two has to be roused, which means that it is, or was, outside its band.  So there are two pairs of
-        lists: roused sources with the emptiest nodes, and the fullest nodes with roused destinations.
+    def sources(self, givers: Sequence[str], takers: Sequence[str]) -> list[str]:
+        """Return which of these nodes to look at as sources, for these destinations; both as they are ordered above.
+
+        One node of a move has to be roused, which means that it is, or was, outside its band.  So there are roused
+        sources, and for roused destinations the fullest nodes.
         """
-        sources = sorted((node.name for node in nodes), key=self._as_source)
-        destinations = [each[-1] for each in sorted((*self._room(node.name), node.name) for node in receivers)]
-        givers = [name for name in sources if self._is_roused(name)][:_MOST_SOURCES]
-        takers = [name for name in destinations if self._is_roused(name)][:_MOST_DESTINATIONS]
-        return [(givers, destinations[:_MOST_DESTINATIONS]), (sources[: _MOST_PAIRS // max(len(takers), 1)], takers)]
+        roused = [name for name in givers if self._is_roused(name)][:_MOST_SOURCES]
+        count = min(sum(map(self._is_roused, takers)), MOST_DESTINATIONS)
+        return list(dict.fromkeys((*roused, *(givers[: _MOST_PAIRS // count] if count else ()))))
+
+    def destinations(self, takers: Sequence[str], most: int) -> list[str]:
+        """Return which of these nodes to look at as destinations: the emptiest, and the emptiest roused ones."""
+        roused = [name for name in takers if self._is_roused(name)]
+        return list(dict.fromkeys((*takers[:most], *roused[:most])))
 
     def _room(self, name: str) -> tuple[bool, float]:
         """Return the place among destinations: those below their band first, then by the fullest resource."""

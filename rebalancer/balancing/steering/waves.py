@@ -1,8 +1,8 @@
 """The next wave: moves to a few nodes, planned in all possible histories at once, and which nodes are avoided.
 
 1. The move that brings most is the first of the wave.  Its destination receives, and with it up to three of the
-   emptiest nodes below the mean.  (Where the scheduler scores only a part of the nodes, see
-   `rebalancer.balancing.steering.broad`.)
+   other nodes to which pods bring about as much.  (In clusters of more than 100 nodes, where the scheduler scores only
+   a part of them as a rule, waves to many nodes come first: see `rebalancer.balancing.steering.broad`.)
 2. All other nodes are avoided alike.  If the pod would not do well on each node where it may land then, its
    destination alone receives, and other nodes are avoided, hot ones more; if that is not enough, all alike.  If it
    still does not land there, the next move is tried.
@@ -19,16 +19,19 @@ An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mea
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil
 
+from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, needless
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid, total
-from rebalancer.balancing.steering.offers import Offer, in_order
+from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
+from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.worlds import Seen
 
@@ -37,12 +40,14 @@ MOST_MOVES = 16
 _MOST_RECEIVERS = 3
 #: Room for the wave, and a quarter more.
 SPARE = 1.25
-#: At most so many offers are tried for the first move of a wave.
+#: At most so many offers are tried for the first move of a wave, and in a row for the next one.
 _TRIES = 60
 #: The first move has to bring this share of what it would bring on its destination wherever the pod may land.
 _AS_GOOD = 0.9
 #: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
+#: In larger clusters the scheduler scores a part of the nodes only, as a rule: pods are sent to many at once.
+_MANY = 100
 
 
 class Waves:
@@ -55,6 +60,7 @@ class Waves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._broad = BroadWaves(parts)
+        self._eligible = parts.cluster.index(EligibleNodes)
         self._open = [node for node in parts.cluster.nodes if not node.unschedulable]
         known = parts.fullness.sources.keys() - parts.cluster.held
         self._receivers = [node for node in self._open if _takes_pods(node) and node.name in known]
@@ -69,44 +75,65 @@ class Waves:
         Args:
             former: what is avoided already.
         """
-        if self._is_sampled() and (draft := self._broad.next_wave(self._open, self._receivers)):
+        are_many = len(self._open) > _MANY
+        if are_many and (draft := self._broad.next_wave(self._open, self._receivers)):
             return draft
-        found = self._offers()
+        found, asked = self._offers(), 0
         sources = list(dict.fromkeys(offer.candidate.pod.node for offer in found))
-        least = _WORTH_JOINING * max((offer.gain for offer in found), default=0.0)
-        destinations = list(
-            dict.fromkeys(each.destination for each in in_order(each for each in found if each.gain > least))
-        )
-        asked = 0
         for offer in in_order(found):
             pod = offer.candidate.pod
             if asked == _TRIES:
                 break
-            if not self._may_go(pod):
+            if not self._spreads_well(offer) or not self._may_go(pod):
                 continue
             asked += 1
             if self._parts.foresight.ask(pod).sampled:
-                return self._broad.next_wave(self._open, self._receivers)
-            for empty in self._ways(list(dict.fromkeys((offer.destination, *destinations)))):
-                if draft := self._wave(empty, offer, sources):
-                    return self._spared(draft, former)
+                return None if are_many else self._broad.next_wave(self._open, self._receivers)
+            for empty in self._ways(self._destinations(offer, found)):
+                if draft := self._wave(empty, offer, sources, former):
+                    return draft
         return None
 
-    def _is_sampled(self) -> bool:
-        """Return whether the scheduler scores a part of the nodes only: judged by the first pod that may go.
-
-        Asked before offers for single destinations are worked out, which take longest.
-        """
-        first = next(self._parts.pool.on(self._parts.offers.givers()), None)
-        return first is not None and self._parts.foresight.ask(first.pod).sampled
-
     def _offers(self) -> list[Offer]:
-        """Return the moves that bring most."""
-        known = [each.node for each in self._parts.fullness.sources.values()]
-        found: dict[tuple[Pod, str], Offer] = {}
-        for sources, destinations in self._parts.offers.compared(known, self._receivers):
-            found |= {each.what: each for each in self._parts.offers.offers(self._parts.pool.on(sources), destinations)}
-        return list(found.values())
+        """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
+        offers, pool = self._parts.offers, self._parts.pool
+        givers = [name for name in offers.givers() if next(pool.on([name]), None)]
+        takers = offers.takers(self._receivers)
+        reaching: dict[frozenset[str], list[Candidate]] = {}
+        for candidate in pool.on(offers.sources(givers, takers)):
+            reaching.setdefault(self._eligible.by_constraints(candidate.pod.spec), []).append(candidate)
+        found: list[Offer] = []
+        for names, candidates in reaching.items():
+            found += offers.offers(candidates, self._emptiest([name for name in takers if name in names]))
+        return found
+
+    def _emptiest(self, takers: Sequence[str]) -> list[str]:
+        """Return which of these nodes are looked at as destinations, as many in each zone: pods may have to stay in it.
+
+        Nodes that no pod of a group may use are no destinations for it: twelve empty ones would leave it no others.
+        """
+        places = list(
+            self._parts.zones.by_place(node for name in takers if (node := self._parts.cluster.node(name))).values()
+        )
+        places = places[:MOST_DESTINATIONS]
+        most = ceil(MOST_DESTINATIONS / len(places)) if places else 0
+        return [name for place in places for name in self._parts.offers.destinations(place, most)]
+
+    def _destinations(self, first: Offer, found: Iterable[Offer]) -> list[str]:
+        """Return where a wave with this first move may go: there, and where others of these moves bring about as much.
+
+        Nodes that the first pod cannot use, or would spread worse, are left out.
+        """
+        least = _WORTH_JOINING * first.gain
+        names = self._eligible.by_constraints(first.candidate.pod.spec)
+        others = (each for each in in_order(each for each in found if each.gain > least) if each.destination in names)
+        known = dict.fromkeys((first.destination, *(each.destination for each in others)))
+        return [name for name in known if self._spreads_well(Offer(first.candidate, name, 0.0))]
+
+    def _spreads_well(self, offer: Offer) -> bool:
+        """Return whether the owner's pods are spread over zones no worse after a move."""
+        node = self._parts.cluster.node(offer.destination)
+        return node is not None and not self._parts.zones.worsened_by(offer.candidate.pod, node)
 
     def _may_go(self, pod: Pod) -> bool:
         """Return whether a pod would be let go by itself; one that would not is offered no more."""
@@ -133,26 +160,33 @@ class Waves:
             return False
         return goal.is_over(self._parts.fullness.fill(name)) or goal.is_over(self._parts.fullness.peak(name))
 
-    def _wave(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft | None:
+    def _wave(self, empty: Draft, first: Offer, sources: Sequence[str], former: Avoid) -> Draft | None:
         """Return the wave with a first move, and with the pods of these nodes that bring about as much.
 
-        None if the first pod does not do well wherever it may land.
+        None if the first pod does not do well wherever it may land.  Taints that the wave does not need are left out;
+        those there already stay if its pods land as well.
         """
         with self._parts.foresight.avoiding(empty.avoidance.levels):
-            draft = self._joined(empty, [first], _AS_GOOD * first.gain)
-            if draft.offers:
-                draft = self._joined(empty, [first], _WORTH_JOINING * first.gain, sources)
+            draft = self._joined(empty, first, sources)
+        if not draft.offers:
+            return None
+        middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
+        fewer = draft.avoidance.without(needless(self._answers(draft), middling))
+        for avoidance in (fewer.with_former(former, draft.receivers), fewer):
+            sparing = self._again(draft.avoiding(avoidance), draft.offers)
+            if len(sparing.offers) == len(draft.offers) and (verified := self._verified(sparing)):
+                return verified
         return self._verified(draft)
 
     def _verified(self, draft: Draft) -> Draft | None:
         """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
-        empty = Draft((), draft.avoidance, draft.receivers)
-        with self._parts.foresight.avoiding(draft.avoidance.levels):
-            while draft.offers:
+        while draft.offers:
+            with self._parts.foresight.avoiding(draft.avoidance.levels):
                 failing = self._astray(draft)
                 if failing is None:
                     return draft.with_shares({pod: self._parts.foresight.shares(pod) for pod in draft.pods})
-                draft = self._joined(empty, [each for each in draft.offers if each.candidate.pod is not failing])
+            others = [each for each in draft.offers if each.candidate.pod is not failing]
+            draft = self._again(draft.avoiding(draft.avoidance), others)
         return None
 
     def _astray(self, draft: Draft) -> Pod | None:
@@ -171,43 +205,49 @@ class Waves:
                         return pods[-1]
         return None
 
-    def _joined(self, draft: Draft, offers: Iterable[Offer], least: float = 0.0, sources: Sequence[str] = ()) -> Draft:
-        """Return a wave with these moves, as far as they do well one after the other, and more pods of some nodes.
-
-        Args:
-            draft: the wave.
-            offers: moves to add; without the first of them there are no others.
-            least: what each has to bring on each node where it may land.
-            sources: nodes of which more pods join.
-        """
+    def _joined(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft:
+        """Return a wave with this move, if it does well, and with the pods of these nodes that do so beside it."""
         with self._parts.cluster.scope():
+            draft = self._with(empty, first, _AS_GOOD * first.gain) or empty
+            size, refused = 0, set[Pod](draft.pods)
+            while size < len(draft.offers) < MOST_MOVES:
+                size = len(draft.offers)
+                draft = self._with_more(draft, sources, _WORTH_JOINING * first.gain, refused)
+        return draft
+
+    def _again(self, draft: Draft, offers: Iterable[Offer]) -> Draft:
+        """Return a wave with these moves, as far as they do well one after the other."""
+        with self._parts.foresight.avoiding(draft.avoidance.levels), self._parts.cluster.scope():
             for offer in offers:
-                draft = self._with(draft, offer, least) or draft
-            size, refused = 0, set[Pod]()
-            while sources and size < len(draft.offers) < MOST_MOVES:
-                size, draft = len(draft.offers), self._with_more(draft, sources, least, refused)
+                draft = self._with(draft, offer) or draft
         return draft
 
     def _with_more(self, draft: Draft, sources: Sequence[str], least: float, refused: set[Pod]) -> Draft:
         """Return the wave with the pods that do well in it, ranked once; then others of these nodes may do so too."""
         candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
         found = self._parts.offers.offers(candidates, draft.receivers)
+        in_a_row = 0
         for offer in in_order(each for each in found if each.gain >= least):
             pod = offer.candidate.pod
-            if len(draft.offers) == MOST_MOVES:
+            if len(draft.offers) == MOST_MOVES or in_a_row == _TRIES:
                 break
-            if pod not in refused:
+            if pod not in refused and not self._has_sibling(draft, pod):
                 refused.add(pod)  # or it has joined
-                draft = self._with(draft, offer, least) or draft
+                more = self._with(draft, offer, least)
+                draft, in_a_row = more or draft, 0 if more else in_a_row + 1
         return draft
 
-    def _with(self, draft: Draft, offer: Offer, least: float) -> Draft | None:
+    def _has_sibling(self, draft: Draft, pod: Pod) -> bool:
+        """Return whether nobody knows over which zones a pod and another one of the wave would be spread."""
+        return len(draft.receivers) > 1 and self._parts.zones.matter and _owner(pod) in map(_owner, draft.pods)
+
+    def _with(self, draft: Draft, offer: Offer, least: float = 0.0) -> Draft | None:
         """Return the wave with one more move, which is expected from now on; None if it may do badly."""
         parts, pod = self._parts, offer.candidate.pod
-        if len(draft.receivers) > 1 and parts.zones.matter and _owner(pod) in map(_owner, draft.pods):
-            return None  # nobody knows over which zones the two would be spread
-        fine = parts.offers.offers([offer.candidate], draft.receivers)
-        gains = {each.destination: each for each in in_order(fine) if each.gain >= least}
+        if self._has_sibling(draft, pod):
+            return None
+        fine = (each for each in parts.offers.offers([offer.candidate], draft.receivers) if each.gain >= least)
+        gains = {each.destination: each for each in in_order(each for each in fine if self._spreads_well(each))}
         shares = self._lands_well(draft, pod, gains)
         if not shares:
             return None
@@ -221,9 +261,8 @@ class Waves:
 
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
-        node, there = self._parts.cluster.node(name), [each for each, at in draft.expected if at == name]
-        has_room = self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
-        return has_room and node is not None and not self._parts.zones.worsened_by(pod, node)
+        there = [each for each, at in draft.expected if at == name]
+        return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
 
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
@@ -240,9 +279,6 @@ class Waves:
                 return {}
             close |= names
         shares = parts.foresight.shares(pod) if close else {}
-        nodes = [node for name in close if (node := parts.cluster.node(name))]
-        if any(parts.zones.worsened_by(pod, node) for node in nodes):
-            return {}
         return {**shares, **{name: 0.0 for name in sorted(close) if name not in shares}}
 
     def _has_room(self, draft: Draft, seen: Seen, name: str, pod: Pod) -> bool:
@@ -250,20 +286,6 @@ class Waves:
         more, fewer, there = self._parts.foresight.others_on(seen.number, name, draft.pods)
         with self._parts.fullness.exchanged(name, fewer, more):
             return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
-
-    def _spared(self, draft: Draft, former: Avoid) -> Draft:
-        """Return the wave without the taints that it does not need; those there already stay if the pods still land."""
-        middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
-        fewer = draft.avoidance.without(needless(self._answers(draft), middling))
-        for avoidance in (fewer.with_former(former, draft.receivers), fewer):
-            empty = Draft((), avoidance, draft.receivers)
-            with self._parts.foresight.avoiding(avoidance.levels):
-                thinner = self._joined(empty, draft.offers)
-            if len(thinner.offers) == len(draft.offers):
-                verified = self._verified(thinner)
-                if verified and len(verified.offers) == len(draft.offers):
-                    return verified
-        return draft
 
     def _answers(self, draft: Draft) -> list[Answer]:
         """Return what the scheduler says of each pod, after those before it."""

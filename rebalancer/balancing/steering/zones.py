@@ -16,6 +16,9 @@ class ZoneSpread:
 
     Zones count for all owners.  For pods with spread constraints their topology keys count too, except the hostname.
     It follows the cluster in the present scope.
+
+    Attributes:
+        matter: whether there are zones, or other topology domains larger than a node, to spread over.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -30,12 +33,8 @@ class ZoneSpread:
                 self._values[key].add(node.labels[key])
             for pod in cluster.residents(node):
                 self._count(pod, node, 1)
+        self.matter = any(len(values) > 1 for key, values in self._values.items() if key != HOST)
         cluster.follow(self)
-
-    @property
-    def matter(self) -> bool:
-        """Whether there are zones, or other topology domains larger than a node, to spread over."""
-        return any(len(values) > 1 for key, values in self._values.items() if key != HOST)
 
     def by_place(self, nodes: Iterable[Node]) -> dict[object, tuple[str, ...]]:
         """Return the names of nodes by zone, or by each combination of zones and the other domains."""

@@ -134,6 +134,18 @@ def test_a_pod_that_would_spread_its_owner_less_evenly_goes_within_its_zone():
     assert (moved(draft), draft.receivers) == (["a"], ("n2",))
 
 
+def test_what_fits_later_alone_is_judged_by_the_scores_of_that_time():
+    """`z` has gone from n1 and filled it till then: `a` fits on nine nodes soon, and on ten later."""
+    pods = [(pod("a", "n0"), 20), (stays("b", "n0"), 60), (pod("z", "n1", cpu="9900m"), 20), (stays("c", "n1"), 30)]
+    on = hot(*pods)
+    parts = parts_of(on)
+
+    with on.scope():
+        on.remove(next(each for each in on.snapshot.pods if each.name == "z"))
+
+        assert moved(BroadWaves(parts).next_wave(on.nodes, on.nodes)) == ["a"]
+
+
 def many_hot(hot, empty):
     """Each hot node gives a pod of an owner of its own."""
     full = [f"hot-{number}" for number in range(hot)]

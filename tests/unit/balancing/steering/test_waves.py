@@ -1,0 +1,39 @@
+"""Which moves waves find, in clusters small enough that the scheduler scores all nodes.
+
+Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 points.
+"""
+
+import pytest
+
+from rebalancer.balancing.steering.waves import Waves
+from tests.measured import cluster, node, pod
+from tests.planner import planner
+
+ZONE = "topology.kubernetes.io/zone"
+EMPTY = [f"empty-{number:02}" for number in range(20)]
+
+
+def found(nodes, pods, usage):
+    """The pods of the first wave, each with where it may land."""
+    draft = Waves(planner(cluster(nodes, pods, usage), {"cpu": 20}, {"cpu": 50})).next_wave({})
+    return {offer.candidate.pod.name: set(draft.shares[offer.candidate.pod]) for offer in draft.offers} if draft else {}
+
+
+def test_empty_nodes_that_a_pod_may_not_use_leave_it_the_others():
+    """Twenty empty nodes are tainted, and n2 at 30 % is not: `a` of 10 points goes there from n1 at 70 %."""
+    nodes = [node("n1"), node("n2"), *(node(name, taints=["gpu:NoSchedule"]) for name in EMPTY)]
+    pods = [pod("a"), pod("b", owners=None), pod("c", "n2", owners=None)]
+
+    assert found(nodes, pods, {"a": 10, "b": 60, "c": 30}) == {"a": {"n2"}}
+
+
+@pytest.mark.parametrize(("zone", "lands"), [("a", {"a": {"n2"}}), ("b", {})])
+def test_empty_zones_leave_a_pod_that_has_to_stay_in_its_own_the_nodes_there(zone, lands):
+    """Twenty empty nodes are in zone b, where `web` has one pod more; n2 at 30 % is in zone a, or in b too."""
+    web = {"owners": "web", "labels": {"app": "web"}}
+    zones = [{ZONE: "a"}, {ZONE: zone}, *({ZONE: "b"} for _ in EMPTY)]
+    nodes = [node(name, labels=labels) for name, labels in zip(["n1", "n2", *EMPTY], zones, strict=True)]
+    more = [pod(f"web-{number}", EMPTY[number], **web) for number in range(2)]
+    pods = [pod("a", **web), pod("b", owners=None), pod("c", "n2", owners=None), *more]
+
+    assert found(nodes, pods, {"a": 10, "b": 60, "c": 30, "web-0": 0, "web-1": 0}) == lands
