@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 350,
-    "rebalancer/balancing": 4785,
+    "rebalancer/balancing": 4790,
     "rebalancer/cli": 2600,
     "rebalancer/cluster": 1810,
     "rebalancer/engine": 2280,

@@ -126,9 +126,14 @@ class Waves:
         """
         least = _WORTH_JOINING * first.gain
         names = self._eligible.by_constraints(first.candidate.pod.spec)
-        others = (each for each in in_order(each for each in found if each.gain > least) if each.destination in names)
-        known = dict.fromkeys((first.destination, *(each.destination for each in others)))
-        return [name for name in known if self._spreads_well(Offer(first.candidate, name, 0.0))]
+        others = in_order(each for each in found if each.gain > least and each.destination in names)
+        known = {first.destination: True}
+        for name in (each.destination for each in others):
+            if sum(known.values()) == _MOST_RECEIVERS:
+                break
+            if name not in known:
+                known[name] = self._spreads_well(Offer(first.candidate, name, 0.0))
+        return [name for name, spreads_well in known.items() if spreads_well]
 
     def _spreads_well(self, offer: Offer) -> bool:
         """Return whether the owner's pods are spread over zones no worse after a move."""
@@ -145,7 +150,7 @@ class Waves:
     def _ways(self, destinations: Sequence[str]) -> Iterator[Draft]:
         """Yield empty waves to this node: with others that receive too, then alone, with more and more taints."""
         names = [node.name for node in self._open]
-        for count in range(min(_MOST_RECEIVERS, len(destinations)), 1, -1):
+        for count in range(len(destinations), 1, -1):
             receivers = tuple(destinations[:count])
             yield Draft((), Avoidance.of(names, frozenset(), receivers, strong=True), receivers)
         destination = destinations[0]
