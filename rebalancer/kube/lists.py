@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.wire.pages import PATHS, Page, items_of
+from rebalancer.kube.wire.pages import PATHS, ListPage, items_of
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Items(Generic[W, T]):
         self.items: list[T] = []
         self.more: int | None = None
         self._kind = kind
-        self._page = Page[wire]  # type: ignore[valid-type]  # a type at run time
+        self._page = ListPage[wire]  # type: ignore[valid-type]  # a type at run time
         self._convert = convert
 
     def add_page(self, page: bytes) -> str:

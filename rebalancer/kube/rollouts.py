@@ -33,12 +33,12 @@ _SECONDS = 10.0
 _TEMPLATE = "/spec/template"
 
 
-class _TemplateMetadata(msgspec.Struct):
+class _Annotated(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
 
 class _RolloutTemplate(msgspec.Struct):
-    metadata: _TemplateMetadata | None = None
+    metadata: _Annotated | None = None
 
 
 class _RolloutSpec(msgspec.Struct):

@@ -30,7 +30,7 @@ class UtilizationThresholds(Part):
     number_of_nodes: object = None
 
 
-class Restarts(Part):
+class OldRestarts(Part):
     """Parameters of RemovePodsHavingTooManyRestarts."""
 
     pod_restart_threshold: object = None
@@ -65,7 +65,7 @@ class StrategyParams(Part):
 
     node_resource_utilization_thresholds: UtilizationThresholds | None = None
     node_affinity_type: object = None
-    pods_having_too_many_restarts: Restarts | None = None
+    pods_having_too_many_restarts: OldRestarts | None = None
     pod_life_time: LifeTime | None = None
     remove_duplicates: Duplicates | None = None
     failed_pods: FailedPods | None = None

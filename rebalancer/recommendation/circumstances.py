@@ -22,7 +22,7 @@ _OFTEN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ContainerCircumstances:
     """What is known of a container besides what it used.
 
     Attributes:
@@ -41,11 +41,11 @@ class Circumstances:
     throttled_days: int = 0
 
 
-NOTHING_KNOWN = Circumstances()
+NOTHING_KNOWN = ContainerCircumstances()
 
 
 def adjusted(
-    need: Need, known: Circumstances, cpu_limit: int | None, highest_memory: float
+    need: Need, known: ContainerCircumstances, cpu_limit: int | None, highest_memory: float
 ) -> tuple[Need, tuple[str, ...]]:
     """Return what a container needs in its circumstances, and remarks that say what was changed and why.
 
@@ -69,7 +69,7 @@ def adjusted(
     return need, tuple(remarks)
 
 
-def _after_kills(need: Need, known: Circumstances, highest: float, remarks: list[str]) -> Need:
+def _after_kills(need: Need, known: ContainerCircumstances, highest: float, remarks: list[str]) -> Need:
     wanted = _whole_mebi(max(highest * _OOM_SHARE, highest + _OOM_LEAST))
     request, limit = need.memory_request or 0, need.memory_limit
     pods = "1 pod" if known.oom_kills == 1 else f"{known.oom_kills} pods"
@@ -82,7 +82,7 @@ def _after_kills(need: Need, known: Circumstances, highest: float, remarks: list
     return replace(need, memory_request=_whole_mebi(wanted * request / limit), memory_limit=wanted)
 
 
-def _unthrottled(need: Need, known: Circumstances, now: int, remarks: list[str]) -> Need:
+def _unthrottled(need: Need, known: ContainerCircumstances, now: int, remarks: list[str]) -> Need:
     wanted = ceil(now * (1 + known.throttled))
     request, limit = need.cpu_request or 0, need.cpu_limit
     days = "1 day" if known.throttled_days == 1 else f"{known.throttled_days} days"

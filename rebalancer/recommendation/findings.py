@@ -11,7 +11,7 @@ from rebalancer.recommendation.workloads import History, Recommendation, Workloa
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Recommendations:
     """All that is found out about a cluster.
 
     Attributes:

@@ -45,7 +45,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ClusterOutlook:
     """The cluster with all pods placed in one way.
 
     Attributes:
@@ -79,9 +79,9 @@ class WhatIf:
 
     nodes: int
     pods: int
-    now: Outlook
-    today: Outlook
-    recommended: Outlook
+    now: ClusterOutlook
+    today: ClusterOutlook
+    recommended: ClusterOutlook
     unmeasured: int
     stayed: Mapping[PodKey, str]
 
@@ -128,13 +128,13 @@ def what_if(
     )
 
 
-def _outlook(nodes: Sequence[Node], usage: Usage, histories: Sequence[Placed], needed: int | None) -> Outlook:
+def _outlook(nodes: Sequence[Node], usage: Usage, histories: Sequence[Placed], needed: int | None) -> ClusterOutlook:
     """Return the history whose deviation of cpu is in the middle, and between which deviations all are."""
     found = [({name: _load(nodes, each, usage, name) for name in RESOURCES}, each.nowhere) for each in histories]
     loads, nowhere = sorted(found, key=lambda each: each[0][CPU].deviation)[len(found) // 2]
     spans = {name: [each[name].deviation for each, _ in found] for name in RESOURCES}
     least, most = ({name: of(span) for name, span in spans.items()} for of in (min, max))
-    return Outlook(loads, needed, nowhere, least, most)
+    return ClusterOutlook(loads, needed, nowhere, least, most)
 
 
 def _load(nodes: Sequence[Node], placed: Placed, usage: Usage, resource: str) -> Load:

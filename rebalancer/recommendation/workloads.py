@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from rebalancer.recommendation.circumstances import NOTHING_KNOWN, Circumstances, adjusted
+from rebalancer.recommendation.circumstances import NOTHING_KNOWN, ContainerCircumstances, adjusted
 from rebalancer.recommendation.rules import Need, Rule, Settings
 from rebalancer.recommendation.samples import Samples
 
@@ -74,7 +74,7 @@ class History:
     now: Now | None = None
     by_name: bool = True
     replicas: int = 1
-    circumstances: Circumstances = NOTHING_KNOWN
+    circumstances: ContainerCircumstances = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.findings import Findings
+from rebalancer.recommendation.findings import Recommendations
 from rebalancer.recommendation.neighbours import Neighbours
 from rebalancer.recommendation.rules import MEBI
 from rebalancer.recommendation.workloads import Now, Recommendation, Workload
@@ -28,7 +28,7 @@ _PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
-def as_text(findings: Findings, output: str, width: int) -> str:
+def as_text(findings: Recommendations, output: str, width: int) -> str:
     """Return what was found out in a shape: table, json, yaml or csv; a table is as wide as `width`."""
     found = findings.recommendations
     if output == "table":
@@ -235,7 +235,7 @@ def _csv(documents: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _table(findings: Findings, width: int) -> list[str]:
+def _table(findings: Recommendations, width: int) -> list[str]:
     found = findings.recommendations
     columns: list[tuple[str, ...]] = [_HEADINGS]
     prose = ["WHY"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rebalancer.recommendation.what_if import Outlook, PodKey, WhatIf
+from rebalancer.recommendation.what_if import ClusterOutlook, PodKey, WhatIf
 from rebalancer.report.layout import count, hanging, listed, wrapped
 from rebalancer.untrusted.printable import printable
 
@@ -52,22 +52,22 @@ def what_if_document(found: WhatIf) -> dict[str, Any]:
     }
 
 
-def _deviation(outlook: Outlook, name: str) -> str:
+def _deviation(outlook: ClusterOutlook, name: str) -> str:
     least, most = outlook.least[name], outlook.most[name]
     span = f" ({least:.1f} to {most:.1f})" if f"{least:.1f}" != f"{most:.1f}" else ""
     return f"{outlook.loads[name].deviation:.1f} points{span}"
 
 
-def _needed(outlook: Outlook, found: WhatIf) -> str:
+def _needed(outlook: ClusterOutlook, found: WhatIf) -> str:
     return f"{outlook.needed} of {found.nodes}" if not outlook.nowhere else f"more than {found.nodes}"
 
 
-def _outlook(outlook: Outlook) -> dict[str, Any]:
+def _outlook(outlook: ClusterOutlook) -> dict[str, Any]:
     nowhere = _nowhere(outlook.nowhere)
     return {**_loads(outlook), "nodesNeeded": None if nowhere else outlook.needed, "fitNowhere": nowhere}
 
 
-def _loads(outlook: Outlook) -> dict[str, Any]:
+def _loads(outlook: ClusterOutlook) -> dict[str, Any]:
     return {
         name: {
             "standardDeviation": round(load.deviation, 2),

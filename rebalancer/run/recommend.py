@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import HistoryQueriesError, SourceError, UsageError
 from rebalancer.policy.document import read_document
-from rebalancer.policy.findings import Findings as Problems
+from rebalancer.policy.findings import Findings
 from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.policy.usage import HistoryQueries
 from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.circumstances import NOTHING_KNOWN
-from rebalancer.recommendation.findings import Findings, pod_usage
+from rebalancer.recommendation.findings import Recommendations, pod_usage
 from rebalancer.recommendation.neighbours import heavy_neighbours
 from rebalancer.recommendation.rules import Settings, rules
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers, OfPod, Samples, spans_of
@@ -102,7 +102,7 @@ class PrometheusOptions:
 class Recommended:
     """What came of it; `remarks` are for standard error."""
 
-    findings: Findings
+    findings: Recommendations
     remarks: list[str]
 
 
@@ -137,7 +137,7 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     absent = options.core - {name for each in histories for name in _traits(each, known)}
     remarks += [f"--core {name} selects no workload that was measured" for name in sorted(absent)]
     if known is None:
-        return Recommended(Findings(found), remarks)
+        return Recommended(Recommendations(found), remarks)
     remarks += known.left_out
     if not known.knows_scalers:
         remarks.append(_NO_SCALERS)
@@ -148,7 +148,7 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
 
 def _in_cluster(
     known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], foretelling: Progress | None
-) -> Findings:
+) -> Recommendations:
     """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
     changes: dict[Workload, dict[str, Now]] = {}
     for each in found:
@@ -165,7 +165,7 @@ def _in_cluster(
     if foretelling:
         with foretelling.shown():
             foretold = foretell(snapshot, specs, usage, lambda done, of: foretelling.tell(Stage(_PLACING, done, of)))
-    return Findings(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
+    return Recommendations(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
 def _measured(options: RecommendOptions, progress: Progress) -> Folder:
@@ -243,7 +243,7 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
             text = settings_text(path, "queries")
         except FileNotFoundError:
             raise UsageError(f"--queries {path}: there is no such file") from None
-        problems = Problems()
+        problems = Findings()
         queries = read_strictly(HistoryQueries, read_document(text, problems), problems) or queries
         problems.settle(path, strict=True, error=HistoryQueriesError)
     changed = {

@@ -17,7 +17,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, Document
 from rebalancer.kube.wire.pages import KINDS, is_of
-from rebalancer.recommendation.circumstances import Circumstances
+from rebalancer.recommendation.circumstances import ContainerCircumstances
 from rebalancer.recommendation.workloads import Now, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
@@ -92,7 +92,7 @@ class _Name(msgspec.Struct):
     namespace: str = "default"
 
 
-class _Named(msgspec.Struct):
+class _NamedItem(msgspec.Struct):
     metadata: _Name = msgspec.field(default_factory=_Name)
 
 
@@ -162,7 +162,7 @@ class KnownCluster:
                 if read:
                     read(raw)
             except ValueError as error:
-                named = decode_json(raw, _Named).metadata
+                named = decode_json(raw, _NamedItem).metadata
                 self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
 
     def _add_pod(self, raw: Bytes) -> None:
@@ -190,11 +190,11 @@ class KnownCluster:
         pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
         self.scaled[Workload(scaler.metadata.namespace, kind, target.name)] = scaler.metadata.name, pairs
 
-    def circumstances(self, workload: Workload, container: str) -> Circumstances:
+    def circumstances(self, workload: Workload, container: str) -> ContainerCircumstances:
         """Return what the file tells of a container besides what it has."""
         scaler, pairs = self.scaled.get(workload, ("", set()))
         scaled = frozenset(name for of, name in pairs if of in ("", container)) & {"cpu", "memory"}
-        return Circumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
+        return ContainerCircumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
 
     @property
     def knows_scalers(self) -> bool:

@@ -12,7 +12,7 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import companions, objects, parts, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
-from rebalancer.kube.wire.pages import KINDS, Page, PageMetadata, is_of, items_of
+from rebalancer.kube.wire.pages import KINDS, ListPage, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
@@ -112,7 +112,7 @@ class Collection:
         for collector in self.collectors.values():
             collector.unique()
 
-    def take_list(self, kind: str, page: Page[msgspec.Raw]) -> None:
+    def take_list(self, kind: str, page: ListPage[msgspec.Raw]) -> None:
         """Note that a list of a known kind was read; its objects are added one by one.
 
         Raises:
@@ -184,10 +184,10 @@ class Document(msgspec.Struct, rename="camel"):
     metadata: msgspec.Raw = msgspec.Raw()
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
-    def page(self) -> Page[msgspec.Raw]:
+    def page(self) -> ListPage[msgspec.Raw]:
         """Return this list as the page that it is."""
         metadata = parts.decode(bytes(self.metadata), PageMetadata) or PageMetadata()
-        return Page(self.kind, self.api_version, metadata, self.items)
+        return ListPage(self.kind, self.api_version, metadata, self.items)
 
 
 def read_pod(raw: bytes) -> Pod:

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.kube.wire.pages import ListPage, items_of
 from rebalancer.untrusted.documents import Copied, Unreadable, decode_json, in_words
 
 W = TypeVar("W")
@@ -64,7 +64,7 @@ class ListCollector(Generic[W, T]):
         self.lost = 0
         self.more: int | None = None
         self._kind = kind
-        self._page = msgspec.json.Decoder(Page[kind.wire])  # type: ignore[name-defined]  # a type at run time
+        self._page = msgspec.json.Decoder(ListPage[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
         self._malformed_ones: list[tuple[str, str]] = []
 
@@ -115,7 +115,7 @@ class ListCollector(Generic[W, T]):
         return tuple(found.values())
 
     def _add_one_by_one(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[msgspec.Raw])
+        decoded = decode_json(page, ListPage[msgspec.Raw])
         for raw in items_of(decoded, self._kind.name):
             self.add(raw)
         self.more = decoded.metadata.remaining_item_count

@@ -62,7 +62,7 @@ class PageMetadata(msgspec.Struct, rename="camel"):
     remaining_item_count: int | None = None
 
 
-class Page(msgspec.Struct, Generic[W], rename="camel"):
+class ListPage(msgspec.Struct, Generic[W], rename="camel"):
     """One page of a list."""
 
     kind: str = ""
@@ -84,7 +84,7 @@ def is_of(kind: str, api_version: str) -> bool:
     return api_version.rpartition("/")[0] in ("", group_of(kind))
 
 
-def items_of(page: Page[W], kind: str) -> list[W]:
+def items_of(page: ListPage[W], kind: str) -> list[W]:
     """Return the objects on a page.
 
     Raises:

@@ -15,7 +15,7 @@ from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject, on_each, patch
 from rebalancer.kube.run_marks import CONFLICTS, SET_SECONDS, Problems
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.pages import Page, items_of
+from rebalancer.kube.wire.pages import ListPage, items_of
 from rebalancer.marking.evaluation import Marks
 from rebalancer.marking.rules import Signs
 from rebalancer.untrusted.documents import decode_json
@@ -124,7 +124,7 @@ class _Pages:
         self.carried: dict[str, MarkedNode] = {}
 
     def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, Page[NodeObject])
+        decoded = decode_json(page, ListPage[NodeObject])
         self.carried |= {each.metadata.name: each.marked() for each in items_of(decoded, "Node")}
         return self.nodes.add_page(page)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.recommendation.circumstances import Circumstances, adjusted
+from rebalancer.recommendation.circumstances import ContainerCircumstances, adjusted
 from rebalancer.recommendation.neighbours import heavy_neighbours
 from rebalancer.recommendation.rules import MEBI, Need
 from rebalancer.recommendation.workloads import Workload
@@ -23,14 +23,14 @@ NEED = Need(75, 100, 75 * MEBI, 100 * MEBI, "the rule")
 )
 def test_throttling_on_three_days_raises_the_limit(days, now, request_, limit, told):
     """On fewer days, or where the rule asks for more anyway, it is only told."""
-    need, remarks = adjusted(NEED, Circumstances(throttled=0.4, throttled_days=days), now, 0)
+    need, remarks = adjusted(NEED, ContainerCircumstances(throttled=0.4, throttled_days=days), now, 0)
 
     assert (need.cpu_request, need.cpu_limit, remarks) == (request_, limit, (told,))
 
 
 def test_a_rule_without_a_limit_gets_one_where_it_throttles():
     """The request stays: it is what was measured under the limit of today."""
-    need, _ = adjusted(Need(75, None, 1, None, ""), Circumstances(throttled=0.5, throttled_days=9), 200, 0)
+    need, _ = adjusted(Need(75, None, 1, None, ""), ContainerCircumstances(throttled=0.5, throttled_days=9), 200, 0)
 
     assert (need.cpu_request, need.cpu_limit) == (75, 300)
 
