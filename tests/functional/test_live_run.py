@@ -133,4 +133,9 @@ def test_several_requests_at_a_time_evict_what_one_after_the_other_would(rebalan
 
     assert outcome.exit_code == 0
     assert sorted(server.evicted) == sorted(planned.evicted())
-    assert outcome.report["evictions"] == planned.report["evictions"]
+    assert ageless(outcome.report["evictions"]) == ageless(planned.report["evictions"])
+
+
+def ageless(evictions: list[dict]) -> list[dict]:
+    """Two runs look at the clock at two times."""
+    return [{**each, "cause": {**each["cause"], "ageSeconds": None}} for each in evictions]
