@@ -77,6 +77,7 @@ schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/python -m rebalancer.marking.rules > policies/schema/marking-rules-v1.json
 
 chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, the policy's schema, examples/kubernetes
+	@$(VENV)/bin/python tests/e2e/binaries.py helm
 	@$(VENV)/bin/python -m tests.chart.described
 	@$(VENV)/bin/python -m tests.chart.policy_schema
 	@$(VENV)/bin/python -m tests.chart.examples
