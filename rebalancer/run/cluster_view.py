@@ -1,5 +1,7 @@
 """A view of a live cluster: what was read, and when."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -8,14 +10,37 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
-from rebalancer.run import live, policies
+from rebalancer.run import policies
 from rebalancer.run.cluster_lists import read_cluster
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.live import LiveCluster
 from rebalancer.run.live_usage import live_usage
 from rebalancer.run.memory import MemoryView, leases_of, memory_map, read_memory
-from rebalancer.run.options import Options
+from rebalancer.run.options import Deliver, Options
 from rebalancer.run.recollection import recollect
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What all cycles of one process share.
+
+    Attributes:
+        options: dry run or not, the deadline, the Lease.
+        cluster: the way to the API server.
+        telemetry: is told what happens.
+        interruption: entered; once evictions may begin, a signal only stops the evictions.
+        deliver: shows the outcome of a cycle.
+        sleep: waits for that many seconds while another run holds the Lease.
+    """
+
+    options: Options
+    cluster: LiveCluster
+    telemetry: Telemetry
+    interruption: Interruption
+    deliver: Deliver
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +69,13 @@ class LiveView:
         return work.cluster(self.snapshot, self.measure)
 
 
-def view_cluster(cluster: live.LiveCluster, options: Options, work: Work, telemetry: Telemetry) -> LiveView:
+def view_cluster(run: LiveRun, work: Work) -> LiveView:
     """Read the cluster as it is now.
 
     Raises:
         ClusterError: it cannot be read, or not in time for the deadline.
     """
+    options, cluster, telemetry = run.options, run.cluster, run.telemetry
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):

@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from rebalancer.report.document import Circumstances, document
 from rebalancer.report.overview import overview
 from rebalancer.report.question import new_pods
 from rebalancer.run import policies
-from rebalancer.run.cluster_view import LiveView, view_cluster
-from rebalancer.run.live import LiveCluster
-from rebalancer.run.options import Options
-from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.cluster_view import LiveRun, LiveView, view_cluster
 from rebalancer.run.work import Finished, Work, plan
 
 Report = Mapping[str, Any]
@@ -53,33 +51,27 @@ class Consent:
 
     Args:
         person: who is asked.
-        cluster: the way to the API server.
-        options: with the deadline.
+        run: the way to the cluster, and the deadline.
         work: what the policy asks for.
-        telemetry: counts what is read.
     """
 
-    def __init__(
-        self, person: Person, cluster: LiveCluster, options: Options, work: Work, telemetry: Telemetry
-    ) -> None:
+    def __init__(self, person: Person, run: LiveRun, work: Work) -> None:
         self._person = person
-        self._cluster = cluster
-        self._options = options
+        self._run = run
         self._work = work
-        self._telemetry = telemetry
         self._shown: frozenset[str] = frozenset()
         self._view: LiveView | None = None
         self._plan: Finished | None = None
         self._has_waited = False
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """LiveView, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
+        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
 
         Raises:
             Declined: the answer is no.
             ClusterError: the cluster cannot be read.
         """
-        finished = self._planned()
+        _, finished = self._planned()
         report = self._report(finished)
         if report["evictions"] or for_later:
             self._person.agree(report, new_pods(report, self._shown) if self._shown else [])
@@ -90,9 +82,7 @@ class Consent:
         if self._plan is None or self._plan.ledger.evictions:
             return None
         warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
-        return Finished(
-            self._plan.ledger, self._plan.cluster, Circumstances(False, self._cluster.description, "wall", warnings)
-        )
+        return replace(self._plan, circumstances=self._circumstances(warnings, dry_run=False))
 
     def fresh_view(self) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
@@ -103,13 +93,11 @@ class Consent:
         """
         if self._view is not None and self._is_fresh(self._view):
             return self._view
-        self._has_waited = False
-        self._view = None
-        finished = self._planned()
+        self._has_waited, self._view = False, None
+        view, finished = self._planned()
         if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
             raise Unseen
-        assert self._view is not None
-        return self._view
+        return view
 
     def sleep(self, seconds: float) -> None:
         """Wait for another run to end; its evictions change the cluster, so the view at hand is out of date."""
@@ -117,22 +105,23 @@ class Consent:
         time.sleep(seconds)
 
     def _is_fresh(self, view: LiveView) -> bool:
-        age = self._cluster.retry_policy.clock() - view.taken_at
-        return not self._has_waited and age < min(FRESH_SECONDS, self._options.deadline)
+        age = self._run.cluster.retry_policy.clock() - view.taken_at
+        return not self._has_waited and age < min(FRESH_SECONDS, self._run.options.deadline)
 
-    def _planned(self) -> Finished:
-        """Return the plan of the view at hand; take a new one first if there is none or it is too old."""
-        if self._view is None or not self._is_fresh(self._view):
-            self._view = view_cluster(self._cluster, self._options, self._work, self._telemetry)
-        left = self._view.cluster(self._work)
-        with self._telemetry.progress.stage("plan"):
-            ledger = plan(
-                left, self._work, around=self._telemetry.progress.around, recollection=self._view.recollection
-            )
-        self._telemetry.progress.planned(len(ledger.evictions))
-        circumstances = Circumstances(True, self._cluster.description, "wall", self._work.warnings)
-        self._plan = Finished(ledger, left, circumstances)
-        return self._plan
+    def _planned(self) -> tuple[LiveView, Finished]:
+        """Return the view at hand and its plan; take a new view first if there is none or it is too old."""
+        view = self._view
+        if view is None or not self._is_fresh(view):
+            view = self._view = view_cluster(self._run, self._work)
+        left, progress = view.cluster(self._work), self._run.telemetry.progress
+        with progress.stage("plan"):
+            ledger = plan(left, self._work, around=progress.around, recollection=view.recollection)
+        progress.planned(len(ledger.evictions))
+        self._plan = Finished(ledger, left, self._circumstances(self._work.warnings, dry_run=True))
+        return view, self._plan
+
+    def _circumstances(self, warnings: tuple[str, ...], *, dry_run: bool) -> Circumstances:
+        return Circumstances(dry_run, self._run.cluster.description, "wall", warnings)
 
     def _report(self, finished: Finished) -> Report:
         pods = [entry.pod for entry in finished.ledger.evictions]

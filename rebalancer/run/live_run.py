@@ -8,9 +8,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from rebalancer.cluster.cluster import Cluster
@@ -25,8 +25,8 @@ from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.rollouts import Rollouts
 from rebalancer.report.document import Circumstances
-from rebalancer.run import holding, live, policies, steered
-from rebalancer.run.cluster_view import LiveView, view_cluster
+from rebalancer.run import live, policies, steered
+from rebalancer.run.cluster_view import LiveRun, LiveView, view_cluster
 from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
@@ -37,32 +37,11 @@ from rebalancer.run.progress import Progress
 from rebalancer.run.recollection import deferring, told
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
-from rebalancer.run.turns import Turn, turn_of_cycle
+from rebalancer.run.turns import Turn, turn
 from rebalancer.run.watch import Watch, WatchedSink
 from rebalancer.run.work import Finished, Work, plan, publish
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRun:
-    """What all cycles of one process share.
-
-    Attributes:
-        options: dry run or not, the deadline, the Lease.
-        cluster: the way to the API server.
-        telemetry: is told what happens.
-        interruption: entered; once evictions may begin, a signal only stops the evictions.
-        deliver: shows the outcome of a cycle.
-        sleep: waits for that many seconds while another run holds the Lease.
-    """
-
-    options: Options
-    cluster: live.LiveCluster
-    telemetry: Telemetry
-    interruption: Interruption
-    deliver: Deliver
-    sleep: Callable[[float], None] = time.sleep
 
 
 def run_live(
@@ -89,21 +68,17 @@ def run_live(
     with attended(options, progress) as telemetry:
         cluster = connect(options, telemetry, retry_policy)
         run = LiveRun(options, cluster, telemetry, interruption, show)
-        if options.dry_run or not person.must_be_asked(cluster.description):
-            warn_of_no_limits(options, work)
+        if options.dry_run:
+            return attempt(run, work)
+        if not person.must_be_asked(cluster.description):
+            warn_of_no_limits(work)
             return attempt(run, work)
         steered.demand_permissions(cluster, work)
-        return _ask_and_run(run, work, Consent(person, cluster, options, work, telemetry))
-
-
-def _ask_and_run(run: LiveRun, work: Work, consent: Consent) -> Outcome:
-    """Ask, then run the cycle that was agreed to; the Lease is not held while waiting for the answer."""
-    while True:
-        consent.obtain()
-        try:
-            return attempt(run, work, consent=consent)
-        except Unseen:
-            continue
+        consent = Consent(person, run, work)
+        while True:  # the Lease is not held while waiting for the answer
+            consent.obtain()
+            with suppress(Unseen):
+                return attempt(run, work, consent=consent)
 
 
 def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
@@ -147,27 +122,25 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
     if consent is not None and (nothing := consent.nothing_to_do()):
         return nothing
     if closed := work.policy.schedule.closed(datetime.now(UTC)):
-        return _skipped(run, Turn(skipped=closed))
-    with turn_of_cycle(run.cluster, run.options, permit, consent.sleep if consent else run.sleep) as turn:
-        if turn.skipped:
-            return _skipped(run, turn)
+        return _skipped(run, closed)
+    if run.options.dry_run:
+        return _plan(run, work, view_cluster(run, work))
+    with turn(run.cluster, run.options, permit, consent.sleep if consent else run.sleep) as ours:
+        if ours.skipped:
+            return _skipped(run, ours.skipped)
         agreed = consent.fresh_view() if consent else None
-        if run.options.dry_run:
-            return _plan(run, work, agreed or view_cluster(run.cluster, run.options, work, run.telemetry))
-        before = steered.prepare(run.cluster, run.options.lease, work, turn.permit)
-        view = agreed or view_cluster(run.cluster, run.options, work, run.telemetry)
-        return _act(run, work, view, turn, before)
+        before = steered.prepare(run.cluster, run.options.lease, work, ours.permit)
+        return _act(run, work, agreed or view_cluster(run, work), ours, before)
 
 
-def _skipped(run: LiveRun, turn: Turn) -> Finished:
+def _skipped(run: LiveRun, why: str) -> Finished:
     nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
-    return Finished(Ledger(skipped=turn.skipped), nothing, Circumstances(False, run.cluster.description, "wall", ()))
+    return Finished(Ledger(skipped=why), nothing, Circumstances(False, run.cluster.description, "wall", ()))
 
 
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
-    left = view.cluster(work)
+    left, known = view.cluster(work), view.recollection
     with run.telemetry.stage("plan"):
-        known = view.recollection
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
     warnings = (*work.warnings, *told(known), *deferring(known, ledger))
     return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", warnings))
@@ -175,10 +148,9 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    cluster, telemetry = run.cluster, run.telemetry
-    left = view.cluster(work)
+    cluster, telemetry, left = run.cluster, run.telemetry, view.cluster(work)
     restarts = Restarts(work.trust, left)
-    watch = Watch(cluster, work, Diary(view.memory, left) if view.memory else None, restarts.of)
+    watch = Watch(cluster, work, Diary(view.memory, left.snapshot) if view.memory else None, restarts.of)
     permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
     halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
@@ -187,7 +159,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     is_shared = run.options.max_parallel > 1
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
     litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
-    litter += holding.release_expired(cluster, view.snapshot, turn.permit)
+    litter += steered.release_expired(cluster, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
         moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
@@ -216,21 +188,18 @@ def _evict(
     steer: LiveSteer | None,
     watch: Watch,
 ) -> Ledger:
-    """Run the strategies."""
+    """Run the strategies; every verdict is logged, counted, told in an Event and written down."""
     telemetry, limits, diary = run.telemetry, policies.limits(work.policy), watch.diary
+    hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
     def observe(entry: Entry) -> None:
-        live.log_verdict(entry)
-        telemetry.observe(entry)
-        events.observe(entry)
-        if diary:
-            diary.observe(entry)
+        for hear in hearers:
+            hear(entry)
 
-    traced = telemetry.sink(sink)
-    holder = holding.holder(run.cluster, work, halt, steer)
+    holder = steered.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, limits, traced, *parts, run.options.max_parallel)
+        ledger = run_cycle(left, work.plans, limits, telemetry.sink(sink), *parts, run.options.max_parallel)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
@@ -238,6 +207,32 @@ def _evict(
         if why := diary.opened():
             events.tell(run.options.lease.resource_namespace, run.options.lease.resource_name, "BreakerOpen", why)
     return ledger
+
+
+def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
+    """Record the pods that a dry run would list and that a run with patience did not reach before its end.
+
+    Not after a signal: there is no time then to plan again.
+    """
+    if not (ledger.stopped and work.trust) or halt.signalled.is_set():
+        return
+    asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
+    reached = {entry.pod.key for entry in asked}
+    for entry in _planned(view, work):
+        if entry.pod.key not in reached:
+            ledger.record(replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
+
+
+def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
+    """Name the pods that went in place of others which the API server did not let go."""
+    planned = {entry.pod.key for entry in _planned(view, work)}
+    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
+    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
+
+
+def _planned(view: LiveView, work: Work) -> list[Entry]:
+    """Return what a dry run would list."""
+    return plan(view.cluster(work), work, recollection=view.recollection).evictions
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -276,35 +271,13 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
 
 
-def warn_of_no_limits(options: Options, work: Work) -> None:
+def warn_of_no_limits(work: Work) -> None:
     """Warn at the start that nothing limits a live run: at the end it would be too late."""
-    if not options.dry_run:
-        for warning in _no_limits(work):
-            _LOG.warning("%s", warning)
+    for warning in _no_limits(work):
+        _LOG.warning("%s", warning)
 
 
 def _no_limits(work: Work) -> tuple[str, ...]:
     if policies.limits(work.policy):
         return ()
     return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
-
-
-def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
-    """Record the pods that a dry run would list and that a run with patience did not reach before its end.
-
-    Not after a signal: there is no time then to plan again.
-    """
-    if not (ledger.stopped and work.trust) or halt.signalled.is_set():
-        return
-    asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
-    reached = {entry.pod.key for entry in asked}
-    for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions:
-        if entry.pod.key not in reached:
-            ledger.record(replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
-
-
-def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
-    """Name the pods that went in place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions}
-    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
-    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""

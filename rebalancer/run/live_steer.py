@@ -11,23 +11,23 @@
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import Landing, Move, Wave
-from rebalancer.eviction.verdict import Verdict
+from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.run_marks import Problems, RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
-from rebalancer.run.arrivals import Arrivals, owner_uid
-from rebalancer.run.receivers import Receivers
-from rebalancer.run.seen_pods import SeenPod, budgets_now, ending_owners, see_pods, siblings_of
+from rebalancer.run.seen_again import SeenPod, budgets_now, ending_owners, see_pods, siblings_of, why_closed
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,6 +41,134 @@ _LOOK_SECONDS, _HURRIED_LOOK_SECONDS = 10.0, 3.0
 _NAMED = 3
 #: Each of so few likely nodes is looked at before a wave; of more, the scheduler takes another one.
 _FEW = 3
+#: To look at one node.
+_NODE_SECONDS = 10.0
+#: Time for a replacement to be created and bound once the old pod is gone.
+_AFTER_GRACE_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """What is known of the replacement of one pod.
+
+    Attributes:
+        verdict: on the eviction.
+        is_expected: whether a replacement can come: the pod has a controller, and has gone.
+        until: when the wait for it ends, in seconds after the evictions.
+        ready_seconds: when it was first seen Ready.
+    """
+
+    move: Move
+    verdict: Verdict
+    is_expected: bool
+    until: float
+    seen: SeenPod | None = None
+    ready_seconds: float | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.is_expected or self.ready_seconds is not None
+
+    @property
+    def is_moved_by_others(self) -> bool:
+        """Whether another controller moves the pod in its own time: its replacement may come later."""
+        return isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
+
+    def old(self, pod: SeenPod) -> None:
+        """Record that the old pod is still there; where that was in doubt, it may not have gone at all."""
+        if pod.leaving:
+            if self.seen is None:
+                self.until = max(self.until, pod.grace_seconds + _AFTER_GRACE_SECONDS)
+        elif isinstance(self.verdict, Unknown):
+            self.is_expected = False
+
+    def replacement(self, pod: SeenPod, seconds: float) -> None:
+        """Record the replacement as it is seen now."""
+        self.seen = pod
+        if pod.ready and self.ready_seconds is None:
+            self.ready_seconds = seconds
+
+    def landing(self, *, is_over: bool) -> Landing:
+        """Return what became of the replacement.
+
+        Args:
+            is_over: whether the wait was completed; if not, a replacement may still come, or get a node.
+        """
+        node = self.seen.node if self.seen else None
+        name = self.seen.name if self.seen and (node or is_over) else ""
+        is_missing = is_over and self.is_expected and not self.is_moved_by_others and self.seen is None
+        return Landing(self.move, node, name, self.ready_seconds, is_missing)
+
+
+class Arrivals:
+    """The replacements of the pods of one wave, followed from the eviction until they are bound and Ready.
+
+    A replacement is a pod of the same controller that was not there before the wave.  Some controllers (StatefulSets)
+    wait until the old pod is gone.  The old pod is seen meanwhile, and the wait lasts at least its grace period and
+    10 s.
+
+    Args:
+        moved: the moves whose pods go, with the answers to their evictions.
+        known: UIDs of the pods that were there before the first eviction.
+        settle_seconds: the shortest wait for each replacement that does not become Ready.
+        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
+    """
+
+    def __init__(
+        self,
+        moved: Sequence[tuple[Move, Verdict]],
+        known: frozenset[str],
+        settle_seconds: float,
+        restarted: Callable[[Pod], str] = lambda _: "",
+    ) -> None:
+        self._restarted = restarted
+        self._known = known
+        self._each = [_Arrival(move, verdict, bool(owner_uid(move)), settle_seconds) for move, verdict in moved]
+
+    def look(self, pods: Sequence[SeenPod], seconds: float) -> None:
+        """Record which pods are there now; for a replacement that has gone itself, the next one is waited for.
+
+        Args:
+            pods: of all namespaces of the wave.
+            seconds: since the evictions.
+        """
+        by_uid = {pod.uid: pod for pod in pods}
+        for each in self._each:
+            if old := by_uid.get(each.move.pod.uid):
+                each.old(old)
+            if each.seen and ((now := by_uid.get(each.seen.uid)) is None or now.is_out):
+                each.seen = each.ready_seconds = None
+        taken = {each.seen.uid for each in self._each if each.seen}
+        new = [pod for pod in pods if pod.owner and pod.uid not in self._known and not pod.is_out]
+        for each in self._each:
+            found = by_uid.get(each.seen.uid) if each.seen else self._first(each.move, new, taken)
+            if found and each.is_expected:
+                taken.add(found.uid)
+                each.replacement(found, seconds)
+
+    def _first(self, move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | None:
+        """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
+
+        After a rollout it is of another ReplicaSet; the names of its pods begin with that of the Deployment.
+        """
+        rollout, owner = self._restarted(move.pod), owner_uid(move)
+        free = (pod for pod in new if pod.uid not in taken)
+        mine = (pod for pod in free if (pod.name.rsplit("-", 2)[0] == rollout if rollout else pod.owner == owner))
+        return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
+
+    def is_over(self, seconds: float) -> bool:
+        """Return whether the wait is over: each replacement is Ready, or its time is up."""
+        return all(each.is_complete or seconds >= each.until for each in self._each)
+
+    def landings(self, *, is_over: bool) -> tuple[Landing, ...]:
+        """Return what became of each, in the order of the moves."""
+        return tuple(each.landing(is_over=is_over) for each in self._each)
+
+
+def owner_uid(move: Move) -> str:
+    """Return the UID of the controller that replaces the pod; empty where none does."""
+    controller = move.pod.controller
+    return controller.uid if controller else ""
 
 
 class LiveSteer:
@@ -52,9 +180,10 @@ class LiveSteer:
         halt: ends all waiting; no wave begins if less than the settle time is left before its deadline.
         sleep: waits for that many seconds, or until a signal comes.
         steering: the policy's settings for steering.
-        receivers: says whether nodes still take pods.
+        snapshot: nodes and PDBs as they were read.
         closures: is told of owners that are being deleted, and of pods that other PDBs select.
-        budgets: the PDBs as they were read.
+        barred: nodes that take no pods in this run, and why.
+        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
 
     Attributes:
         min_gain: how many points a move has to bring.
@@ -69,13 +198,15 @@ class LiveSteer:
         halt: Halt,
         sleep: Callable[[float], object],
         steering: Steering,
-        receivers: Receivers,
+        snapshot: Snapshot,
         closures: Closures | None = None,
-        budgets: Iterable[DisruptionBudget] = (),
+        barred: Mapping[str, str] = MappingProxyType({}),
         restarted: Callable[[Pod], str] = lambda _: "",
     ) -> None:
         self._restarted = restarted
-        self._budgets = DisruptionBudgets(budgets)
+        self._budgets = DisruptionBudgets(snapshot.budgets or ())
+        self._nodes = {each.name: each for each in snapshot.nodes}
+        self._barred = barred
         self._closures = closures or Closures()
         self.min_gain = steering.min_gain
         self.keys = avoid_keys(steering.key)
@@ -84,7 +215,6 @@ class LiveSteer:
         self._marks = marks
         self._halt = halt
         self._sleep = sleep
-        self._receivers = receivers
         self._settle_seconds = steering.settle.total_seconds()
         self._known: frozenset[str] = frozenset()
         self._unready: set[str] = set()
@@ -98,12 +228,16 @@ class LiveSteer:
         """
         wanted = sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely})
         try:
-            reasons = {name: why for name in wanted if (why := self._receivers.why_closed(name))}
+            reasons = {name: why for name in wanted if (why := self._barred.get(name) or self._why_closed(name))}
         except ClusterError as error:
             raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
         for name, why in reasons.items():
             _LOG.warning("nothing more is sent to node %s in this run: %s", name, why)
         return frozenset(reasons)
+
+    def _why_closed(self, name: str) -> str:
+        until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
+        return why_closed(self._client, self._nodes[name], self.keys, until)
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.

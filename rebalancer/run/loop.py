@@ -1,66 +1,59 @@
-"""Cycles for as long as the program runs; a cycle that fails does not end it.
+"""Cycles for as long as the program runs, in turn with other processes; a cycle that fails does not end it.
 
-1. Take the Lease: with --leader-elect once and for all cycles, without it for each cycle anew.  A dry run needs none.
+1. With `--leader-elect`, wait for the Lease, and hold it from cycle to cycle.  Without, each cycle takes its own turn.
+   A dry run needs no Lease.
 2. Read the policy file again if its content has changed; if the new one is bad, keep the last good one.
 3. Run a cycle and deliver its report.  Count failed cycles in a row.
-4. Wait for the next start (`rebalancer.run.rounds`), in naps of 1 s.  A signal, or losing the Lease, ends the wait.
+4. Wait for the next start, in naps of 1 s.  A signal, or losing the Lease, ends the wait.
 
-Example, an interval of 300 s: cycles start at 0, 300 and 600 s, the later ones up to 30 s late.  The one at 600 s
-fails: the next one starts at 1200 s, and if that fails too, the one after it at 2400 s.
+When the next cycle starts (`Ticks`):
+
+1. The next tick is one pause after the last tick.  The pause is the interval, doubled for each failed cycle in a row,
+   up to ten intervals.
+2. Ticks that passed while the cycle ran are skipped.
+3. The cycle starts at the tick or up to a tenth of an interval after it.
+
+Example, an interval of 300 s: ticks at 0, 300, 600 s; after one failure the pause is 600 s, then 1200, 2400, and 3000 s
+from the fourth on.  If the cycle of tick 0 ends at 700 s, ticks 300 and 600 are skipped and the next one is at 900 s.
 """
 
+import gc
 import logging
+import random
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import NamedTuple, NoReturn
 
+from rebalancer.clock import boottime
+from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
+from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit
-from rebalancer.policy.values import LoadedPolicy
+from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.consent import Consent, Person
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live_run import LiveRun, attempt, attended, connect, warn_of_no_limits
+from rebalancer.run.leadership import Leadership
+from rebalancer.run.live import LiveCluster
+from rebalancer.run.live_run import attempt, attended, connect, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import parse_policy, policy_text
-from rebalancer.run.policy_reporter import PolicyReporter
 from rebalancer.run.progress import Progress
-from rebalancer.run.rounds import Rounds, sleep
+from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import demand_permissions
-from rebalancer.run.watched import Report, Watched
+from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.turns import LEADER, candidate
 from rebalancer.run.work import Work, work_maker
 
 _LOG = logging.getLogger(__name__)
 
-
-class PolicyFile:
-    """The policy of that name, and what it asks for now.
-
-    Args:
-        name: a file, `-` for standard input, which is read once, or a preset's name.
-        report: see `rebalancer.run.watched`.
-        strict: whether warnings count as errors.
-        live: whether unknown keys do.
-        make: makes the policy in force ready to run.
-
-    Raises:
-        UsageError: there is no such policy, or it has problems.
-    """
-
-    def __init__(
-        self, name: str, report: Report, make: Callable[[LoadedPolicy], Work], *, strict: bool, live: bool = False
-    ) -> None:
-        self._make = make
-
-        def parse(text: str) -> LoadedPolicy:
-            return parse_policy(text, name, strict=strict, live=live)
-
-        self._file = Watched("policy", name, policy_text, parse, report)
-
-    def work(self) -> Work:
-        """Return what the policy in force asks for, with new strategies: these keep nothing from cycle to cycle."""
-        return self._make(self._file.value)
-
-    def refresh(self) -> None:
-        """Read the policy again if its content has changed; warn once of a bad one."""
-        self._file.refresh()
+#: The longest pause after failed cycles, in intervals.
+MOST_INTERVALS = 10
+#: How late a start may be, in intervals, so that many programs do not send requests to one API server at once.
+_JITTER = 0.1
+#: Waits are cut into naps: time during which a laptop is closed would not count in one long sleep.
+_NAP_SECONDS = 1.0
 
 
 def run_loop(
@@ -79,40 +72,195 @@ def run_loop(
     """
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
-        reporter = PolicyReporter(telemetry)
-        make, live = work_maker(options), not options.dry_run
-        policy = PolicyFile(options.policy, reporter.report, make, strict=options.strict, live=live)
-        cluster = connect(options, telemetry)
-        for warning in policy.work().warnings:
-            _LOG.warning("policy %s: %s", options.policy, warning)
-        if not options.dry_run:
-            demand_permissions(cluster, policy.work())
-        if not options.dry_run and person.must_be_asked(cluster.description):
-            Consent(person, cluster, options, policy.work(), telemetry).obtain(for_later=True)
-        if not options.dry_run:  # which writes nothing, not even an Event
-            reporter.open(cluster, options.lease.resource_namespace)
-            stack.callback(reporter.close)
-        warn_of_no_limits(options, policy.work())
+        reporter, make, is_live = PolicyReporter(telemetry), work_maker(options), not options.dry_run
+        parse = partial(parse_policy, name=options.policy, strict=options.strict, live=is_live)
+        policy = Watched("policy", options.policy, policy_text, parse, reporter.report)
+
+        def work() -> Work:
+            return make(policy.value)  # with new strategies: these keep nothing from cycle to cycle
 
         def show(outcome: Outcome) -> int:
             telemetry.show(outcome.report)
             deliver(outcome)
             return outcome.exit_code  # a report that is lost does not make the next cycle wait longer
 
-        work = _Cycles(LiveRun(options, cluster, telemetry, interruption, show, sleep), policy)
-        Rounds(options, cluster, telemetry, interruption, work, "--descheduling-interval").run()
+        def act(permit: Permit | None) -> bool:
+            return attempt(run, work(), permit).exit_code == 0
+
+        cluster = connect(options, telemetry)
+        run = LiveRun(options, cluster, telemetry, interruption, show, sleep)
+        for warning in work().warnings:
+            _LOG.warning("policy %s: %s", options.policy, warning)
+        if is_live:
+            demand_permissions(cluster, work())
+            if person.must_be_asked(cluster.description):
+                Consent(person, run, work()).obtain(for_later=True)
+            reporter.open(cluster, options.lease.resource_namespace)  # a dry run writes nothing, not even an Event
+            stack.callback(reporter.close)
+            warn_of_no_limits(work())
+        Rounds(options, cluster, telemetry, interruption, policy.refresh, act, "--descheduling-interval").run()
 
 
-class _Cycles:
-    """Cycles by the policy in force (a `rebalancer.run.rounds.Round`)."""
+class Start(NamedTuple):
+    """The start of the next cycle: when, and how many starts before it were left out, since the last cycle overran."""
 
-    def __init__(self, run: LiveRun, policy: PolicyFile) -> None:
-        self._run = run
-        self._policy = policy
+    at: float
+    skipped: int
 
-    def refresh(self) -> None:
-        self._policy.refresh()
 
-    def act(self, permit: Permit | None) -> bool:
-        """Run one cycle and show its report."""
-        return attempt(self._run, self._policy.work(), permit).exit_code == 0
+class Ticks:
+    """The ticks of a loop.
+
+    Args:
+        interval: seconds from start to start; more than 0.
+        start: when the first cycle starts, on a clock in seconds.
+        jitter: returns a random number between two bounds.
+    """
+
+    def __init__(self, interval: float, start: float, jitter: Callable[[float, float], float] = random.uniform) -> None:
+        self._interval = interval
+        self._tick = start
+        self._jitter = jitter
+
+    def pause(self, failures: int) -> float:
+        """Return the seconds between two ticks after so many failed cycles in a row."""
+        doubled = min(failures, MOST_INTERVALS)  # after a month of failures the power would not fit a float
+        return self._interval * float(min(MOST_INTERVALS, 2**doubled))
+
+    def after(self, now: float, failures: int) -> Start:
+        """Return the next start.
+
+        Args:
+            now: when the last cycle ended.
+            failures: failed cycles in a row, the last one included.
+        """
+        self._tick += self.pause(failures)
+        skipped = 0
+        if self._tick < now:
+            skipped = int((now - self._tick) // self._interval) + 1
+            self._tick += skipped * self._interval
+        return Start(self._tick + self._jitter(0.0, self._interval * _JITTER), skipped)
+
+
+class Rounds:
+    """The same work again and again, in turn with other processes, until a signal comes.
+
+    Args:
+        options: how often, and whether one process leads.
+        cluster: the API server.
+        telemetry: is told of rounds and leadership.
+        interruption: entered; a signal ends the rounds.
+        refresh: reads the settings again if they have changed.
+        act: does the work once, and returns whether it succeeded.  Its argument returns why no further write is
+            allowed; it is None where the work has to take its own turn.
+        flag: the option that says how often, for messages.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        cluster: LiveCluster,
+        telemetry: Telemetry,
+        interruption: Interruption,
+        refresh: Callable[[], None],
+        act: Callable[[Permit | None], bool],
+        flag: str,
+    ) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._telemetry = telemetry
+        self._interruption = interruption
+        self._refresh = refresh
+        self._act = act
+        self._flag = flag
+        self._failures = 0
+        self._schedule = Ticks(options.interval, boottime())
+
+    def run(self) -> None:
+        """Run until a signal comes.
+
+        Raises:
+            ClusterError: the permission for the Lease or its namespace is missing.
+        """
+        self._interruption.then(_leave)
+        try:
+            self._run()
+        except Interrupted as signal:
+            _LOG.info("the loop ends: %s", signal)
+
+    def _run(self) -> NoReturn:
+        if not self._options.lease.leader_elect or self._options.dry_run:
+            while True:
+                self._act_and_wait(None)
+        leadership = candidate(self._cluster, self._options.lease, LEADER)
+        try:
+            while True:
+                self._lead(leadership)
+        finally:
+            leadership.release()
+            self._telemetry.metrics.leading(leading=False)
+
+    def _lead(self, leadership: Leadership) -> None:
+        """Wait for the Lease, and run cycles as long as it is held."""
+        self._follow_until_held(leadership)
+        self._telemetry.metrics.leading(leading=True)
+        self._telemetry.health.lead()
+        self._schedule = Ticks(self._options.interval, boottime())
+        while leadership.is_held():
+            self._act_and_wait(leadership.permit, leadership.is_held)
+        self._telemetry.metrics.leading(leading=False)
+
+    def _follow_until_held(self, leadership: Leadership) -> None:
+        self._telemetry.health.follow()
+        while True:
+            try:
+                if leadership.take():
+                    sleep(leadership.pause())
+                    return
+            except (Forbidden, NotFound):
+                raise  # waiting brings neither the permission nor the namespace; no process could lead without them
+            except ClusterError as error:
+                _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
+            sleep(leadership.retry_seconds)
+
+    def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
+        self._refresh()
+        self._failures = 0 if self._succeeds(permit) else self._failures + 1
+        self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
+        self._interruption.then(_leave)
+        if self._interruption.signal:
+            _leave(self._interruption.signal)
+        start = self._next_start()
+        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
+        while boottime() < start.at and go_on():
+            time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
+
+    def _succeeds(self, permit: Permit | None) -> bool:
+        try:
+            return self._act(permit)
+        except RebalancerError as error:
+            _LOG.error("the cycle failed: %s", error)
+            return False
+
+    def _next_start(self) -> Start:
+        start = self._schedule.after(boottime(), self._failures)
+        if start.skipped:
+            self._telemetry.metrics.ticks_skipped(start.skipped)
+            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, start.skipped)
+        if self._failures:
+            _LOG.warning(
+                "failed cycles in a row: %d; the next one starts in %.0f s", self._failures, start.at - boottime()
+            )
+        return start
+
+
+def _leave(signal: str) -> NoReturn:
+    raise Interrupted(f"stopped by {signal}", 0)
+
+
+def sleep(seconds: float) -> None:
+    """Wait for so many seconds; a signal that raises ends the wait."""
+    until = boottime() + seconds
+    while (left := until - boottime()) > 0:
+        time.sleep(min(_NAP_SECONDS, left))

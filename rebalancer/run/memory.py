@@ -14,9 +14,8 @@ from threading import RLock
 import msgspec
 from msgspec.structs import replace
 
-from rebalancer.clock import Clock
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
 from rebalancer.errors import ClusterError, Forbidden
@@ -84,36 +83,30 @@ class Diary:
 
     Args:
         view: the ConfigMap, what was read of it as the cycle began, and what the cycle knows by it.
-        cluster: the cluster as the cycle began.
-        now: the wall clock, aware.
-        clock: measures how long it is since the last write.
+        snapshot: the cluster as the cycle began.
+
+    Attributes:
+        problem: why what was moved could not be written down; empty if it was.
+        stopped: why the run stops: the breaker has opened; empty if it goes on.
+        moves: of this cycle, with what became of them.
+        gone: the pods that they moved.
+        recollection: what is known of earlier cycles, and of this one as far as the breaker goes.
     """
 
-    def __init__(
-        self,
-        view: MemoryView,
-        cluster: Cluster,
-        now: Clock = time.time,
-        clock: Clock = time.monotonic,
-    ) -> None:
+    def __init__(self, view: MemoryView, snapshot: Snapshot) -> None:
         self.problem = ""
         self.stopped = ""
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()
         self.gone: list[Pod] = []
         self.view = view
-        self._source = view.source
-        self._is_ours = view.found.is_ours
         self.recollection = view.recollection
-        self._cycle = cluster.now
-        self._pods = cluster.snapshot.pods
+        self._cycle = snapshot.now
+        self._pods = snapshot.pods
         self._known = frozenset(pod.uid for pod in self._pods)
         self._stops: tuple[OwnerStop, ...] = ()
-        self._written = 0
         self._readings: tuple[Reading, ...] = ()
-        self._now = now
-        self._clock = clock
-        self._last = clock()
+        self._last = time.monotonic()
 
     def observe(self, entry: Entry) -> None:
         """Take note of an eviction, also of one in doubt; nothing comes for a pod that had ended before."""
@@ -123,7 +116,7 @@ class Diary:
             at = self._time()
             self.moves = (*self.moves, past_move(entry, at, self._cycle))
             self.gone.append(entry.pod)
-            if self._clock() - self._last >= _EVERY_SECONDS:
+            if time.monotonic() - self._last >= _EVERY_SECONDS:
                 self.write()
 
     def saw(self, pods: Iterable[Pod]) -> None:
@@ -144,7 +137,7 @@ class Diary:
         return any(each.failed and each.key == key for each in self.moves)
 
     def _time(self) -> datetime:
-        return max(self._cycle, datetime.fromtimestamp(self._now(), self._cycle.tzinfo))
+        return max(self._cycle, datetime.fromtimestamp(time.time(), self._cycle.tzinfo))
 
     def opened(self) -> str:
         """Return why the breaker has opened in this cycle, or opened again; empty if it has not."""
@@ -158,20 +151,21 @@ class Diary:
 
     def write(self) -> None:
         """Write it; a problem is noted, and ends no cycle."""
-        self._last = self._clock()
-        if not self._is_ours:
+        self._last = time.monotonic()
+        if not self.view.found.is_ours:
             return
+        source = self.view.source
         try:
             for _ in range(_TRIES):
-                before = self._source.read()
-                known = recalled(before.data, self._source.name, self._time())
+                before = source.read()
+                known = recalled(before.data, source.name, self._time())
                 if not known.is_ours:
                     return
-                if self._source.write(before, {KEY: encoded(self._grown(known.memory))}):
+                if source.write(before, {KEY: encoded(self._grown(known.memory))}):
                     self.problem = ""
                     self._note_breaker()
                     return
-            self.problem = f"the memory {self._source.name} was not written: others write to it all the time"
+            self.problem = f"the memory {source.name} was not written: others write to it all the time"
         except ClusterError as error:
             self.problem = f"what was moved is not remembered: {error}"
 
@@ -181,21 +175,19 @@ class Diary:
         if tripped == before:
             return
         text = {BREAKER_NOTE: msgspec.json.encode(tripped).decode()} if tripped else {}
-        self.view.leases.annotate(
-            lambda notes: {**{key: each for key, each in notes.items() if key != BREAKER_NOTE}, **text}
-        )
+        self.view.leases.annotate(lambda notes: {key: notes[key] for key in notes if key != BREAKER_NOTE} | text)
 
     def _grown(self, known: Memory | None) -> Memory:
         """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""
         recollection = self.recollection
-        settings = recollection.settings
         memory = known or replace(recollection.memory, since=self._cycle, readings=())
-        memory = settled(memory, self._pods, self._cycle, settings.ready_within)
-        judged_so = recollection.memory
-        memory = replace(memory, breaker=judged_so.breaker, counted_from=judged_so.counted_from)
-        memory = replace(memory, stops=self._stops or memory.stops)
+        memory = settled(memory, self._pods, self._cycle, recollection.settings.ready_within)
         ours = {each.pod for each in self.moves}
-        memory = replace(memory, moves=tuple(each for each in memory.moves if each.pod not in ours))
-        memory = with_moves(memory, self.moves)
-        old = [each for each in memory.readings if each.at != self._cycle]
-        return replace(memory, readings=(*old, *self._readings)[-_MOST_READINGS:])
+        others = replace(memory, moves=tuple(each for each in memory.moves if each.pod not in ours))
+        return replace(
+            with_moves(others, self.moves),
+            breaker=recollection.memory.breaker,
+            counted_from=recollection.memory.counted_from,
+            stops=self._stops or memory.stops,
+            readings=(*(each for each in memory.readings if each.at != self._cycle), *self._readings)[-_MOST_READINGS:],
+        )

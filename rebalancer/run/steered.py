@@ -1,30 +1,38 @@
-"""A live run that steers: permissions are checked and old marks removed before it, its own marks after it."""
+"""Soft taints of a live run on nodes: of steering, and of nodes that are kept empty.
+
+A live run that steers checks its permissions and removes old marks before it, and its own marks after it.  Nodes that a
+run has emptied are held, and released when that has expired.
+"""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.errors import ClusterError
+from rebalancer.eviction.holding import Held
+from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
+from rebalancer.kube.hold_marks import HoldMark, held
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.leftover_marks import SteeringMarks, any_mark, clear_leftovers, expired
+from rebalancer.kube.leftover_marks import HoldMarks, SteeringMarks, any_mark, clear_leftovers, expired, past
 from rebalancer.kube.marks import Keys, Mark
+from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
-from rebalancer.kube.run_marks import Problems, RunMarks
+from rebalancer.kube.run_marks import CONFLICTS, Problems, RunMarks
 from rebalancer.kube.run_record import RunRecord
-from rebalancer.policy.steering import AVOID_KEY, avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY
 from rebalancer.run.leadership import REQUEST_SECONDS
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.options import LeaseOptions
-from rebalancer.run.receivers import Receivers
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -35,6 +43,10 @@ _LONGEST_BELIEVED = timedelta(days=1)
 _REVIEW_SECONDS = 30.0
 #: How long after the deadline marks expire: for the last requests, for taking marks off, and for clocks that differ.
 _EXPIRY_SLACK_SECONDS = 120.0
+#: To hold one node.
+_HOLD_SECONDS = 15.0
+#: An annotation has whole seconds; a node is held for no less than was asked.
+_ALMOST_ONE_SECOND = timedelta(microseconds=999_999)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +188,8 @@ def steering(
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
     keys, may_replace = Keys.of(wanted.key, before.runs), is_over(before.noted, permit)
     marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=partial(_note, before.record))
-    closed = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    receivers = Receivers(cluster.client, snapshot.nodes, avoid_keys(wanted.key), halt.deadline.clock, closed)
-    budgets = snapshot.budgets or ()
-    parts = (cluster.client, marks, halt, sink.sleep, wanted, receivers, sink.closures, budgets, restarted)
+    barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
+    parts = (cluster.client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
     steer = LiveSteer(*parts)
     try:
         yield steer
@@ -232,3 +242,61 @@ def ended_by(permit: Permit) -> Callable[[], None]:
             raise Halted(f"not asked for: {reason}")
 
     return check
+
+
+class LiveHolder:
+    """Holds nodes by soft taints (a `rebalancer.eviction.holding.Holder`).
+
+    Args:
+        client: the API server.
+        halt: no node is held once it has come.
+        duration: how long a node is held.
+        recount: called with each node, whose taints have changed.
+    """
+
+    def __init__(self, client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> None:
+        self._writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)
+        self._clock = halt.deadline.clock
+        self._duration = duration
+        self._recount = recount
+        self._run = new_run()
+
+    def hold(self, node: str) -> Held:
+        """Set the taint and the annotation; what goes wrong is in the answer."""
+        until = (datetime.now(UTC) + self._duration + _ALMOST_ONE_SECOND).replace(microsecond=0)
+        mark = partial(held, mark=HoldMark(self._run, until))
+        self._recount(node)
+        try:
+            self._writer.change(node, mark, Deadline.after(_HOLD_SECONDS, self._clock))
+        except ClusterError as error:
+            _LOG.warning("node %s was emptied, and is not held: %s", node, error)
+            return Held(node, until, str(error))
+        _LOG.info("node %s is held empty until %s", node, until)
+        return Held(node, until)
+
+
+def holder(cluster: LiveCluster, work: Work, halt: Halt, steer: LiveSteer | None) -> LiveHolder | None:
+    """Return what holds the nodes that a run empties; None if they are not held."""
+    if work.hold is None:
+        return None
+    return LiveHolder(cluster.client, halt, work.hold, steer.recount if steer else lambda _: None)
+
+
+def release_expired(cluster: LiveCluster, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
+    """Take the taints that have expired off nodes that earlier runs held; return a warning if some stay."""
+    if not any(_is_due(node, snapshot.now) for node in snapshot.nodes):
+        return ()
+    try:
+        problems = clear_leftovers(cluster.client, HoldMarks(past), ended_by(permit)).problems
+    except ClusterError as error:
+        return (f"nodes are held no longer than until now, and could not be looked at: {error}",)
+    if not problems:
+        return ()
+    return (f"soft taints that have expired stay on nodes (`rebalancer unmark` takes them off): {in_words(problems)}",)
+
+
+def _is_due(node: Node, now: datetime) -> bool:
+    """Return whether something of a hold is on a node and nothing says that it is still of use."""
+    is_tainted = any(each.key == HOLD_KEY and each.effect == PREFER_NO_SCHEDULE for each in node.taints)
+    is_in_use = node.held_until is not None and node.held_until > now
+    return (is_tainted or node.held_until is not None) and not is_in_use

@@ -67,26 +67,29 @@ class Turn:
 @contextmanager
 def turn(
     cluster: LiveCluster,
-    lease: LeaseOptions,
+    options: Options,
+    permit: Permit | None = None,
     sleep: Callable[[float], None] = time.sleep,
     doing: str = "evicting",
 ) -> Iterator[Turn]:
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
-    Without the permission for the Lease it is our turn all the same, with an alarm: the descheduler's own manifests do
-    not grant it, and start this program.
+    A dry run needs no turn, and a leader has it already.  Without the permission for the Lease it is our turn all the
+    same, with an alarm: the descheduler's own manifests do not grant it, and start this program.
 
     Args:
         cluster: the API server.
-        lease: which Lease, and its durations.
+        options: which Lease, and its durations.
+        permit: of a leader.
         sleep: waits between two tries.
         doing: what others are not kept from, in the alarm.
 
     Raises:
         ClusterError: the API server cannot be reached, or the Lease's namespace does not exist.
     """
-    if lease.no_lease:
-        yield Turn()
+    lease = options.lease
+    if options.dry_run or permit is not None or lease.no_lease:
+        yield Turn(permit or always)
         return
     leadership = candidate(cluster, lease, ONE_CYCLE)
     try:
@@ -105,22 +108,3 @@ def _taken(leadership: Leadership, seconds: float, sleep: Callable[[float], None
     if held:
         return Turn(leadership.permit)
     return Turn(skipped=f"{leadership.holder or 'another'} is at work: it holds the lease {leadership.name}")
-
-
-@contextmanager
-def turn_of_cycle(
-    cluster: LiveCluster,
-    options: Options,
-    permit: Permit | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[Turn]:
-    """Take the turn for one cycle: a dry run needs none, and a leader has it already and brings its permit.
-
-    Raises:
-        ClusterError: the API server cannot be reached.
-    """
-    if options.dry_run or permit is not None:
-        yield Turn(permit or always)
-    else:
-        with turn(cluster, options.lease, sleep) as ours:
-            yield ours

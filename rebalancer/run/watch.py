@@ -15,12 +15,8 @@ goes.  At 61 s somebody pauses the namespace; the pod that is asked for at 63 s 
 import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import partial
 from threading import Lock
 
-import msgspec
-
-from rebalancer.cluster.companions import Notes
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.gate import Recheck, Sink
 from rebalancer.engine.patience import noted_refusal
@@ -29,16 +25,13 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit
-from rebalancer.kube.lists import Items, path_within, read_list
-from rebalancer.kube.wire.annotations import OwnerAnnotations
-from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import Diary, notes_of
 from rebalancer.run.recollection import paused
-from rebalancer.run.seen_pods import siblings_of
+from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -49,19 +42,6 @@ _BELIEVED_SECONDS = 2.0
 _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
 #: For one look.
 _READ_SECONDS = 10.0
-
-
-class _WatchedMetadata(msgspec.Struct):
-    name: str = ""
-    annotations: OwnerAnnotations | None = None
-
-
-class _WatchedNote(msgspec.Struct):
-    metadata: _WatchedMetadata = msgspec.field(default_factory=_WatchedMetadata)
-
-    def notes(self) -> tuple[str, Notes]:
-        annotations = self.metadata.annotations
-        return self.metadata.name, (annotations.notes() if annotations else None) or Notes()
 
 
 class Watch:
@@ -146,18 +126,10 @@ class Watch:
     def _look(self, diary: Diary, gone: Iterable[Pod]) -> None:
         """See what has become of the replacements of these pods."""
         self._looked = self._clock()
-        found: list[Pod] = []
         try:
-            for namespace, selector in sorted(siblings_of(gone, self._restarted).items()):
-                path = path_within("Pod", namespace)
-                query = {"labelSelector": selector} if selector else {}
-                new = partial(Collection().collector, "Pod")
-                until = Deadline.after(_READ_SECONDS)
-                found += read_list(self._client, path, new, query=query, deadline=until).items
-        except (ClusterError, ValueError) as error:
+            diary.saw(whole_pods(self._client, siblings_of(gone, self._restarted), _READ_SECONDS))
+        except ClusterError as error:
             _LOG.warning("replacements could not be looked at: %s", error)
-            return
-        diary.saw(found)
 
     def _pause(self, diary: Diary) -> str:
         why, at = self._paused
@@ -175,23 +147,16 @@ class Watch:
         before, at = self._noted.get((namespace, owner), (None, -_BELIEVED_SECONDS))
         if kind not in PATHS or kind == "Pod" or self._clock() - at < _BELIEVED_SECONDS:
             return before
-        notes = self._notes(namespace, kind, name)
-        refusal = noted_refusal(notes, namespace, owner, datetime.now(UTC)) if notes else before
+        refusal = before
+        try:
+            notes = notes_now(self._client, kind, namespace, name, Deadline.after(_READ_SECONDS))
+            refusal = noted_refusal(notes, namespace, owner, datetime.now(UTC))
+        except Forbidden:
+            pass  # what they said last holds
+        except ClusterError as error:
+            _LOG.warning("%s %s could not be looked at: %s", kind, name, error)
         self._noted[namespace, owner] = (refusal, self._clock())
         return refusal
-
-    def _notes(self, namespace: str, kind: str, name: str) -> Notes | None:
-        """Return what annotations say now; None where that is not known."""
-        path = PATHS[kind] if kind == "Namespace" else path_within(kind, namespace)
-        new, query = partial(Items, kind, _WatchedNote, _WatchedNote.notes), {"fieldSelector": f"metadata.name={name}"}
-        try:
-            found = read_list(self._client, path, new, query=query, deadline=Deadline.after(_READ_SECONDS)).items
-        except Forbidden:
-            return None
-        except (ClusterError, ValueError) as error:
-            _LOG.warning("%s %s could not be looked at: %s", kind, name, error)
-            return None
-        return dict(found).get(name, Notes())
 
 
 class WatchedSink:

@@ -24,16 +24,16 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
 from rebalancer.run.live_usage import live_providers
+from rebalancer.run.loop import Rounds
 from rebalancer.run.marking.nodes import Changes, SeenNodes, see_nodes, write
 from rebalancer.run.marking.readings import answers
 from rebalancer.run.marking.settings import MarkingSettings, MarkOptions
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
-from rebalancer.run.policy_reporter import PolicyReporter
-from rebalancer.run.rounds import Rounds
 from rebalancer.run.serve import REFRESH_SECONDS, served
+from rebalancer.run.settings_files import PolicyReporter
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Telemetry, traced
-from rebalancer.run.turns import Turn, turn
+from rebalancer.run.turns import turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _LOG = logging.getLogger(__name__)
@@ -121,11 +121,11 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
             reporter.open(cluster, asked.run.lease.resource_namespace)
             stack.callback(reporter.close)
         marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
-        Rounds(asked.run, cluster, telemetry, interruption, marking, "--interval").run()
+        Rounds(asked.run, cluster, telemetry, interruption, settings.refresh, marking.act, "--interval").run()
 
 
 class _Marking:
-    """Evaluations by the settings in force (a `rebalancer.run.rounds.Round`), all under the name of one run.
+    """Evaluations by the settings in force, all under the name of one run.
 
     1. Read the nodes, and the marks that they carry.
     2. Ask the sources about the nodes that take part.  Where a source fails, marks stay until they expire.
@@ -153,9 +153,6 @@ class _Marking:
         self._run = new_run()
         self._record = record_of(cluster, options.lease)
 
-    def refresh(self) -> None:
-        self._settings.refresh()
-
     def act(self, permit: Permit | None) -> bool:
         """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
         outcome = self.evaluate(permit)
@@ -179,7 +176,7 @@ class _Marking:
             Interrupted: a signal came before anything was written.
         """
         try:
-            with self._telemetry.cycle(), self._turn(permit) as ours:
+            with self._telemetry.cycle(), turn(self._cluster, self._options, permit, doing="marking nodes") as ours:
                 if ours.skipped:
                     self._telemetry.ended("skipped")
                     return self._outcome(_now(), skipped=ours.skipped)
@@ -244,14 +241,6 @@ class _Marking:
     def _export(self) -> None:
         client = self._cluster.client
         export(self._options.export, self._telemetry.metrics, self._cluster.description, client.ending.is_set)
-
-    @contextmanager
-    def _turn(self, permit: Permit | None) -> Iterator[Turn]:
-        if permit or self._options.dry_run:
-            yield Turn(permit) if permit else Turn()
-            return
-        with turn(self._cluster, self._options.lease, doing="marking nodes") as ours:
-            yield ours
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from rebalancer.marking.rules import MarkingRules, load_marking_rules
 from rebalancer.policy.values import Policy
 from rebalancer.run.options import MARKING_LEASE, LeaseOptions, Options
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
-from rebalancer.run.watched import Watched
+from rebalancer.run.settings_files import Watched
 
 #: A mark must outlive this many intervals, since it is renewed when half of its time is over.
 _INTERVALS = 3

@@ -7,9 +7,8 @@ from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import Mark
 from rebalancer.kube.run_marks import RunMarks
-from rebalancer.policy.steering import Steering, avoid_keys
+from rebalancer.policy.steering import Steering
 from rebalancer.run.live_steer import LiveSteer
-from rebalancer.run.receivers import Receivers
 from tests import make
 from tests.fake_api_server import FakeApiServer
 from tests.unit.kube.conftest import FakeTime
@@ -39,7 +38,6 @@ def steer(server, time, halt, tmp_path):
     connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
     client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
     marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
-    before = [make.node(name) for name in ("n1", "n2", "n3")]
-    receivers = Receivers(client, before, avoid_keys("kube-rebalancer/avoid"), time.clock)
-    yield LiveSteer(client, marks, halt, time.sleep, Steering(), receivers)
+    before = make.snapshot([make.node(name) for name in ("n1", "n2", "n3")], ())
+    yield LiveSteer(client, marks, halt, time.sleep, Steering(), before)
     connection.close()

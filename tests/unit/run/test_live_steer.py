@@ -8,9 +8,9 @@ from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.run.arrivals import Arrivals
 from rebalancer.run.live import LiveCluster, LiveSink
-from rebalancer.run.seen_pods import SeenPod, siblings_of
+from rebalancer.run.live_steer import Arrivals
+from rebalancer.run.seen_again import SeenPod, siblings_of
 from tests import make
 from tests.functional.objects import pdb
 from tests.unit.run.waves import BORN, as_object, later, levels, move, replace, wave

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.run.rounds import MOST_INTERVALS, Ticks
+from rebalancer.run.loop import MOST_INTERVALS, Ticks
 
 
 def exact(interval=300.0, start=0.0):

@@ -1,6 +1,6 @@
 """Which pods are looked at to see the replacements of a wave."""
 
-from rebalancer.run.seen_pods import siblings_of
+from rebalancer.run.seen_again import siblings_of
 from tests import make
 
 

@@ -1,23 +1,49 @@
-"""Pods of namespaces as they are now, to see where replacements are."""
+"""What a live run looks at again while it goes on: pods, PDBs, owners, annotations and nodes as they are now."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.companions import Notes
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
-from rebalancer.kube.client import Client
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, path_within, read_list
-from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.node_marks import NODES
+from rebalancer.kube.wire import collect
+from rebalancer.kube.wire.annotations import OwnerAnnotations
+from rebalancer.kube.wire.objects import NodeWire, node
 from rebalancer.kube.wire.pages import KINDS, PATHS
+from rebalancer.untrusted.documents import decode_json
 
-_BUDGET = "PodDisruptionBudget"
+
+def _listed(
+    client: Client,
+    kind: str,
+    namespace: str,
+    deadline: Deadline,
+    query: Mapping[str, str] | None = None,
+    new: Callable[[], Any] | None = None,
+) -> list[Any]:
+    """Return the objects of a kind in a namespace; `new` makes what collects them, without it as a snapshot has them.
+
+    Raises:
+        ClusterError: they cannot be listed.
+    """
+    path = path_within(kind, namespace) if namespace else PATHS[kind]
+    try:
+        new = new or partial(collect.Collection().collector, kind)
+        return list(read_list(client, path, new, query=query, deadline=deadline).items)
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +130,7 @@ class _Pod(msgspec.Struct):
 
 
 def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
-    """Return pods as they are now.
+    """Return pods as they are now, as little of them as a wave needs.
 
     Args:
         client: the API server.
@@ -114,16 +140,29 @@ def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -
     Raises:
         ClusterError: they cannot be listed.
     """
-    try:
-        return [pod for namespace in sorted(selectors) for pod in _see(client, namespace, selectors, deadline)]
-    except ValueError as error:
-        raise ClusterError(f"the API server does not answer with a list of pods: {error}") from error
+    return _pods(client, selectors, lambda: deadline, partial(Items, "Pod", _Pod, _Pod.seen))
 
 
-def _see(client: Client, namespace: str, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
-    path = path_within("Pod", namespace)
-    query = {"labelSelector": selector} if (selector := selectors[namespace]) else {}
-    return read_list(client, path, lambda: Items("Pod", _Pod, _Pod.seen), query=query, deadline=deadline).items
+def whole_pods(client: Client, selectors: Mapping[str, str], seconds: float) -> list[Pod]:
+    """Return pods as they are now, as a snapshot has them; the seconds are for the list of each namespace.
+
+    Raises:
+        ClusterError: they cannot be listed.
+    """
+    return _pods(client, selectors, lambda: Deadline.after(seconds))
+
+
+def _pods(
+    client: Client,
+    selectors: Mapping[str, str],
+    until: Callable[[], Deadline],
+    new: Callable[[], Any] | None = None,
+) -> list[Any]:
+    found: list[Any] = []
+    for namespace, selector in sorted(selectors.items()):
+        query = {"labelSelector": selector} if selector else {}
+        found += _listed(client, "Pod", namespace, until(), query, new)
+    return found
 
 
 def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -> DisruptionBudgets:
@@ -132,27 +171,42 @@ def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -
     Raises:
         ClusterError: they cannot be listed.
     """
-    found: list[DisruptionBudget] = []
-    for namespace in sorted(set(namespaces)):
-        path, new = path_within(_BUDGET, namespace), partial(Collection().collector, _BUDGET)
-        try:
-            found += read_list(client, path, new, deadline=deadline).items
-        except ValueError as error:
-            raise ClusterError(f"the API server does not answer with a list of {KINDS[_BUDGET][1]}: {error}") from error
-    return DisruptionBudgets(found)
+    kind = "PodDisruptionBudget"
+    return DisruptionBudgets(each for name in sorted(set(namespaces)) for each in _listed(client, kind, name, deadline))
 
 
-class _ControllerMetadata(msgspec.Struct, rename="camel"):
+class _ObjectMetadata(msgspec.Struct, rename="camel"):
+    name: str = ""
     uid: str = ""
     deletion_timestamp: str | None = None
+    annotations: OwnerAnnotations | None = None
 
 
-class _Controller(msgspec.Struct):
-    metadata: _ControllerMetadata = msgspec.field(default_factory=_ControllerMetadata)
+class _Object(msgspec.Struct):
+    """What is looked at of a namespace, or of an owner of pods."""
 
-    def ending(self) -> set[str]:
-        """Return its UID if it is being deleted, else nothing."""
-        return {self.metadata.uid} if self.metadata.deletion_timestamp is not None else set()
+    metadata: _ObjectMetadata = msgspec.field(default_factory=_ObjectMetadata)
+
+
+def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> _ObjectMetadata:
+    """Return the object of that name; an empty one if there is none.
+
+    Raises:
+        ClusterError: it cannot be looked at.
+    """
+    new = partial(Items, kind, _Object, lambda each: each.metadata)
+    found = _listed(client, kind, namespace, deadline, {"fieldSelector": f"metadata.name={name}"}, new)
+    return next((each for each in found if each.name == name), _ObjectMetadata())
+
+
+def notes_now(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> Notes:
+    """Return what the annotations of a namespace, or of an owner in it, say now.
+
+    Raises:
+        ClusterError: it cannot be looked at.
+    """
+    annotations = _named(client, kind, "" if kind == "Namespace" else namespace, name, deadline).annotations
+    return (annotations.notes() if annotations else None) or Notes()
 
 
 def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> set[str]:
@@ -166,15 +220,46 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
     owners = {(pod.namespace, owner.kind, owner.name) for pod in pods if (owner := pod.controller)}
     ending: set[str] = set()
     for namespace, kind, name in sorted(each for each in owners if each[1] in PATHS):
-        path, query = path_within(kind, namespace), {"fieldSelector": f"metadata.name={name}"}
         try:
-            new = partial(Items, kind, _Controller, _Controller.ending)
-            ending |= set().union(*read_list(client, path, new, query=query, deadline=deadline).items)
+            found = _named(client, kind, namespace, name, deadline)
         except Forbidden:
             continue  # a run may steer without this permission; the version of the pod still protects it
-        except ValueError as error:
-            raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
+        if found.deletion_timestamp is not None:
+            ending.add(found.uid)
     return ending
+
+
+def why_closed(client: Client, before: Node, keys: Collection[str], deadline: Deadline) -> str:
+    """Return why a node takes no pods any more; empty if it does.
+
+    The plan goes by the nodes as they were read at the beginning.  Meanwhile one may have been deleted or cordoned, may
+    not be Ready any more, or others may have given it a taint, which says that they want it to receive nothing.
+
+    An example: n3 had the taint `gpu:NoSchedule` when the run began, and has `drain:PreferNoSchedule` as well now.  It
+    receives nothing more in this run; with `gpu:NoSchedule` alone it would.
+
+    Args:
+        client: the API server.
+        before: the node as it was read at the beginning.
+        keys: of our own soft taints, which come and go.
+        deadline: to look at it.
+
+    Raises:
+        ClusterError: it cannot be looked at.
+    """
+    path = NODES + path_of(before.name)
+    try:
+        now = node(decode_json(client.get(path, deadline=deadline), NodeWire))
+    except NotFound:
+        return "it is gone"
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer {path} with a Node: {error}") from error
+    if now.unschedulable:
+        return "it is cordoned"
+    if not now.ready:
+        return "it is not Ready"
+    new = [taint for taint in now.taints if taint.key not in keys and taint not in before.taints]
+    return f"it has a new taint, {new[0]}" if new else ""
 
 
 _HASH = "pod-template-hash"

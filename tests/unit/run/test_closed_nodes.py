@@ -5,7 +5,8 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.run.receivers import Receivers
+from rebalancer.kube.deadline import Deadline
+from rebalancer.run.seen_again import why_closed
 from tests import make
 from tests.fake_api_server import FakeApiServer
 from tests.unit.kube.conftest import FakeTime
@@ -26,21 +27,22 @@ def server():
 
 
 @pytest.fixture
-def receivers(server, tmp_path):
+def why_now(server, tmp_path):
     """n1 had a hard taint when the run began."""
     time = FakeTime()
     connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
     client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
-    yield Receivers(client, [make.node("n1", taints=["gpu:NoSchedule"])], KEYS, time.clock)
+    before = make.node("n1", taints=["gpu:NoSchedule"])
+    yield lambda: why_closed(client, before, KEYS, Deadline.after(10.0, time.clock))
     connection.close()
 
 
-def test_a_node_as_it_was_takes_pods(receivers, server):
+def test_a_node_as_it_was_takes_pods(why_now, server):
     """Also with a taint that it had before, and with our own ones: those come and go."""
     ours = {"key": KEYS[0], "value": "run-1", "effect": "PreferNoSchedule"}
     server.node("n1").update(spec={"taints": [GPU, ours]}, status=ready("True"))
 
-    assert receivers.why_closed("n1") == ""
+    assert why_now() == ""
 
 
 @pytest.mark.parametrize(
@@ -53,23 +55,23 @@ def test_a_node_as_it_was_takes_pods(receivers, server):
         ({"taints": [GPU, {"key": "gpu", "value": "a100", "effect": "NoSchedule"}]}, "True", "gpu=a100:NoSchedule"),
     ],
 )
-def test_a_node_that_has_changed_takes_none(receivers, server, spec, status, why):
+def test_a_node_that_has_changed_takes_none(why_now, server, spec, status, why):
     """Cordoned, not Ready, or with a taint of others that it did not have, whether hard or soft."""
     server.node("n1").update(spec=spec, status=ready(status))
 
-    assert receivers.why_closed("n1").endswith(why)
+    assert why_now().endswith(why)
 
 
-def test_a_node_that_was_deleted_takes_none(receivers, server):
+def test_a_node_that_was_deleted_takes_none(why_now, server):
     """The cluster autoscaler takes nodes at any time."""
     server.remove_node("n1")
 
-    assert receivers.why_closed("n1") == "it is gone"
+    assert why_now() == "it is gone"
 
 
-def test_an_answer_that_is_not_a_node_is_an_error(receivers, server):
+def test_an_answer_that_is_not_a_node_is_an_error(why_now, server):
     """Whatever stands between here and the API server has answered."""
     server.node("n1")["status"] = {"allocatable": {"cpu": "many"}}
 
     with pytest.raises(ClusterError, match="does not answer /api/v1/nodes/n1 with a Node"):
-        receivers.why_closed("n1")
+        why_now()
