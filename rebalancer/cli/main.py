@@ -171,7 +171,7 @@ def run(
 @exit_on_error
 def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: bool) -> None:
     """Check policies without a cluster; what the descheduler would silently ignore is an error."""
-    from rebalancer.run.scheduler import read_scheduler  # noqa: PLC0415
+    from rebalancer.run.work import read_scheduler  # noqa: PLC0415
 
     for warning in read_scheduler(scheduler_config).warnings:
         complain(f"Warning: {warning}")

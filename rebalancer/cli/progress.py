@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from rebalancer.run.progress import Progress, Silent, Stage
+from rebalancer.run.progress import Progress, Stage
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Retries(logging.Handler):
             log.propagate = True
 
 
-class ProgressWatch:
+class ProgressWatch(Progress):
     """Looks now and then how far a run is, and shows it.
 
     Args:
@@ -137,10 +137,10 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: "Colo
         color: as for the report.
     """
     if output not in ("table", "wide") or log_as_json:
-        return Silent()
+        return Progress()
     if _is_terminal():
         return ProgressWatch(MovingLine(colored=color != "never"), None if verbosity else Retries())
-    return ProgressWatch(Lines()) if verbosity else Silent()
+    return ProgressWatch(Lines()) if verbosity else Progress()
 
 
 def _is_terminal() -> bool:

@@ -34,7 +34,7 @@ class Interruption:
         self._so_far = so_far
         self.signal = ""
         self.exit_code = 0
-        self._act: Callable[[str], None] | None = None
+        self._act: Callable[[str], None] = self._leave
         self._has_raised = False
         self._before: dict[signal.Signals, _Handler] = {}
 
@@ -64,12 +64,10 @@ class Interruption:
         if self._has_raised:
             return  # the program ends already; raising again would break off what it finishes
         try:
-            self._on(received.name)
+            self._act(received.name)
         except Interrupted:
             self._has_raised = True
             raise
 
-    def _on(self, name: str) -> None:
-        if self._act is None:
-            raise Interrupted(f"stopped by {name} {self._so_far}", self.exit_code)
-        self._act(name)
+    def _leave(self, name: str) -> None:
+        raise Interrupted(f"stopped by {name} {self._so_far}", self.exit_code)

@@ -256,8 +256,8 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.
     """
-    with traced(options.tracing) as tracing:
-        telemetry = Telemetry(options, tracing, progress)
+    with traced(options.tracing) as span:
+        telemetry = Telemetry(options, span, progress)
         with served(options.serving, telemetry):
             yield telemetry
 

@@ -2,9 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +20,7 @@ from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list
 from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.usage import providers_of, usage_of
+from rebalancer.run.usage import measure_by, providers_of
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -43,23 +42,24 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
         deadline: nothing is read later.
         sampled: called with each source that answers, with the time of its oldest sample.
     """
-    return usage_of(policy, *_readers(live, deadline, METRICS_KINDS), sampled, live.client.ending.is_set)
+    return measure_by(partial(live_providers, policy, live, deadline, sampled, METRICS_KINDS))
 
 
-def live_providers(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> "Providers":
+def live_providers(
+    policy: Policy,
+    live: LiveCluster,
+    deadline: Deadline,
+    sampled: Sampled = ignored,
+    kinds: tuple[str, ...] = ("NodeMetrics",),
+) -> "Providers":
     """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""
-    return providers_of(policy, *_readers(live, deadline, ("NodeMetrics",)), sampled, live.client.ending.is_set)
-
-
-def _readers(
-    live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]
-) -> tuple[Callable[[], Metrics], Callable[[SecretReference], str], Path | None]:
     in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
-    return partial(read_metrics, live, deadline, kinds), partial(read_secret, live, deadline), in_pod
+    readers = partial(read_metrics, live, deadline, kinds), partial(read_secret, live, deadline)
+    return providers_of(policy, *readers, in_pod, sampled, live.client.ending.is_set)
 
 
-def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...] = METRICS_KINDS) -> Metrics:
-    """Read usage from metrics-server: one list of nodes and one of pods, or only those of `kinds`.
+def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
+    """Read usage from metrics-server: the lists of these kinds, of nodes and of pods.
 
     Raises:
         SourceError: it does not answer, or the permission is missing.

@@ -1,6 +1,6 @@
 """Policies, found by file or preset name, and their profiles made ready to run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,14 @@ from typing import Any
 import rebalancer
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.limits import Limits
-from rebalancer.engine.plugins import StrategyType, plugin, strategies
-from rebalancer.engine.strategy import Strategy
+from rebalancer.engine.plugins import plugin, strategies
 from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.schema import policy_schema
 from rebalancer.policy.utilization import UtilizationArgs
-from rebalancer.policy.values import LoadedPolicy, Policy
+from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
@@ -62,18 +61,14 @@ def presets() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in preset_directory().glob("*.yaml")))
 
 
-def read_policy(name: str, *, strict: bool) -> LoadedPolicy:
+def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool = False) -> LoadedPolicy:
     """Load a policy by its file's path, `-` for standard input, or a preset's name.
 
-    Raises:
-        PolicyError: it has problems.
-        UsageError: there is no such file and no such preset.
-    """
-    return parse_policy(policy_text(name), name, strict=strict)
-
-
-def policy_of(name: str, text: str | None, *, strict: bool, live: bool) -> LoadedPolicy:
-    """Load a policy whose text was read already; of which it was not, as `read_policy` does.
+    Args:
+        name: of the policy.
+        text: what it says, where it was read already.
+        strict: whether warnings count as errors.
+        live: whether unknown keys do.
 
     Raises:
         PolicyError: it has problems.
@@ -138,34 +133,24 @@ def limits(policy: Policy) -> Limits:
 
 def plans(policy: Policy, *, balances: bool = True) -> tuple[ProfilePlan, ...]:
     """Return the profiles made ready to run; without those strategies that even nodes out unless it `balances`."""
-    known = strategies()
-    return tuple(
-        ProfilePlan(
-            profile.name,
-            _evictor_args(profile.args),
-            tuple(_strategy(known[name], profile.args) for name in profile.deschedule),
-            tuple(
-                _strategy(known[name], profile.args)
-                for name in profile.balance
-                if balances or not isinstance(profile.args[name], UtilizationArgs)
-            ),
-            profile.schedule,
-        )
-        for profile in policy.profiles
+    return tuple(_plan(profile, balances=balances) for profile in policy.profiles)
+
+
+def _plan(profile: PolicyProfile, *, balances: bool) -> ProfilePlan:
+    known, args = strategies(), profile.args
+    evictor = args[DEFAULT_EVICTOR.name]
+    assert isinstance(evictor, DefaultEvictorArgs)
+    balance = [name for name in profile.balance if balances or not isinstance(args[name], UtilizationArgs)]
+    return ProfilePlan(
+        profile.name,
+        evictor,
+        tuple(known[name](args[name]) for name in profile.deschedule),
+        tuple(known[name](args[name]) for name in balance),
+        profile.schedule,
     )
 
 
-def _evictor_args(args: Mapping[str, Any]) -> DefaultEvictorArgs:
-    evictor = args[DEFAULT_EVICTOR.name]
-    assert isinstance(evictor, DefaultEvictorArgs)
-    return evictor
-
-
-def _strategy(strategy: StrategyType, args: Mapping[str, Any]) -> Strategy[Any]:
-    return strategy(args[strategy.name])
-
-
-def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
+def kinds_needed(profiles: Iterable[ProfilePlan]) -> frozenset[str]:
     """Return the kinds that these plans need besides nodes and pods; PDBs are always needed."""
     needed = {"PodDisruptionBudget"}
     for profile in profiles:
@@ -181,23 +166,23 @@ def kinds_needed(profiles: tuple[ProfilePlan, ...]) -> frozenset[str]:
     return frozenset(needed)
 
 
-def asks_scheduler(policy: Policy, profiles: tuple[ProfilePlan, ...]) -> bool:
+def asks_scheduler(policy: Policy, profiles: Iterable[ProfilePlan]) -> bool:
     """Return whether decisions depend on where the scheduler would put pods."""
-    return policy.steering is not None or any(map(_asks_scheduler, profiles))
+    by_evictor = policy.steering is not None or any(each.evictor.asks_scheduler for each in profiles)
+    return by_evictor or any(args.asks_scheduler for args in _utilization(profiles))
 
 
-def compacts(profiles: tuple[ProfilePlan, ...]) -> bool:
+def compacts(profiles: Iterable[ProfilePlan]) -> bool:
     """Return whether a strategy empties whole nodes, which may be held then."""
-    balance = (each.args for profile in profiles for each in profile.balance)
-    return any(isinstance(args, UtilizationArgs) and args.compacts for args in balance)
+    return any(args.compacts for args in _utilization(profiles))
 
 
-def relieves(profiles: tuple[ProfilePlan, ...]) -> bool:
+def relieves(profiles: Iterable[ProfilePlan]) -> bool:
     """Return whether a strategy selects pods by relief or compaction."""
-    balance = (each.args for profile in profiles for each in profile.balance)
-    return any(isinstance(args, UtilizationArgs) and (args.relief or args.compacts) for args in balance)
+    return any(args.relief or args.compacts for args in _utilization(profiles))
 
 
-def _asks_scheduler(profile: ProfilePlan) -> bool:
-    strategies = (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
-    return profile.evictor.asks_scheduler or any(each.asks_scheduler for each in strategies)
+def _utilization(profiles: Iterable[ProfilePlan]) -> Iterator[UtilizationArgs]:
+    """Yield the arguments of the strategies that even nodes out or empty them."""
+    for profile in profiles:
+        yield from (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))

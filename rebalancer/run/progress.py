@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
 from rebalancer.engine.ledger import Entry
 
@@ -52,27 +51,15 @@ _RUNNING = {"plan": "planning", "evict": "evicting"}
 _STARTING = {"read": "reading the cluster", "events": "writing Events"}
 
 
-class Progress(Protocol):
-    """Something that may show signs of life."""
+class Progress:
+    """What shows signs of life; this one shows nothing."""
 
     def shown(self) -> AbstractContextManager[object]:
         """Return what shows signs of life while it is entered, and removes them afterwards."""
-        ...
-
-    def tell(self, standing: Stage) -> None:
-        """Record how far the run is; called often, so it must be cheap."""
-        ...
-
-
-class Silent:
-    """Shows nothing."""
-
-    def shown(self) -> AbstractContextManager[object]:
-        """Return a context that does nothing."""
         return nullcontext()
 
     def tell(self, standing: Stage) -> None:
-        """Do nothing."""
+        """Record how far the run is; called often, so it must be cheap."""
 
 
 class RunProgress:
@@ -83,7 +70,7 @@ class RunProgress:
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress or Silent()
+        self._progress = progress or Progress()
         self._planned: int | None = None
         self._limit: int | None = None
         self._left: Callable[[], float] | None = None
@@ -114,14 +101,10 @@ class RunProgress:
         """Record what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
         self._limit, self._left = limit, left
 
-    def strategy(self, name: str) -> None:
-        """Report that a strategy runs."""
-        self._strategy = name
-        self._tell()
-
     def around(self, _profile: str, strategy: str) -> AbstractContextManager[object]:
         """Report that a strategy runs (a `rebalancer.engine.cycle.Around`)."""
-        self.strategy(strategy)
+        self._strategy = strategy
+        self._tell()
         return nullcontext()
 
     def observed(self, entry: Entry) -> None:
@@ -132,8 +115,5 @@ class RunProgress:
 
     def _tell(self) -> None:
         doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
-        if self._stage == "evict":
-            standing = Stage(f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
-        else:
-            standing = Stage(doing)
-        self._progress.tell(standing)
+        counted = (f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
+        self._progress.tell(Stage(*counted) if self._stage == "evict" else Stage(doing))

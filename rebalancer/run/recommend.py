@@ -39,7 +39,7 @@ from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
-from rebalancer.run.scheduler import beside, read_scheduler
+from rebalancer.run.work import beside, read_scheduler
 from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import Span, read_history
 from rebalancer.usage.past_pods import read_owners, read_starts

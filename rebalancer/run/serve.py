@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from types import MappingProxyType
 
@@ -77,12 +78,14 @@ def served(
 
 def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     """Return what is served, by path."""
-    found = {
-        **_health("healthz", telemetry.health.alive),
-        "/healthz/Descheduler": _whole("healthz", telemetry.health.alive),
-        **_health("livez", telemetry.health.alive),
-        **_health("readyz", telemetry.health.ready),
-    }
+    found: dict[str, PageOf] = {"/healthz/Descheduler": partial(_checked, "healthz", telemetry.health.alive)}
+    for name, checks in (
+        ("healthz", telemetry.health.alive),
+        ("livez", telemetry.health.alive),
+        ("readyz", telemetry.health.ready),
+    ):
+        found[f"/{name}"] = partial(_checked, name, checks)
+        found |= {f"/{name}/{check}": partial(_checked, check, checks) for check in checks()}
     if metrics:
         found["/metrics"] = lambda _: ServedPage(200, telemetry.metrics.exposition(), CONTENT_TYPE_PLAIN_0_0_4)
     return found
@@ -124,16 +127,10 @@ def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
         yield "next cycle", f"{telemetry.next_cycle:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _health(name: str, checks: Callable[[], Checks]) -> dict[str, PageOf]:
-    return {f"/{name}": _whole(name, checks), **{f"/{name}/{check}": _single(check, checks) for check in checks()}}
-
-
-def _whole(name: str, checks: Callable[[], Checks]) -> PageOf:
-    return lambda verbose: health_page(name, checks(), verbose=verbose)
-
-
-def _single(check: str, checks: Callable[[], Checks]) -> PageOf:
-    return lambda verbose: health_page(check, {check: checks()[check]}, verbose=verbose)
+def _checked(name: str, checks: Callable[[], Checks], verbose: bool) -> ServedPage:
+    """Return the page of all checks, or of the one of that name."""
+    found = checks()
+    return health_page(name, {name: found[name]} if name in found else found, verbose=verbose)
 
 
 def _tls(options: ServingOptions) -> TlsSettings:

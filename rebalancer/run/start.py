@@ -83,7 +83,7 @@ def run(
     """
     _check_conflicts(options)
     live, text = not options.dry_run and options.snapshot is None, options.policy_text
-    work = work_maker(options)(policies.policy_of(options.policy, text, strict=options.strict, live=live))
+    work = work_maker(options)(policies.read_policy(options.policy, text, strict=options.strict, live=live))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:

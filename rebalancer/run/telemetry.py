@@ -4,10 +4,10 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,24 +28,24 @@ from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.work import Finished, has_failed
 from rebalancer.telemetry.metrics import ProcessMetrics
 
+if TYPE_CHECKING:
+    from rebalancer.telemetry.tracing import OpenTelemetry
+
+_LOG = logging.getLogger(__name__)
+
 #: The code of a request that got no answer.
 _NO_CODE = "none"
+#: OpenTelemetry's environment variables for where to send traces.
+_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
-class Tracing(Protocol):
-    """Where spans go."""
-
-    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
-        """Return a span; it begins when it is entered, as a child of the open one."""
-        ...
+#: Returns a span; it begins when it is entered, as a child of the open one.
+Span = Callable[..., AbstractContextManager[object]]
 
 
-class Untraced:
-    """No traces."""
-
-    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:  # noqa: ARG002  the interface
-        """Return a context that does nothing."""
-        return nullcontext()
+def no_span(_name: str, **_attributes: str) -> AbstractContextManager[object]:
+    """Trace nothing (a `Span`)."""
+    return nullcontext()
 
 
 class Telemetry:
@@ -53,16 +53,16 @@ class Telemetry:
 
     Args:
         options: dry run, deadline and interval.
-        tracing: where spans go.
+        span: makes spans.
         progress: where progress is shown.
     """
 
-    def __init__(self, options: Options, tracing: Tracing | None = None, progress: Progress | None = None) -> None:
+    def __init__(self, options: Options, span: Span = no_span, progress: Progress | None = None) -> None:
         self.progress = RunProgress(progress)
         self.metrics = ProcessMetrics(dry_run=options.dry_run)
         self.metrics.interval(options.interval)
         self.health = Health(options.deadline, options.interval)
-        self._tracing = tracing or Untraced()
+        self._span = span
         self._result = "failed"
         #: When the next cycle of a loop starts; None before the first one has ended.
         self.next_cycle: datetime | None = None
@@ -91,7 +91,7 @@ class Telemetry:
         start = time.perf_counter()
         self._result = "failed"
         try:
-            with self._tracing.span("cycle"):
+            with self._span("cycle"):
                 yield
         finally:
             self.metrics.cycle_ended(self._result, time.perf_counter() - start)
@@ -109,10 +109,7 @@ class Telemetry:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure, trace and show a stage of a cycle."""
-        with ExitStack() as stack:
-            stack.enter_context(self.metrics.stage(name))
-            stack.enter_context(self._tracing.span(name))
-            stack.enter_context(self.progress.stage(name))
+        with self.metrics.stage(name), self._span(name), self.progress.stage(name):
             yield
 
     def observe(self, entry: Entry) -> None:
@@ -122,12 +119,12 @@ class Telemetry:
 
     def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
         """Trace and show a strategy (a `rebalancer.engine.cycle.Around`)."""
-        self.progress.strategy(strategy)
-        return self._tracing.span(strategy, plugin=strategy, profile=profile)
+        self.progress.around(profile, strategy)
+        return self._span(strategy, plugin=strategy, profile=profile)
 
     def sink(self, sink: Sink) -> Sink:
         """Return a sink whose evictions are traced."""
-        return _TracedSink(sink, self._tracing)
+        return _TracedSink(sink, self._span)
 
     def samples(self, source: str, taken: datetime) -> None:
         """Record when the oldest sample of a source was taken."""
@@ -154,32 +151,34 @@ class Telemetry:
 class _TracedSink:
     """A sink with a span around each eviction."""
 
-    def __init__(self, sink: Sink, tracing: Tracing) -> None:
+    def __init__(self, sink: Sink, span: Span) -> None:
         self._sink = sink
-        self._tracing = tracing
+        self._span = span
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
-        with self._tracing.span("EvictPod", **named):
+        with self._span("EvictPod", **named):
             return self._sink.evict(pod, profile, strategy, because, recheck)
 
 
-_LOG = logging.getLogger(__name__)
-
-#: OpenTelemetry's environment variables for where to send traces.
-_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-
-
 @contextmanager
-def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Tracing]:
+def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Span]:
     """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
+    tracing = _tracing(options, environ)
+    try:
+        yield tracing.span if tracing else no_span
+    finally:
+        if tracing:
+            tracing.close()
+
+
+def _tracing(options: TracingOptions, environ: Mapping[str, str]) -> "OpenTelemetry | None":
     if not options.collector_endpoint and not any(environ.get(name) for name in _VARIABLES):
-        yield Untraced()
-        return
+        return None
     try:
         from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
 
-        tracing = OpenTelemetry(
+        return OpenTelemetry(
             endpoint=options.collector_endpoint,
             ca_file=options.transport_ca_cert,
             service=options.service_name,
@@ -188,13 +187,6 @@ def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> 
         )
     except ImportError as error:
         _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
-        yield Untraced()
-        return
     except (OSError, ValueError) as error:
         _LOG.error("there will be no traces: %s", error)
-        yield Untraced()
-        return
-    try:
-        yield tracing
-    finally:
-        tracing.close()
+    return None

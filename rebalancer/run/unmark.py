@@ -1,6 +1,6 @@
 """`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -23,7 +23,7 @@ from rebalancer.kube.marks import Keys, MarkedNode
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
-from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live import open_cluster
 from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
 from rebalancer.run.steered import noted_in, record_of
 
@@ -34,21 +34,6 @@ class Unmarked:
 
     lines: tuple[str, ...]
     exit_code: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """One kind of marks, and the words for it.
-
-    Attributes:
-        kind: how such a mark is found and taken off.
-        whose: returns in words whose mark a node carries.
-        waits: why a mark stays.
-    """
-
-    kind: KindOfMark
-    whose: Callable[[MarkedNode], str]
-    waits: str
 
 
 def taint_keys(key: str) -> Keys:
@@ -101,52 +86,38 @@ def unmark(
         ClusterError: nodes cannot be listed.
     """
     cluster = open_cluster(kubeconfig, context, asking=asking)
-    runs, earlier = _noted(cluster)
-    kinds = _all_marks(replace(keys, runs=runs), signs, earlier, everything=everything)
-    found = [(marks, clear_leftovers(cluster.client, marks.kind, dry_run=dry_run)) for marks in kinds]
-    lines = [line for marks, each in found for line in _lines(marks, each, dry_run=dry_run)]
-    none = f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}"
-    lines += [claim for _, each in found for claim in each.claims]
-    failed = any(each.problems for _, each in found)
-    return Unmarked(tuple(lines or [none]), MarksLeft.exit_code if failed else 0)
+    # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
+    keys = replace(keys, runs=frozenset(each.run for each in noted_in(record_of(cluster, LeaseOptions())) or ()))
+    earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
+    kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [
+        (SteeringMarks(keys, any_mark if everything else expired), _steered_by, "that run may be at work"),
+        (HoldMarks(any_mark if everything else past), _held_by, "it has not expired"),
+        (PressureMarks(signs, any_mark if everything else faded, earlier), _pressed_by, "it has not expired"),
+    ]
+    lines: list[str] = []
+    claims: list[str] = []
+    failed = False
+    for kind, whose, why in kinds:
+        found = clear_leftovers(cluster.client, kind, dry_run=dry_run)
+        lines += [f"node {node.name} ({whose(node)}): {_outcome(node, found, dry_run=dry_run)}" for node in found.over]
+        lines += [f"node {node.name} ({whose(node)}): stays, since {why} (--all takes it off)" for node in found.in_use]
+        claims += found.claims
+        failed = failed or bool(found.problems)
+    told = (*lines, *claims) or (f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}",)
+    return Unmarked(told, MarksLeft.exit_code if failed else 0)
 
 
-def _noted(cluster: LiveCluster) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the runs that may have left something, and the labels and taints that `rebalancer mark` has set."""
-    noted = noted_in(record_of(cluster, LeaseOptions())) or ()
-    marking = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE))
-    return frozenset(each.run for each in noted), marking.signs()
-
-
-def _all_marks(keys: Keys, signs: Signs, earlier: frozenset[str], *, everything: bool) -> Sequence[_Marks]:
-    steering = SteeringMarks(keys, any_mark if everything else expired)
-    pressure = PressureMarks(signs, any_mark if everything else faded, earlier)
-    hold = HoldMarks(any_mark if everything else past)
-    return (
-        _Marks(steering, _whose_steering, "that run may be at work"),
-        _Marks(hold, _whose_hold, "it has not expired"),
-        _Marks(pressure, _whose_pressure, "it has not expired"),
-    )
-
-
-def _lines(marks: _Marks, found: Leftovers, *, dry_run: bool) -> Iterator[str]:
-    for node in found.over:
-        yield f"node {node.name} ({marks.whose(node)}): {_outcome(node, found, dry_run=dry_run)}"
-    for node in found.in_use:
-        yield f"node {node.name} ({marks.whose(node)}): stays, since {marks.waits} (--all takes it off)"
-
-
-def _whose_steering(node: MarkedNode) -> str:
+def _steered_by(node: MarkedNode) -> str:
     mark = node.mark
     return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
 
 
-def _whose_hold(node: MarkedNode) -> str:
+def _held_by(node: MarkedNode) -> str:
     mark = hold_marks.mark_of(node)
     return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
 
 
-def _whose_pressure(node: MarkedNode) -> str:
+def _pressed_by(node: MarkedNode) -> str:
     mark = pressure_marks.mark_of(node)
     return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.until)}" if mark else "pressure, nobody's"
 

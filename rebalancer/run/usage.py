@@ -5,8 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rebalancer.cluster.cluster import Cluster, Measure
-from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError
 from rebalancer.policy.providers import SecretReference
@@ -18,21 +17,10 @@ if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
 
 
-def usage_of(
-    policy: Policy,
-    read_metrics: Callable[[], Metrics],
-    read_secret: Callable[[SecretReference], str],
-    service_account: Path | None,
-    sampled: Sampled = ignored,
-    is_ending: Callable[[], bool] = lambda: False,
-) -> Measure:
-    """Return the function that gives strategies real usage; the arguments are those of `providers_of`."""
-    providers = cache(lambda: providers_of(policy, read_metrics, read_secret, service_account, sampled, is_ending))
-
-    def measure(cluster: Cluster, wanted: object) -> Measured:
-        return providers().measure(cluster, wanted)
-
-    return measure
+def measure_by(set_up: Callable[[], "Providers"]) -> Measure:
+    """Return the function that gives strategies real usage; the sources are set up when it is first called."""
+    providers = cache(set_up)
+    return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
 def providers_of(
@@ -81,4 +69,4 @@ def usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
         name = f"{secret.namespace}/{secret.name}"
         raise SourceError(f"the token is in the Secret {name}, which a snapshot does not hold: use tokenFile")
 
-    return usage_of(policy, read_metrics, read_secret, None)
+    return measure_by(lambda: providers_of(policy, read_metrics, read_secret, None))

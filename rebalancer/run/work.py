@@ -1,10 +1,14 @@
-"""What a policy wants from a cycle, the plan for a cluster, and how a finished cycle is published."""
+"""What a policy and the scheduler want from a cycle, the plan for a cluster, and how a finished cycle is published."""
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
+
+import msgspec
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
@@ -13,11 +17,12 @@ from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import RestartingSink, Restarts, granted
-from rebalancer.errors import MarksLeft
+from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.appetite import LEVELS, filled
+from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
@@ -25,9 +30,51 @@ from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
 from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.run.planned import applied, skipped_in_words
-from rebalancer.run.scheduler import DEFAULT, Scheduler, beside, read_scheduler
+from rebalancer.scheduling.simulator.configuration import Configuration, read_configuration
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The scheduler as the command line describes it.
+
+    Attributes:
+        configuration: the document of a KubeSchedulerConfiguration; None for the defaults.
+        warnings: what the reader of the report should know about it.
+    """
+
+    configuration: Mapping[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_scheduler(path: str | None) -> Scheduler:
+    """Read the configuration from a file, `-` for standard input; None for the defaults.
+
+    Raises:
+        SchedulerConfigurationError: it has problems.
+        UsageError: the file cannot be read.
+    """
+    if path is None:
+        return Scheduler()
+    try:
+        text = policies.settings_text(path, "scheduler configuration")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path} with the scheduler's configuration") from None
+    loaded = load_scheduler_configuration(text, source=path)
+    warnings = tuple(f"scheduler configuration {path}: {problem}" for problem in loaded.warnings)
+    return Scheduler(loaded.document, warnings)
+
+
+def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
+    """Return a snapshot with the scheduler's configuration, and with a warning where pods name another scheduler."""
+    found = read_configuration(scheduler.configuration) if scheduler.configuration else Configuration()
+    named = Counter(pod.spec.placement.scheduler for pod in snapshot.pods if pod.active)
+    strange = sorted(named.keys() - {each.scheduler_name for each in found.profiles})
+    told = ", ".join(f"{name} (pods: {named[name]})" for name in strange)
+    unknown = f"where the scheduler puts pods is unknown for {told}: --scheduler-config describes other schedulers"
+    warnings = (*snapshot.warnings, *scheduler.warnings, *((unknown,) if strange else ()))
+    return msgspec.structs.replace(snapshot, scheduler_configuration=scheduler.configuration, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +91,7 @@ class Work:
     policy: Policy
     plans: tuple[ProfilePlan, ...]
     warnings: tuple[str, ...]
-    scheduler: Scheduler = DEFAULT
+    scheduler: Scheduler = field(default_factory=Scheduler)
 
     @property
     def asks_scheduler(self) -> bool:

@@ -259,8 +259,8 @@ def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.
     """
-    with traced(options.tracing) as tracing:
-        telemetry = Telemetry(options, tracing)
+    with traced(options.tracing) as span:
+        telemetry = Telemetry(options, span)
         telemetry.health.watch_sources()
         board = Board(telemetry.health)
         with served(options.serving, telemetry, more=board.pages()):
