@@ -23,10 +23,9 @@ from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
-from rebalancer.run.memory import memory_map
+from rebalancer.run.memory import PAUSE_KEY, memory_map
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.recollection import PAUSE_KEY
 from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
 from rebalancer.untrusted.documents import Unreadable, in_words
 

@@ -90,16 +90,10 @@ def _with_all_missing(
 
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
-    collector = _read(live, collection, kind, halt, tell)
-    _LOG.info("read %d objects of kind %s", len(collector.items), kind)
-    collection.replace(kind, collector)
-
-
-def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> ListCollector[Any, Any]:
-    path = PATHS[kind]
+    path, resource = PATHS[kind], PATHS[kind].rpartition("/")[2]
 
     def told(found: ListCollector[Any, Any]) -> None:
-        tell(path.rpartition("/")[2], len(found.items), found.more)
+        tell(resource, len(found.items), found.more)
 
     try:
         new = partial(collection.collector, kind)
@@ -111,7 +105,8 @@ def _read(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell
         raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise no_list(live, kind, error) from error
-    return collector
+    _LOG.info("read %d objects of kind %s", len(collector.items), kind)
+    collection.replace(kind, collector)
 
 
 def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:

@@ -15,9 +15,8 @@ from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.live_usage import live_usage
-from rebalancer.run.memory import MemoryView, leases_of, memory_map, read_memory
+from rebalancer.run.memory import MemoryView, leases_of, memory_map, read_memory, recollect
 from rebalancer.run.options import Deliver, Options
-from rebalancer.run.recollection import recollect
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 

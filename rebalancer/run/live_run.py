@@ -31,10 +31,9 @@ from rebalancer.run.consent import Consent, Person, Unseen
 from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
-from rebalancer.run.memory import Diary
+from rebalancer.run.memory import Diary, deferring, told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
-from rebalancer.run.recollection import deferring, told
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, traced
 from rebalancer.run.turns import Turn, turn

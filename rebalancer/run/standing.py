@@ -18,9 +18,18 @@ from rebalancer.memory.document import KEY, Memory, encoded
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster
-from rebalancer.run.memory import leases_of, memory_map, notes_of, read_memory
+from rebalancer.run.memory import (
+    BREAKER_NOTE,
+    PAUSE_KEY,
+    PAUSE_NOTE,
+    Recalled,
+    leases_of,
+    memory_map,
+    notes_of,
+    paused,
+    read_memory,
+)
 from rebalancer.run.options import ClientOptions, LeaseOptions
-from rebalancer.run.recollection import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, Recalled, paused
 
 _TRIES = 5
 _OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")

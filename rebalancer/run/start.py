@@ -15,9 +15,9 @@ from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.cluster_report import cluster_document
 from rebalancer.run.interruption import Interruption
+from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recollect, told
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.recollection import NOTHING, Recalled, deferring, recalled, recollect, told
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker

@@ -22,7 +22,15 @@ from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted, Permit, always
 from rebalancer.kube.hold_marks import HoldMark, held
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.leftover_marks import HoldMarks, SteeringMarks, any_mark, clear_leftovers, expired, past
+from rebalancer.kube.leftover_marks import (
+    HoldMarks,
+    KindOfMark,
+    SteeringMarks,
+    any_mark,
+    clear_leftovers,
+    expired,
+    past,
+)
 from rebalancer.kube.marks import Keys, Mark
 from rebalancer.kube.node_marks import NodeMarks
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
@@ -100,21 +108,32 @@ def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
     return RunRecord(Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS))
 
 
+@contextmanager
+def _no_obstacle(what: str) -> Iterator[None]:
+    """Warn of a record that cannot be read or written: a run goes on without it."""
+    try:
+        yield
+    except ClusterError as error:
+        _LOG.warning("%s: %s", what, error)
+
+
 def noted_in(record: RunRecord) -> tuple[Mark, ...] | None:
     """Return the runs of the record; None where it cannot be read."""
-    try:
+    with _no_obstacle("which runs have left soft taints cannot be read"):
         return record.read()
-    except ClusterError as error:
-        _LOG.warning("which runs have left soft taints cannot be read: %s", error)
-        return None
+    return None
+
+
+def _note(record: RunRecord, mark: Mark) -> None:
+    """Note this run; where that is not possible, its taints are found by their keys alone."""
+    with _no_obstacle("this run cannot be noted, so its soft taints are found by their keys alone"):
+        record.note(mark)
 
 
 def _forget(record: RunRecord, runs: Collection[str]) -> None:
     """Remove runs from the record: a note that stays does no harm."""
-    try:
+    with _no_obstacle("runs that have ended stay in the record"):
         record.forget(runs)
-    except ClusterError as error:
-        _LOG.warning("runs that have ended stay in the record: %s", error)
 
 
 def _kind(key: str, noted: tuple[Mark, ...] | None, permit: Permit) -> SteeringMarks:
@@ -142,14 +161,19 @@ def clear_up_unsteered(
     keys = Keys.of(AVOID_KEY)
     if work.policy.steering or not any(_is_steered(node, keys) for node in snapshot.nodes):
         return ()
+    kind = _kind(AVOID_KEY, noted_in(record), permit)
+    return _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
+
+
+def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
+    """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
-        found = clear_leftovers(cluster.client, _kind(AVOID_KEY, noted_in(record), permit), ended_by(permit))
+        found = clear_leftovers(cluster.client, kind, ended_by(permit))
     except ClusterError as error:
-        return (f"nodes carry soft taints of a steered run, and could not be looked at: {error}",)
+        return (f"{why}, and could not be looked at: {error}",)
     if not found.problems:
         return found.claims
-    stay = f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}"
-    return (*found.claims, stay)
+    return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
 
 
 def _is_steered(node: Node, keys: Keys) -> bool:
@@ -197,14 +221,6 @@ def steering(
         steer.end()
         if marks.is_noted and not (steer.left or steer.doubted):
             _forget(before.record, [mark.run])
-
-
-def _note(record: RunRecord, mark: Mark) -> None:
-    """Note this run; where that is not possible, its taints are found by their keys alone."""
-    try:
-        record.note(mark)
-    except ClusterError as error:
-        _LOG.warning("this run cannot be noted, so its soft taints are found by their keys alone: %s", error)
 
 
 def left_behind(steer: LiveSteer | None) -> str:
@@ -286,13 +302,8 @@ def release_expired(cluster: LiveCluster, snapshot: Snapshot, permit: Permit) ->
     """Take the taints that have expired off nodes that earlier runs held; return a warning if some stay."""
     if not any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         return ()
-    try:
-        problems = clear_leftovers(cluster.client, HoldMarks(past), ended_by(permit)).problems
-    except ClusterError as error:
-        return (f"nodes are held no longer than until now, and could not be looked at: {error}",)
-    if not problems:
-        return ()
-    return (f"soft taints that have expired stay on nodes (`rebalancer unmark` takes them off): {in_words(problems)}",)
+    why = "nodes are held no longer than until now"
+    return _cleared(cluster, HoldMarks(past), permit, why, "soft taints that have expired stay")
 
 
 def _is_due(node: Node, now: datetime) -> bool:

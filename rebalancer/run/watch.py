@@ -29,8 +29,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.memory import Diary, notes_of
-from rebalancer.run.recollection import paused
+from rebalancer.run.memory import Diary, notes_of, paused
 from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
 from rebalancer.run.work import Work
 

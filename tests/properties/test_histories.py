@@ -17,9 +17,9 @@ from rebalancer.engine.ledger import Ledger
 from rebalancer.memory.document import KEY, LARGEST, Memory, encoded, owner_key
 from rebalancer.memory.settling import with_moves
 from rebalancer.policy.load import load_policy
+from rebalancer.run.memory import PAUSE_KEY, past_move, readings, recalled, recollect
 from rebalancer.run.options import Options
 from rebalancer.run.policies import known_plugins
-from rebalancer.run.recollection import PAUSE_KEY, past_move, readings, recalled, recollect
 from rebalancer.run.work import Work, plan, work_maker
 from tests import make, measured
 

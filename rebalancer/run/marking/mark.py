@@ -19,7 +19,6 @@ from rebalancer.kube.run_marks import Problems
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.exports import export
-from rebalancer.run.health import Health
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
@@ -32,7 +31,7 @@ from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.settings_files import PolicyReporter
 from rebalancer.run.steered import record_of
-from rebalancer.run.telemetry import Telemetry, traced
+from rebalancer.run.telemetry import Health, Telemetry, traced
 from rebalancer.run.turns import turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
 

@@ -14,7 +14,7 @@ from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.trust import BackOff, Trust
-from rebalancer.run.recollection import recalled, recollect
+from rebalancer.run.memory import recalled, recollect
 from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy
 from tests.unit.memory.memories import ago, memory, move, recollection

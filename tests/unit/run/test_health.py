@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.run.health import Health
+from rebalancer.run.telemetry import Health
 
 
 class Clock:
