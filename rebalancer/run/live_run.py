@@ -153,16 +153,15 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
     halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
-    total = work.policy.max_total
-    telemetry.progress.evicting(total if isinstance(total, int) else None, halt.deadline.left)
+    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     is_shared = run.options.max_parallel > 1
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
-    litter = before.told + steered.clear_up_unsteered(cluster, before.record, work, view.snapshot, turn.permit)
-    litter += steered.release_expired(cluster, view.snapshot, turn.permit)
+    litter = before.told + steered.clear_up(cluster, before.record, work, view.snapshot, turn.permit)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
         moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
-        ledger = _evict(run, work, left, WatchedSink(moving, watch, halt, sink.sleep), events, halt, steer, watch)
+        watched = WatchedSink(moving, watch, halt, sink.sleep, telemetry)
+        ledger = _evict(run, work, left, watched, events, halt, steer, watch)
     _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
         problem = events.close()
@@ -198,7 +197,7 @@ def _evict(
     holder = steered.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, limits, telemetry.sink(sink), *parts, run.options.max_parallel)
+        ledger = run_cycle(left, work.plans, limits, sink, *parts, run.options.max_parallel)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rebalancer.engine.ledger import Entry
+from rebalancer.policy.trust import Share
 
 _MINUTE = 60
 
@@ -97,9 +98,9 @@ class RunProgress:
         """Record how many evictions the plan has."""
         self._planned = count
 
-    def evicting(self, limit: int | None, left: Callable[[], float]) -> None:
+    def evicting(self, limit: int | Share | None, left: Callable[[], float]) -> None:
         """Record what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
-        self._limit, self._left = limit, left
+        self._limit, self._left = limit if isinstance(limit, int) else None, left
 
     def around(self, _profile: str, strategy: str) -> AbstractContextManager[object]:
         """Report that a strategy runs (a `rebalancer.engine.cycle.Around`)."""

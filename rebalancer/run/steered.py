@@ -154,15 +154,22 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
         demand_writes(cluster.client, cluster.retry_policy, deadline, purpose)
 
 
-def clear_up_unsteered(
+def clear_up(
     cluster: LiveCluster, record: RunRecord, work: Work, snapshot: Snapshot, permit: Permit
 ) -> tuple[str, ...]:
-    """Take off the marks of earlier steered runs if this run does not steer; return a warning if that fails."""
+    """Take off what earlier runs have left and what has expired; return what the reader of the report should know.
+
+    The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
+    """
+    told: tuple[str, ...] = ()
     keys = Keys.of(AVOID_KEY)
-    if work.policy.steering or not any(_is_steered(node, keys) for node in snapshot.nodes):
-        return ()
-    kind = _kind(AVOID_KEY, noted_in(record), permit)
-    return _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
+    if not work.policy.steering and any(_is_steered(node, keys) for node in snapshot.nodes):
+        kind = _kind(AVOID_KEY, noted_in(record), permit)
+        told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
+    if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
+        why = "nodes are held no longer than until now"
+        told += _cleared(cluster, HoldMarks(past), permit, why, "soft taints that have expired stay")
+    return told
 
 
 def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
@@ -179,6 +186,13 @@ def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, s
 def _is_steered(node: Node, keys: Keys) -> bool:
     """Return whether a node carries a mark; with other keys than the usual ones its annotation says so."""
     return node.avoided or any(taint.key in (keys.first, keys.second) for taint in node.taints)
+
+
+def _is_due(node: Node, now: datetime) -> bool:
+    """Return whether something of a hold is on a node and nothing says that it is still of use."""
+    is_tainted = any(each.key == HOLD_KEY and each.effect == PREFER_NO_SCHEDULE for each in node.taints)
+    is_in_use = node.held_until is not None and node.held_until > now
+    return (is_tainted or node.held_until is not None) and not is_in_use
 
 
 @contextmanager
@@ -296,18 +310,3 @@ def holder(cluster: LiveCluster, work: Work, halt: Halt, steer: LiveSteer | None
     if work.hold is None:
         return None
     return LiveHolder(cluster.client, halt, work.hold, steer.recount if steer else lambda _: None)
-
-
-def release_expired(cluster: LiveCluster, snapshot: Snapshot, permit: Permit) -> tuple[str, ...]:
-    """Take the taints that have expired off nodes that earlier runs held; return a warning if some stay."""
-    if not any(_is_due(node, snapshot.now) for node in snapshot.nodes):
-        return ()
-    why = "nodes are held no longer than until now"
-    return _cleared(cluster, HoldMarks(past), permit, why, "soft taints that have expired stay")
-
-
-def _is_due(node: Node, now: datetime) -> bool:
-    """Return whether something of a hold is on a node and nothing says that it is still of use."""
-    is_tainted = any(each.key == HOLD_KEY and each.effect == PREFER_NO_SCHEDULE for each in node.taints)
-    is_in_use = node.held_until is not None and node.held_until > now
-    return (is_tainted or node.held_until is not None) and not is_in_use

@@ -15,11 +15,9 @@ from rebalancer.clock import boottime
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.gate import Recheck, Sink
 from rebalancer.engine.ledger import Entry
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.verdict import Verdict
 from rebalancer.kube.answers import verb_and_resource
 from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import text
@@ -210,9 +208,10 @@ class Telemetry:
         self.progress.around(profile, strategy)
         return self._span(strategy, plugin=strategy, profile=profile)
 
-    def sink(self, sink: Sink) -> Sink:
-        """Return a sink whose evictions are traced."""
-        return _TracedSink(sink, self._span)
+    def evicting(self, pod: Pod, because: Cause) -> AbstractContextManager[object]:
+        """Trace an eviction."""
+        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
+        return self._span("EvictPod", **named)
 
     def samples(self, source: str, taken: datetime) -> None:
         """Record when the oldest sample of a source was taken."""
@@ -234,19 +233,6 @@ class Telemetry:
             return measured
 
         return counted
-
-
-class _TracedSink:
-    """A sink with a span around each eviction."""
-
-    def __init__(self, sink: Sink, span: Span) -> None:
-        self._sink = sink
-        self._span = span
-
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
-        named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
-        with self._span("EvictPod", **named):
-            return self._sink.evict(pod, profile, strategy, because, recheck)
 
 
 @contextmanager

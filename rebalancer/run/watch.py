@@ -31,6 +31,7 @@ from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import Diary, notes_of, paused
 from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
+from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -166,13 +167,17 @@ class WatchedSink:
         watch: looks again.
         halt: ends all waiting.
         sleep: waits for that many seconds, or until a signal comes.
+        telemetry: is told of each eviction.
     """
 
-    def __init__(self, sink: Sink, watch: Watch, halt: Halt, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self, sink: Sink, watch: Watch, halt: Halt, sleep: Callable[[float], None], telemetry: Telemetry
+    ) -> None:
         self._sink = sink
         self._watch = watch
         self._halt = halt
         self._sleep = sleep
+        self._telemetry = telemetry
         self._looking = Lock()
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
@@ -182,8 +187,9 @@ class WatchedSink:
             CycleRests: a pause, the end of the window, or the breaker ends the run.
             CycleStopped: as the sink.
         """
-        with self._looking:
-            refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
-            if reason := self._watch.reason():
-                raise CycleRests(reason)
-        return refusal or self._sink.evict(pod, profile, strategy, because, recheck)
+        with self._telemetry.evicting(pod, because):
+            with self._looking:
+                refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
+                if reason := self._watch.reason():
+                    raise CycleRests(reason)
+            return refusal or self._sink.evict(pod, profile, strategy, because, recheck)
