@@ -156,9 +156,9 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     is_shared = run.options.max_parallel > 1
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
-    litter = before.told + steered.clear_up(cluster, before.record, work, view.snapshot, turn.permit)
+    litter = steered.clear_up(cluster, before, work, view.snapshot)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot, sink, halt, turn.permit, before, restarts.of) as steer:
+    with steered.steering(cluster, work, view.snapshot, sink, halt, before, restarts.of) as steer:
         moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
         watched = WatchedSink(moving, watch, halt, sink.sleep, telemetry)
         ledger = _evict(run, work, left, watched, events, halt, steer, watch)

@@ -7,7 +7,7 @@ run has emptied are held, and released when that has expired.
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -19,7 +19,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.eviction.holding import Held
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Halted, Permit, always
+from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.hold_marks import HoldMark, held
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.leftover_marks import (
@@ -64,19 +64,16 @@ class CleanUp:
     Attributes:
         record: where runs are noted that may have left something.
         noted: those runs; None where the record cannot be read.
+        permit: says whether no other run is at work.
         left: nodes whose marks could not be taken off, and why.
         told: what the reader of the report should know.
     """
 
     record: RunRecord
     noted: tuple[Mark, ...] | None
-    left: Problems
-    told: tuple[str, ...]
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The names of the runs that are noted."""
-        return tuple(each.run for each in self.noted or ())
+    permit: Permit
+    left: Problems = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
 
 def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
@@ -91,16 +88,16 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
     demand_permissions(cluster, work)
     record = record_of(cluster, lease)
     if not work.policy.steering:
-        return CleanUp(record, (), {}, ())
+        return CleanUp(record, (), permit)
     noted = noted_in(record)
     kind = _kind(work.policy.steering.key, noted, permit)
-    found = clear_leftovers(cluster.client, kind, ended_by(permit))
+    found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
     told = list(found.claims)
     if found.problems:
         told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
     elif noted and not found.in_use:
         _forget(record, [each.run for each in noted if expired(each)])
-    return CleanUp(record, noted, found.problems, tuple(told))
+    return CleanUp(record, noted, permit, found.problems, tuple(told))
 
 
 def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
@@ -154,17 +151,14 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
         demand_writes(cluster.client, cluster.retry_policy, deadline, purpose)
 
 
-def clear_up(
-    cluster: LiveCluster, record: RunRecord, work: Work, snapshot: Snapshot, permit: Permit
-) -> tuple[str, ...]:
+def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:
     """Take off what earlier runs have left and what has expired; return what the reader of the report should know.
 
     The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
     """
-    told: tuple[str, ...] = ()
-    keys = Keys.of(AVOID_KEY)
+    told, permit, keys = before.told, before.permit, Keys.of(AVOID_KEY)
     if not work.policy.steering and any(_is_steered(node, keys) for node in snapshot.nodes):
-        kind = _kind(AVOID_KEY, noted_in(record), permit)
+        kind = _kind(AVOID_KEY, noted_in(before.record), permit)
         told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         why = "nodes are held no longer than until now"
@@ -175,7 +169,7 @@ def clear_up(
 def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
     """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
-        found = clear_leftovers(cluster.client, kind, ended_by(permit))
+        found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
     except ClusterError as error:
         return (f"{why}, and could not be looked at: {error}",)
     if not found.problems:
@@ -202,7 +196,6 @@ def steering(
     snapshot: Snapshot,
     sink: LiveSink,
     halt: Halt,
-    permit: Permit,
     before: CleanUp,
     restarted: Callable[[Pod], str],
 ) -> Iterator[LiveSteer | None]:
@@ -214,7 +207,6 @@ def steering(
         snapshot: the cluster as it was read.
         sink: evicts; it is told of pods that stay after all.
         halt: ends all waiting.
-        permit: says whether no other run is at work.
         before: what was found of other runs.
         restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
     """
@@ -224,8 +216,8 @@ def steering(
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
-    keys, may_replace = Keys.of(wanted.key, before.runs), is_over(before.noted, permit)
-    marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=partial(_note, before.record))
+    others = _kind(wanted.key, before.noted, before.permit)
+    marks = RunMarks(cluster.client, others.keys, mark, halt, others.is_over, note=partial(_note, before.record))
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
     parts = (cluster.client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
     steer = LiveSteer(*parts)
@@ -262,16 +254,6 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
         return lambda mark: expired(mark) or mark.expires > datetime.now(UTC) + _LONGEST_BELIEVED
     at_work = {each.run for each in noted if not expired(each)}
     return lambda mark: mark.run not in at_work
-
-
-def ended_by(permit: Permit) -> Callable[[], None]:
-    """Return what stops a write, by raising, once the permit has ended."""
-
-    def check() -> None:
-        if reason := permit():
-            raise Halted(f"not asked for: {reason}")
-
-    return check
 
 
 class LiveHolder:

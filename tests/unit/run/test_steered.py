@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rebalancer.kube.halt import Halt, Halted, always
+from rebalancer.kube.halt import Halt, always
 from rebalancer.kube.marks import Mark
-from rebalancer.policy.steering import Steering
+from rebalancer.policy.steering import AVOID_KEY, Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink, open_cluster
 from rebalancer.run.options import LeaseOptions
@@ -29,9 +29,9 @@ def noted(cluster):
 
 
 def steering(cluster, halt):
-    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), {}, ())
+    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), always)
     return steered.steering(
-        cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, always, before, lambda _: ""
+        cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, before, lambda _: ""
     )
 
 
@@ -87,9 +87,14 @@ def test_whether_a_run_may_be_at_work_is_said_by_the_record(noted, expires, is_o
     assert steered.is_over(marks, lambda: "")(Mark("run-1", (), now + timedelta(seconds=expires)))
 
 
-def test_nothing_is_cleared_up_once_the_permit_has_ended():
+def test_nothing_is_cleared_up_once_the_permit_has_ended(cluster, server):
     """Another run may be at work, and the taints may be its own."""
-    steered.ended_by(always)()
+    server.node("n1")["spec"]["taints"] = [{"key": AVOID_KEY, "value": "run-0", "effect": "PreferNoSchedule"}]
+    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), lambda: "the lease is lost")
+    snapshot = make.snapshot([make.node("n1", taints=[f"{AVOID_KEY}:PreferNoSchedule"])], ())
 
-    with pytest.raises(Halted, match="not asked for: the lease is lost"):
-        steered.ended_by(lambda: "the lease is lost")()
+    (told,) = steered.clear_up(cluster, before, SimpleNamespace(policy=SimpleNamespace(steering=None)), snapshot)
+
+    assert told.startswith("soft taints stay on nodes (`rebalancer unmark` takes them off): node n1: not asked for")
+    assert "the lease is lost" in told
+    assert server.sent("PATCH", "*") == []
