@@ -28,14 +28,13 @@ from rebalancer.report.document import Circumstances
 from rebalancer.run import live, policies, steered
 from rebalancer.run.cluster_view import LiveRun, LiveView, view_cluster
 from rebalancer.run.consent import Consent, Person, Unseen
-from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import Diary, deferring, told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
 from rebalancer.run.serve import served
-from rebalancer.run.telemetry import Telemetry, traced
+from rebalancer.run.telemetry import Telemetry, export, traced
 from rebalancer.run.turns import Turn, turn
 from rebalancer.run.watch import Watch, WatchedSink
 from rebalancer.run.work import Finished, Work, plan, publish

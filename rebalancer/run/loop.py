@@ -183,15 +183,15 @@ class Rounds:
             ClusterError: the permission for the Lease or its namespace is missing.
         """
         self._interruption.then(_leave)
+        leads = self._options.lease.leader_elect and not self._options.dry_run
         try:
-            self._run()
+            while not leads:
+                self._act_and_wait(None)
+            self._lead_again_and_again()
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 
-    def _run(self) -> NoReturn:
-        if not self._options.lease.leader_elect or self._options.dry_run:
-            while True:
-                self._act_and_wait(None)
+    def _lead_again_and_again(self) -> NoReturn:
         leadership = candidate(self._cluster, self._options.lease, LEADER)
         try:
             while True:

@@ -1,4 +1,7 @@
-"""What a process reports while it runs: metrics, traces, health and progress, in one place."""
+"""What a process reports while it runs: metrics, traces, health and progress, in one place.
+
+Metrics of runs that end before Prometheus scrapes them are exported: to a file for node-exporter, to a Pushgateway.
+"""
 
 import logging
 import os
@@ -7,28 +10,34 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
+from prometheus_client import push_to_gateway, write_to_textfile
 
 from rebalancer.clock import boottime
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.ledger import Entry
-from rebalancer.errors import StrategyError
+from rebalancer.errors import SourceError, StrategyError
 from rebalancer.eviction.causes import Cause
 from rebalancer.kube.answers import verb_and_resource
 from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import text
-from rebalancer.run.options import Options, TracingOptions
+from rebalancer.run.options import ExportOptions, Options, TracingOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.work import Finished, has_failed
 from rebalancer.telemetry.checks import Checks
 from rebalancer.telemetry.metrics import ProcessMetrics
+from rebalancer.untrusted.address import Address, read_address
 
 if TYPE_CHECKING:
     from rebalancer.telemetry.tracing import OpenTelemetry
+    from rebalancer.usage.session import Session
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,6 +47,9 @@ _NO_CODE = "none"
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
+_JOB = "rebalancer"
+#: For all of a push: connecting, sending and the answer.
+_PUSH_SECONDS = 10.0
 #: How long a cycle may take beyond its deadline: the last request, its retries, Events.
 _SLACK_SECONDS = 120.0
 #: A leader is not ready if its last cycle ended longer ago than the present pause plus so many intervals.
@@ -264,3 +276,65 @@ def _tracing(options: TracingOptions, environ: Mapping[str, str]) -> "OpenTeleme
     except (OSError, ValueError) as error:
         _LOG.error("there will be no traces: %s", error)
     return None
+
+
+def export(
+    options: ExportOptions, metrics: ProcessMetrics, cluster: dict[str, str | None], is_ending: Callable[[], bool]
+) -> None:
+    """Send the metrics where the options say; a failure is logged as a warning and does not fail the run."""
+    if options.metrics_textfile:
+        try:
+            _write(Path(options.metrics_textfile), metrics)
+        except OSError as error:
+            _LOG.warning("the metrics cannot be written to %s: %s", options.metrics_textfile, error.strerror)
+    if options.pushgateway:
+        address = read_address(options.pushgateway)
+        try:
+            _push(address, metrics, {"cluster": cluster_name(cluster)}, is_ending)
+        except SourceError as error:
+            _LOG.warning("the metrics cannot be pushed to %s: %s", address.url, error)
+
+
+def _write(path: Path, metrics: ProcessMetrics) -> None:
+    """Replace the file as a whole.
+
+    Raises:
+        OSError: it cannot be written, or it is a device, a pipe or a folder: renaming would replace that.
+    """
+    target = path.resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        raise OSError(0, "it is not a regular file")
+    write_to_textfile(str(target), metrics.registry)
+
+
+def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
+    """Push to a Pushgateway.
+
+    Raises:
+        SourceError: it does not take the metrics, or not in time.
+    """
+    from rebalancer.usage.credentials import from_userinfo  # noqa: PLC0415  `requests` takes a while, and few push
+    from rebalancer.usage.session import Session, plain  # noqa: PLC0415
+
+    auth = from_userinfo(address)
+    with Session(
+        "the Pushgateway", _PUSH_SECONDS, plain, auth=auth, tries=1, cures=("", ""), is_ending=is_ending
+    ) as session:
+        session.trust(None, "https://")
+
+        def handler(
+            url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
+        ) -> Callable[[], None]:
+            del timeout  # that of the session counts, from the first try to the last
+            return partial(_send, session, method, url, dict(headers), data)
+
+        push_to_gateway(address.url, _JOB, metrics.registry, key, handler=handler)
+
+
+def _send(session: "Session", method: str, url: str, headers: dict[str, str], data: bytes) -> None:
+    session.tries(lambda: session.request(method, url, headers=headers, data=data))
+
+
+def cluster_name(cluster: dict[str, str | None]) -> str:
+    """Return a name for the cluster: its context, or in a pod the API server's host."""
+    return cluster.get("context") or urlsplit(cluster.get("server") or "").hostname or "unknown"

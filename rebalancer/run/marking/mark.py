@@ -18,7 +18,6 @@ from rebalancer.kube.pressure_marks import standing
 from rebalancer.kube.run_marks import Problems
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
-from rebalancer.run.exports import export
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
@@ -31,7 +30,7 @@ from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.settings_files import PolicyReporter
 from rebalancer.run.steered import record_of
-from rebalancer.run.telemetry import Health, Telemetry, traced
+from rebalancer.run.telemetry import Health, Telemetry, export, traced
 from rebalancer.run.turns import turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
 

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from rebalancer.run import exports
+from rebalancer.run import telemetry
 from rebalancer.run.capture import write_whole
-from rebalancer.run.exports import export
 from rebalancer.run.options import ExportOptions
+from rebalancer.run.telemetry import export
 from rebalancer.telemetry.metrics import ProcessMetrics
 
 
@@ -62,7 +62,7 @@ def test_a_pipe_that_somebody_reads_gets_all_of_it(tmp_path):
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
 def test_a_pushgateway_that_trickles_is_given_up(monkeypatch, caplog, beginning):
     """One byte a second, of the status line, a header or the body: each comes in time, the whole never does."""
-    monkeypatch.setattr(exports, "_SECONDS", 0.3)
+    monkeypatch.setattr(telemetry, "_PUSH_SECONDS", 0.3)
     over = threading.Event()
 
     def serve():

@@ -1,4 +1,4 @@
-"""Nodes are looked at again before pods are sent to them: the plan goes by what was read at the beginning."""
+"""What a live run looks at again: the plan goes by what was read at the beginning."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.deadline import Deadline
-from rebalancer.run.seen_again import why_closed
+from rebalancer.run.seen_again import siblings_of, why_closed
 from tests import make
 from tests.fake_api_server import FakeApiServer
 from tests.unit.kube.conftest import FakeTime
@@ -75,3 +75,23 @@ def test_an_answer_that_is_not_a_node_is_an_error(why_now, server):
 
     with pytest.raises(ClusterError, match="does not answer /api/v1/nodes/n1 with a Node"):
         why_now()
+
+
+def pod(namespace, kind="ReplicaSet", template=None):
+    labels = {"app": "a"} | ({"pod-template-hash": template} if template else {})
+    owners = [make.owner("o", kind=kind)]
+    return make.pod(f"{kind}-{template}", namespace=namespace, owners=owners, labels=labels)
+
+
+def test_pods_of_replica_sets_are_found_by_the_hashes_of_their_templates():
+    found = siblings_of([pod("shop", template="7f4"), pod("shop", template="5d9"), pod("db", template="1aa")])
+
+    assert found == {"shop": "pod-template-hash in (5d9,7f4)", "db": "pod-template-hash in (1aa)"}
+
+
+def test_where_one_pod_has_no_hash_all_pods_of_its_namespace_are_looked_at():
+    """Of a ReplicaSet that no Deployment made, or of another controller, whatever labels its pods have."""
+    assert siblings_of([pod("shop", template="5d9"), pod("shop")]) == {"shop": ""}
+    assert siblings_of([pod("shop", template="5d9"), pod("shop", "StatefulSet", "5d9")]) == {"shop": ""}
+    alone = make.pod("alone", namespace="db", owners=None, labels={"pod-template-hash": "5d9"})
+    assert siblings_of([alone]) == {"db": ""}
