@@ -26,7 +26,7 @@ _LOOK_UP_SECONDS = 0.2
 
 
 class Question:
-    """Asks the person at the terminal (a `rebalancer.run.consent.Person`).
+    """Asks the person at the terminal (a `rebalancer.run.cluster_view.Person`).
 
     Args:
         yes: whether the answer was given on the command line; in a pod nobody is asked either.

@@ -1,7 +1,7 @@
 """A live run, from the connection to the report; a dry run on a live cluster goes the same way and evicts nothing.
 
 1. Connect (`connect`), with metrics, traces and health served beside it (`attended`).
-2. Ask the person at the terminal, if there is one (`rebalancer.run.consent`).
+2. Ask the person at the terminal, if there is one (`rebalancer.run.cluster_view`).
 3. Take the turn, look, decide and act, tell, clear up (`cycle`).  `rebalancer.run.loop` does this again and again.
 4. Count the outcome, show the report of it, and export metrics (`attempt`).
 """
@@ -26,8 +26,7 @@ from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.rollouts import Rollouts
 from rebalancer.report.document import Circumstances
 from rebalancer.run import live, policies, steered
-from rebalancer.run.cluster_view import LiveRun, LiveView, view_cluster
-from rebalancer.run.consent import Consent, Person, Unseen
+from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import Diary, deferring, told

@@ -23,6 +23,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple, NoReturn
@@ -31,8 +32,7 @@ from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit
-from rebalancer.run.cluster_view import LiveRun
-from rebalancer.run.consent import Consent, Person
+from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Leadership
 from rebalancer.run.live import LiveCluster
@@ -142,10 +142,11 @@ class Ticks:
         return Start(self._tick + self._jitter(0.0, self._interval * _JITTER), skipped)
 
 
+@dataclass(slots=True)
 class Rounds:
     """The same work again and again, in turn with other processes, until a signal comes.
 
-    Args:
+    Attributes:
         options: how often, and whether one process leads.
         cluster: the API server.
         telemetry: is told of rounds and leadership.
@@ -156,25 +157,18 @@ class Rounds:
         flag: the option that says how often, for messages.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        cluster: LiveCluster,
-        telemetry: Telemetry,
-        interruption: Interruption,
-        refresh: Callable[[], None],
-        act: Callable[[Permit | None], bool],
-        flag: str,
-    ) -> None:
-        self._options = options
-        self._cluster = cluster
-        self._telemetry = telemetry
-        self._interruption = interruption
-        self._refresh = refresh
-        self._act = act
-        self._flag = flag
-        self._failures = 0
-        self._schedule = Ticks(options.interval, boottime())
+    options: Options
+    cluster: LiveCluster
+    telemetry: Telemetry
+    interruption: Interruption
+    refresh: Callable[[], None]
+    act: Callable[[Permit | None], bool]
+    flag: str
+    _failures: int = 0
+    _schedule: Ticks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._schedule = Ticks(self.options.interval, boottime())
 
     def run(self) -> None:
         """Run until a signal comes.
@@ -182,8 +176,8 @@ class Rounds:
         Raises:
             ClusterError: the permission for the Lease or its namespace is missing.
         """
-        self._interruption.then(_leave)
-        leads = self._options.lease.leader_elect and not self._options.dry_run
+        self.interruption.then(_leave)
+        leads = self.options.lease.leader_elect and not self.options.dry_run
         try:
             while not leads:
                 self._act_and_wait(None)
@@ -192,26 +186,26 @@ class Rounds:
             _LOG.info("the loop ends: %s", signal)
 
     def _lead_again_and_again(self) -> NoReturn:
-        leadership = candidate(self._cluster, self._options.lease, LEADER)
+        leadership = candidate(self.cluster, self.options.lease, LEADER)
         try:
             while True:
                 self._lead(leadership)
         finally:
             leadership.release()
-            self._telemetry.metrics.leading(leading=False)
+            self.telemetry.metrics.leading(leading=False)
 
     def _lead(self, leadership: Leadership) -> None:
         """Wait for the Lease, and run cycles as long as it is held."""
         self._follow_until_held(leadership)
-        self._telemetry.metrics.leading(leading=True)
-        self._telemetry.health.lead()
-        self._schedule = Ticks(self._options.interval, boottime())
+        self.telemetry.metrics.leading(leading=True)
+        self.telemetry.health.lead()
+        self._schedule = Ticks(self.options.interval, boottime())
         while leadership.is_held():
             self._act_and_wait(leadership.permit, leadership.is_held)
-        self._telemetry.metrics.leading(leading=False)
+        self.telemetry.metrics.leading(leading=False)
 
     def _follow_until_held(self, leadership: Leadership) -> None:
-        self._telemetry.health.follow()
+        self.telemetry.health.follow()
         while True:
             try:
                 if leadership.take():
@@ -224,21 +218,21 @@ class Rounds:
             sleep(leadership.retry_seconds)
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
-        self._refresh()
+        self.refresh()
         self._failures = 0 if self._succeeds(permit) else self._failures + 1
-        self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        self.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
-        self._interruption.then(_leave)
-        if self._interruption.signal:
-            _leave(self._interruption.signal)
+        self.interruption.then(_leave)
+        if self.interruption.signal:
+            _leave(self.interruption.signal)
         start = self._next_start()
-        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
+        self.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
         while boottime() < start.at and go_on():
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
 
     def _succeeds(self, permit: Permit | None) -> bool:
         try:
-            return self._act(permit)
+            return self.act(permit)
         except RebalancerError as error:
             _LOG.error("the cycle failed: %s", error)
             return False
@@ -246,8 +240,8 @@ class Rounds:
     def _next_start(self) -> Start:
         start = self._schedule.after(boottime(), self._failures)
         if start.skipped:
-            self._telemetry.metrics.ticks_skipped(start.skipped)
-            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, start.skipped)
+            self.telemetry.metrics.ticks_skipped(start.skipped)
+            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self.flag, start.skipped)
         if self._failures:
             _LOG.warning(
                 "failed cycles in a row: %d; the next one starts in %.0f s", self._failures, start.at - boottime()

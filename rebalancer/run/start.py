@@ -24,7 +24,7 @@ from rebalancer.run.work import Finished, Work, plan, publish, work_maker
 
 if TYPE_CHECKING:
     from rebalancer.kube.retry_policy import RetryPolicy  # the client of the API server is not needed offline
-    from rebalancer.run.consent import Person
+    from rebalancer.run.cluster_view import Person
 
 
 _LOG = logging.getLogger(__name__)

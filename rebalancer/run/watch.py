@@ -14,6 +14,7 @@ goes.  At 61 s somebody pauses the namespace; the pod that is asked for at 63 s 
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
 
@@ -159,10 +160,11 @@ class Watch:
         return refusal
 
 
+@dataclass(slots=True)
 class WatchedSink:
     """Asks a `Watch` before it evicts (a `rebalancer.engine.gate.Sink`).
 
-    Args:
+    Attributes:
         sink: evicts.
         watch: looks again.
         halt: ends all waiting.
@@ -170,15 +172,12 @@ class WatchedSink:
         telemetry: is told of each eviction.
     """
 
-    def __init__(
-        self, sink: Sink, watch: Watch, halt: Halt, sleep: Callable[[float], None], telemetry: Telemetry
-    ) -> None:
-        self._sink = sink
-        self._watch = watch
-        self._halt = halt
-        self._sleep = sleep
-        self._telemetry = telemetry
-        self._looking = Lock()
+    sink: Sink
+    watch: Watch
+    halt: Halt
+    sleep: Callable[[float], None]
+    telemetry: Telemetry
+    _looking: Lock = field(default_factory=Lock)
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod, unless something has changed that keeps it.
@@ -187,9 +186,9 @@ class WatchedSink:
             CycleRests: a pause, the end of the window, or the breaker ends the run.
             CycleStopped: as the sink.
         """
-        with self._telemetry.evicting(pod, because):
+        with self.telemetry.evicting(pod, because):
             with self._looking:
-                refusal = self._watch.refusal(pod, profile) or self._watch.unready(pod, self._halt, self._sleep)
-                if reason := self._watch.reason():
+                refusal = self.watch.refusal(pod, profile) or self.watch.unready(pod, self.halt, self.sleep)
+                if reason := self.watch.reason():
                     raise CycleRests(reason)
-            return refusal or self._sink.evict(pod, profile, strategy, because, recheck)
+            return refusal or self.sink.evict(pod, profile, strategy, because, recheck)
