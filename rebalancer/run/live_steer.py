@@ -308,7 +308,7 @@ class LiveSteer:
         if not waited_for:
             return
         until = Deadline.after(self._settle_seconds, self._halt.deadline.clock)
-        while unready := {pod.owner for pod in self._pods(wave) if _is_unready(pod)} & waited_for:
+        while unready := {pod.owner for pod in self._pods(wave) if not (pod.ready or pod.is_out)} & waited_for:
             if self._halt.reason or not until.left():
                 names = sorted({str(move.pod) for move in wave.moves if owner_uid(move) in unready})
                 raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
@@ -340,22 +340,18 @@ class LiveSteer:
 
     def _pods(self, wave: Wave) -> list[SeenPod]:
         try:
-            return see_pods(self._client, self._looked_at(wave), self._halt.deadline)
+            return self._see(wave, self._halt.deadline)
         except ClusterError as error:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
         try:
-            arrivals.look(see_pods(self._client, self._looked_at(wave), self._look_until()), seconds)
+            arrivals.look(self._see(wave, self._look_until()), seconds)
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 
-    def _looked_at(self, wave: Wave) -> Mapping[str, str]:
-        return siblings_of((move.pod for move in wave.moves), self._restarted)
-
-
-def _is_unready(pod: SeenPod) -> bool:
-    return not (pod.ready or pod.is_out)
+    def _see(self, wave: Wave, until: Deadline) -> list[SeenPod]:
+        return see_pods(self._client, siblings_of((move.pod for move in wave.moves), self._restarted), until)
 
 
 def in_words(problems: Problems) -> str:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from rebalancer.report.layout import count
-from rebalancer.run.options import ServingOptions
+from rebalancer.run.options import ServingOptions, in_pod
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings, health_page
 
@@ -60,7 +60,7 @@ def served(
     """
     port = options.secure_port
     if port is None:
-        port = DEFAULT_PORT if environ.get("KUBERNETES_SERVICE_HOST") else 0
+        port = DEFAULT_PORT if in_pod(environ) else 0
     if not port:
         yield
         return

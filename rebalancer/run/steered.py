@@ -21,7 +21,6 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.hold_marks import HoldMark, held
-from rebalancer.kube.leases import Leases
 from rebalancer.kube.leftover_marks import (
     HoldMarks,
     KindOfMark,
@@ -37,9 +36,9 @@ from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_wr
 from rebalancer.kube.run_marks import CONFLICTS, Problems, RunMarks
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY
-from rebalancer.run.leadership import REQUEST_SECONDS
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
+from rebalancer.run.memory import leases_of
 from rebalancer.run.options import LeaseOptions
 from rebalancer.run.work import Work
 
@@ -102,7 +101,7 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
 
 def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
     """Return the record of runs, in the Lease."""
-    return RunRecord(Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS))
+    return RunRecord(leases_of(cluster, lease))
 
 
 @contextmanager
