@@ -22,7 +22,6 @@ from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.appetite import LEVELS, filled
-from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LoadedPolicy, Policy
@@ -30,7 +29,6 @@ from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
 from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.run.planned import applied, skipped_in_words
-from rebalancer.scheduling.simulator.configuration import Configuration, read_configuration
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,6 +55,8 @@ def read_scheduler(path: str | None) -> Scheduler:
     """
     if path is None:
         return Scheduler()
+    from rebalancer.policy.scheduler_configuration import load_scheduler_configuration  # noqa: PLC0415  few have one
+
     try:
         text = policies.settings_text(path, "scheduler configuration")
     except FileNotFoundError:
@@ -68,6 +68,11 @@ def read_scheduler(path: str | None) -> Scheduler:
 
 def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
     """Return a snapshot with the scheduler's configuration, and with a warning where pods name another scheduler."""
+    from rebalancer.scheduling.simulator.configuration import (  # noqa: PLC0415  only where the scheduler is asked
+        Configuration,
+        read_configuration,
+    )
+
     found = read_configuration(scheduler.configuration) if scheduler.configuration else Configuration()
     named = Counter(pod.spec.placement.scheduler for pod in snapshot.pods if pod.active)
     strange = sorted(named.keys() - {each.scheduler_name for each in found.profiles})
