@@ -1,17 +1,18 @@
-"""The descheduler's command line: the group of commands, its spellings, and its flags without a meaning here.
+"""The descheduler's command line: the group of commands, its spellings, its flags, and those without a meaning here.
 
 The descheduler's command line follows Go's: `--policy_config_file`, `--dry-run=true`, `-v=2`, no subcommand.
 kubectl's habits are understood too: `-vv`.  A flag that changes nothing is accepted, and a line of log says what became
 of it.  Source of the flags: descheduler v0.36.0, its command line.
 """
 
-import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import click
+
+from rebalancer.cli.options import FILE, GRPC_TARGET, URL, Decorator, accept, duration, options, packed, switch
+from rebalancer.run.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
 
 #: Source: Go's strconv.ParseBool.
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -84,93 +85,186 @@ class Spelled(click.Group):
         return {name for each in options if isinstance(each, click.Option) and each.is_flag for name in each.opts}
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A flag that is accepted and changes nothing.
-
-    Attributes:
-        name: with its dashes.
-        outcome: what became of it, after the flag's name and a colon.
-        switch: whether it takes no value.
-    """
-
-    name: str
-    outcome: str
-    switch: bool = False
-
+#: Flags of a run that serves, loops or takes turns: the descheduler's, and our own.
+service_flags = options(
+    packed(
+        "serving",
+        ServingOptions,
+        click.option(
+            "--secure-port",
+            type=click.IntRange(0, 65535),
+            metavar="PORT",
+            help="Health and metrics; 0 serves nothing.  Default: 10258 inside a pod, else 0.",
+        ),
+        click.option("--bind-address", metavar="ADDRESS", help="The address to serve on; default: all."),
+        switch("--disable-metrics", "Serve health only."),
+        switch("--insecure-http", "Serve plain HTTP, without TLS."),
+        click.option(
+            "--tls-cert-file",
+            type=FILE,
+            metavar="FILE",
+            help="The certificate to serve with; default: one made at the start.",
+        ),
+        click.option("--tls-private-key-file", type=FILE, metavar="FILE", help="The key of that certificate."),
+        click.option("--tls-min-version", metavar="VERSION", help="VersionTLS12 (default) or VersionTLS13."),
+        click.option("--tls-cipher-suites", metavar="SUITES", help="Suites of TLS 1.2, separated by commas."),
+    ),
+    packed(
+        "lease",
+        LeaseOptions,
+        switch("--leader-elect", "Of the replicas of a loop, let the holder of a Lease work."),
+        duration(
+            "--leader-elect-lease-duration lease_duration",
+            "When others may take it; default 15s, with --leader-elect 137s.",
+        ),
+        duration(
+            "--leader-elect-renew-deadline renew_deadline",
+            "When its holder gives up; default 10s, with --leader-elect 107s.",
+        ),
+        duration("--leader-elect-retry-period retry_period", "Between two tries; default 2s, with --leader-elect 26s."),
+        click.option(
+            "--leader-elect-resource-lock",
+            type=click.Choice(["leases"]),
+            metavar="KIND",
+            help="There is only leases.",
+            hidden=True,
+            expose_value=False,
+        ),
+        click.option(
+            "--leader-elect-resource-name",
+            "resource_name",
+            metavar="NAME",
+            help="The Lease; default: rebalancer, of `rebalancer mark` rebalancer-mark.",
+        ),
+        click.option(
+            "--leader-elect-resource-namespace",
+            "resource_namespace",
+            metavar="NAME",
+            help="Its namespace; default: kube-system.",
+        ),
+        click.option(
+            "--memory",
+            metavar="NAME",
+            help="The ConfigMap, beside the Lease, in which cycles remember; default: kube-rebalancer-memory.",
+        ),
+        switch("--no-lease", "Work without holding a Lease; another run may be at work at the same time."),
+        duration("--lease-wait", "How long to wait for another run to end; default 30s."),
+    ),
+    packed(
+        "export",
+        ExportOptions,
+        click.option(
+            "--metrics-textfile", type=FILE, metavar="FILE", help="Write the metrics here too, for node-exporter."
+        ),
+        click.option("--pushgateway", type=URL, metavar="URL", help="Push the metrics here too."),
+    ),
+    packed(
+        "tracing",
+        TracingOptions,
+        click.option(
+            "--otel-collector-endpoint",
+            "collector_endpoint",
+            type=GRPC_TARGET,
+            metavar="HOST:PORT",
+            help="Send traces to this OTLP collector (gRPC).",
+        ),
+        click.option(
+            "--otel-transport-ca-cert",
+            "transport_ca_cert",
+            type=FILE,
+            metavar="FILE",
+            help="The authorities of its certificate; without: no TLS.",
+        ),
+        click.option(
+            "--otel-service-name",
+            "service_name",
+            metavar="NAME",
+            help="The service that spans name; default: descheduler.",
+        ),
+        click.option(
+            "--otel-trace-namespace", "trace_namespace", metavar="NAME", help="The namespace of that service."
+        ),
+        click.option(
+            "--otel-sample-rate",
+            "sample_rate",
+            type=float,
+            metavar="RATE",
+            help="The share of cycles that are traced; default 1.",
+        ),
+        switch(
+            "--otel-fallback-no-op-on-error",
+            "No traces where they cannot be set up; always so.",
+            hidden=True,
+            expose_value=False,
+        ),
+    ),
+)
 
 _NO_THROTTLE = "requests are not throttled here; the API server's own fairness has the last word"
 _HTTP2 = "health and metrics are served over HTTP/1.1"
 _LOG_STREAM = "all logs go to standard error at once"
+_PORT = "the port is taken for this program alone"
 
-ACCEPTED = (
-    Flag("--client-connection-qps", _NO_THROTTLE),
-    Flag("--client-connection-burst", _NO_THROTTLE),
-    Flag("--feature-gates", "there are no gates; evictions in the background are understood where a server makes them"),
-    Flag("--enable-http2", _HTTP2, switch=True),
-    Flag("--disable-http2-serving", _HTTP2, switch=True),
-    Flag("--http2-max-streams-per-connection", _HTTP2),
-    Flag("--permit-address-sharing", "the port is taken for this program alone", switch=True),
-    Flag("--permit-port-sharing", "the port is taken for this program alone", switch=True),
-    Flag("--cert-dir", "it has no effect in the descheduler either; give --tls-cert-file and --tls-private-key-file"),
-    Flag("--tls-sni-cert-key", "one certificate is served whatever the name; give --tls-cert-file"),
-    Flag("--tls-curve-preferences", "the curves are those that OpenSSL prefers"),
-    Flag("--vmodule", "verbosity is one for all modules; use -v"),
-    Flag("--log-flush-frequency", _LOG_STREAM),
-    Flag("--log-text-split-stream", _LOG_STREAM, switch=True),
-    Flag("--log-json-split-stream", _LOG_STREAM, switch=True),
-    Flag("--log-text-info-buffer-size", _LOG_STREAM),
-    Flag("--log-json-info-buffer-size", _LOG_STREAM),
-)
-"""In the order of the descheduler's help."""
-
+#: Flags that are accepted and change nothing, in the order of the descheduler's help, and what became of each.
+ACCEPTED = {
+    "--client-connection-qps": _NO_THROTTLE,
+    "--client-connection-burst": _NO_THROTTLE,
+    "--feature-gates": "there are no gates; evictions in the background are understood where a server makes them",
+    "--enable-http2": _HTTP2,
+    "--disable-http2-serving": _HTTP2,
+    "--http2-max-streams-per-connection": _HTTP2,
+    "--permit-address-sharing": _PORT,
+    "--permit-port-sharing": _PORT,
+    "--cert-dir": "it has no effect in the descheduler either; give --tls-cert-file and --tls-private-key-file",
+    "--tls-sni-cert-key": "one certificate is served whatever the name; give --tls-cert-file",
+    "--tls-curve-preferences": "the curves are those that OpenSSL prefers",
+    "--vmodule": "verbosity is one for all modules; use -v",
+    "--log-flush-frequency": _LOG_STREAM,
+    "--log-text-split-stream": _LOG_STREAM,
+    "--log-json-split-stream": _LOG_STREAM,
+    "--log-text-info-buffer-size": _LOG_STREAM,
+    "--log-json-info-buffer-size": _LOG_STREAM,
+}
 #: Flags that very old versions of the descheduler had and v0.36.0 refuses, with what replaces each in a policy.
 GONE = {
     "--evict-local-storage-pods": "set podProtections.defaultDisabled: [PodsWithLocalStorage] of DefaultEvictor",
     "--node-selector": "set nodeSelector at the top of the policy",
     "--max-pods-to-evict-per-node": "set maxNoOfPodsToEvictPerNode at the top of the policy",
 }
+#: Those of them that take no value, or one as programs in Go accept it: `--flag=true`.
+_SWITCHES = {
+    "--enable-http2",
+    "--disable-http2-serving",
+    "--permit-address-sharing",
+    "--permit-port-sharing",
+    "--log-text-split-stream",
+    "--log-json-split-stream",
+    *GONE,
+}
 
 
-Command = Callable[..., None]
-
-_LOG = logging.getLogger(__name__)
-_KEY = "rebalancer.accepted"
-
-
-def descheduler_flags(command: Command) -> Command:
-    """Let a command accept them; none is handed on to it."""
-    for flag in reversed(ACCEPTED):
-        command = _accepted(flag)(command)
-    for name, cure in GONE.items():
-        command = _gone(name, cure)(command)
-    return command
-
-
-def tell_of_accepted(context: click.Context) -> None:
-    """Log a line for each of them that was given."""
-    told: Iterable[str] = context.meta.get(_KEY, ())
-    for line in told:
-        _LOG.warning("%s", line)
-
-
-def _accepted(flag: Flag) -> Callable[[Command], Command]:
+def _changing_nothing(name: str, outcome: str) -> Decorator:
     def remember(context: click.Context, _: click.Parameter, value: Any) -> None:
         if value is not None:
-            context.meta.setdefault(_KEY, []).append(f"{flag.name} changes nothing: {flag.outcome}")
+            accept(context, f"{name} changes nothing: {outcome}")
 
-    return _hidden(flag.name, remember, switch=flag.switch)
+    return _hidden(name, remember)
 
 
-def _gone(name: str, cure: str) -> Callable[[Command], Command]:
+def _refused(name: str, cure: str) -> Decorator:
     def refuse(_: click.Context, __: click.Parameter, value: Any) -> None:
         if value is not None:
             raise click.UsageError(f"{name} is a flag of old versions of the descheduler: {cure}")
 
-    return _hidden(name, refuse, switch=True)
+    return _hidden(name, refuse)
 
 
-def _hidden(name: str, callback: Callable[..., None], *, switch: bool) -> Callable[[Command], Command]:
-    # A switch may have a value too, as Go's programs take it: `--flag=true`.
-    value: Any = {"is_flag": False, "flag_value": "true"} if switch else {}
+def _hidden(name: str, callback: Callable[..., None]) -> Decorator:
+    value: Any = {"is_flag": False, "flag_value": "true"} if name in _SWITCHES else {}
     return click.option(name, hidden=True, expose_value=False, callback=callback, **value)
+
+
+descheduler_flags = options(
+    *(_refused(name, cure) for name, cure in reversed(GONE.items())),
+    *(_changing_nothing(name, outcome) for name, outcome in ACCEPTED.items()),
+)

@@ -1,12 +1,18 @@
-"""The program's log on standard error: as text for people, as one JSON object a line for programs."""
+"""Standard error: the log, as text for people or as one JSON object a line, and what goes wrong, with its exit code."""
 
 import json
 import logging
+import os
 import sys
 import types
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TextIO, TypeAlias
+from functools import wraps
+from typing import ParamSpec, TypeAlias
 
+import click
+
+from rebalancer.errors import Declined, Interrupted, RebalancerError
 from rebalancer.untrusted.printable import printable, printable_lines
 
 _Failure: TypeAlias = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
@@ -34,6 +40,10 @@ class SafeFormatter(logging.Formatter):
         return printable_lines(super().formatException(ei))
 
 
+P = ParamSpec("P")
+
+#: Characters in a line: a value of a document that is repeated may have millions.
+_LONGEST_COMPLAINT = 1_000
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -62,15 +72,32 @@ def as_logged(text: str) -> str:
     return JsonLines().format(logging.makeLogRecord(fields))
 
 
-def set_up(verbosity: int, *, as_json: bool, stream: TextIO | None = None) -> None:
-    """Log from now on.
-
-    Args:
-        verbosity: 0 for warnings, 1 and 2 for more.
-        as_json: whether to write an object a line.
-        stream: where to; None for standard error.
-    """
-    handler = logging.StreamHandler(stream or sys.stderr)
+def set_up(verbosity: int, *, as_json: bool) -> None:
+    """Log from now on: warnings, and more with a verbosity of 1 and 2."""
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if as_json else SafeFormatter(_TEXT))
     logging.basicConfig(handlers=[handler], force=True)
     logging.getLogger("rebalancer").setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])
+
+
+def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
+    """End the program with the message and the exit code of an error of our own."""
+
+    @wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (RebalancerError, Interrupted) as error:
+            complain(str(error) if isinstance(error, Declined) else f"Error: {error}")
+            sys.exit(error.exit_code)
+
+    return wrapper
+
+
+def complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
+    """Say something on standard error, as the log does; where that cannot be written there is nobody left to tell."""
+    try:
+        click.echo(as_logged(printable_lines(text, longest)), err=True)
+    except OSError:
+        # What is left in the buffer would be tried again as Python ends, and change the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -3,37 +3,42 @@
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import get_completion_class
 
 from rebalancer import __version__
-from rebalancer.cli.complaints import complain, exit_on_error
-from rebalancer.cli.completing import FILE, POLICY, PRESET, STRATEGY
-from rebalancer.cli.doctor import doctor
-from rebalancer.cli.explain import explain
-from rebalancer.cli.group import Spelled, descheduler_flags, tell_of_accepted
-from rebalancer.cli.logs import set_up
+from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
+from rebalancer.cli.inspection import doctor, explain, report
+from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.mark import mark, unmark
 from rebalancer.cli.options import (
-    client_options,
-    context_option,
+    FILE,
+    POLICY,
+    PRESET,
+    STRATEGY,
+    cluster_options,
     detailed_option,
-    kubeconfig_option,
+    dry_run_option,
+    duration,
+    log_format_option,
+    logged,
     policies_option,
     policy_option,
     scheduler_config_option,
-    verbosity_option,
+    seconds,
+    strict_option,
+    verbosity,
     warn_of_insecurity,
+    yes_option,
 )
-from rebalancer.cli.plan import apply, diff, plan
+from rebalancer.cli.plan import apply, deliver_report, diff, plan
 from rebalancer.cli.recommend import recommend
-from rebalancer.cli.report import report
-from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.cli.trust import breaker, memory, pause, resume, status
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable
@@ -42,8 +47,8 @@ if TYPE_CHECKING:
     from rebalancer.report.view import Color
     from rebalancer.run.options import ClientOptions, Options
 
+T = TypeVar("T")
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
-COLORS = ("auto", "always", "never")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -63,10 +68,8 @@ def main() -> None:
 
 @main.command(short_help="Run one cycle, or a loop of cycles.")
 @policy_option
-@kubeconfig_option
-@context_option
-@client_options
-@click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+@cluster_options
+@dry_run_option
 @click.option(
     "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run."
 )
@@ -77,20 +80,20 @@ def main() -> None:
     type=click.Choice(OUTPUTS),
     help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
 )
-@click.option("--color", type=click.Choice(COLORS), default="auto", show_default=True, help="auto: on a terminal.")
 @click.option(
-    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="auto: on a terminal.",
 )
-@click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
-@click.option(
-    "--descheduling-interval", default="0", show_default=True, metavar="DURATION", help="0 runs one cycle and ends."
-)
-@click.option(
-    "--deadline", default="5m", show_default=True, metavar="DURATION", help="No eviction later after the snapshot."
-)
+@log_format_option
+@strict_option
+@duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
+@duration("--deadline", "No eviction later after the snapshot.", "5m", type=str)
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @detailed_option
-@click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@yes_option
 @click.option(
     "--max-evictions",
     type=click.IntRange(min=0),
@@ -114,29 +117,23 @@ def main() -> None:
 )
 @service_flags
 @descheduler_flags
-@verbosity_option
-@exit_on_error
+@logged
 def run(
-    policy: str,
     output: str | None,
     log_format: str,
     descheduling_interval: str,
     deadline: str,
-    verbosity: int,
     color: "Color",
     *,
     yes: bool,
     hold: str | None,
-    client: "ClientOptions",
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    set_up(verbosity, as_json=log_format == "json")
-    tell_of_accepted(click.get_current_context())
-    warn_of_insecurity(client)
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415  see the module's docstring
 
-    shape = output or ("lines" if log_format == "json" else "table")
+    is_json = log_format == "json"
+    shape = output or ("lines" if is_json else "table")
     with Interruption() as interruption:
         from rebalancer.cli.progress import progress_for  # noqa: PLC0415
         from rebalancer.cli.question import Question  # noqa: PLC0415
@@ -144,24 +141,21 @@ def run(
         from rebalancer.run.start import run, run_on  # noqa: PLC0415
 
         asked = Options(
-            policy=policy,
-            policy_text=_text_for_page(policy) if shape == "html" else None,
-            deadline=_seconds("--deadline", deadline),
-            interval=_seconds("--descheduling-interval", descheduling_interval),
-            hold=_hold(hold),
-            client=client,
+            policy_text=_text_for_page(options["policy"]) if shape == "html" else None,
+            deadline=_read("--deadline", deadline, seconds),
+            interval=_read("--descheduling-interval", descheduling_interval, seconds),
+            hold=None if hold is None else _read("--hold", hold, _hold),
             **options,
         )
 
-        progress = progress_for(shape, verbosity, log_as_json=log_format == "json", color=color)
-
         def delivered(outcome: Outcome) -> int:
             shown = _with_policy(outcome.report, asked)
-            return deliver_report(shown, shape, outcome.exit_code, everything=verbosity > 0, color=color)
+            return deliver_report(shown, shape, outcome.exit_code, everything=verbosity() > 0, color=color)
 
+        question, progress = Question(yes=yes), progress_for(shape, verbosity(), log_as_json=is_json, color=color)
         if not asked.interval:
-            sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
-        run_on(asked, Question(yes=yes), delivered, interruption, progress)
+            sys.exit(run(asked, question, interruption, progress=progress, deliver=delivered).exit_code)
+        run_on(asked, question, delivered, interruption, progress)
 
 
 @main.command(short_help="Check policies without a cluster.")
@@ -211,30 +205,23 @@ def _checked(name: str, *, lenient: bool) -> int:
 
 
 @main.command()
-@kubeconfig_option
-@context_option
-@client_options
+@cluster_options
 @click.option(
     "-o", "--output", "path", required=True, type=FILE, metavar="FILE|-", help="Where to; gzipped if it ends in .gz."
 )
-@verbosity_option
-@exit_on_error
-def snapshot(
-    kubeconfig: str | None, context: str | None, path: str, verbosity: int, *, client: "ClientOptions"
-) -> None:
+@logged
+def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: "ClientOptions") -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
     """
-    set_up(verbosity, as_json=False)
-    warn_of_insecurity(client)
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
 
     with Interruption():
         from rebalancer.cli.progress import progress_for  # noqa: PLC0415
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
-        progress = progress_for("table", verbosity, log_as_json=False)
+        progress = progress_for("table", verbosity(), log_as_json=False)
         counts, warnings = capture(kubeconfig, context, path, client, progress)
     for warning in warnings:
         complain(f"Warning: {warning}")
@@ -242,11 +229,9 @@ def snapshot(
 
 
 @main.command()
-@kubeconfig_option
-@context_option
-@client_options
+@cluster_options
 @click.option("--out", required=True, type=FILE, metavar="FOLDER", help="Where to; a file for each day is in it.")
-@click.option("--keep", type=Seconds(), default="720h", show_default=True, help="Remove files of days longer ago.")
+@duration("--keep", "Remove files of days longer ago.", "720h")
 @exit_on_error
 def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
     """Append to a folder what containers use now.
@@ -290,8 +275,6 @@ def presets(name: str | None) -> None:
 @exit_on_error
 def schema(document: str) -> None:
     """Print the JSON schema of a policy or another DOCUMENT, for editors and checks."""
-    import json  # noqa: PLC0415
-
     from rebalancer.run.describe import schema_of  # noqa: PLC0415
 
     click.echo(json.dumps(schema_of(document), indent=2))
@@ -351,30 +334,14 @@ def _with_policy(report: Mapping[str, Any], asked: "Options") -> Mapping[str, An
     return {**report, "policy": plan_policy(asked.policy, asked.policy_text).model_dump(by_alias=True)}
 
 
-def _seconds(option: str, text: str) -> float:
-    from rebalancer.policy.arguments import parse_duration  # noqa: PLC0415
-
+def _read(option: str, text: str, read: Callable[[str], T]) -> T:
     try:
-        return parse_duration(text).total_seconds()
+        return read(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
 
 
-def _hold(text: str | None) -> timedelta | None:
-    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
+def _hold(text: str) -> timedelta:
+    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
 
-    try:
-        return None if text is None else parse_hold(text)
-    except ValueError as error:
-        raise UsageError(f"--hold: {error}") from None
-
-
-def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
-    """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
-    from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415
-
-    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
-    if not trouble:
-        return exit_code
-    complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
-    return exit_code if has_evicted(report) else 1
+    return parse_hold(text)

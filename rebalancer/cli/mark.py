@@ -6,18 +6,17 @@ from typing import Any
 
 import click
 
-from rebalancer.cli.complaints import exit_on_error
-from rebalancer.cli.completing import FILE
-from rebalancer.cli.logs import set_up
+from rebalancer.cli.group import service_flags
 from rebalancer.cli.options import (
-    client_options,
-    context_option,
-    kubeconfig_option,
+    FILE,
+    cluster_options,
+    duration,
+    log_format_option,
+    logged,
+    output_option,
     policy_option,
-    verbosity_option,
-    warn_of_insecurity,
+    strict_option,
 )
-from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.printable import printable
 
@@ -27,36 +26,15 @@ from rebalancer.untrusted.printable import printable
 @click.option(
     "-r", "--rules", required=True, type=FILE, metavar="FILE|-", help="When a node is marked, and how (MarkingRules)."
 )
-@kubeconfig_option
-@context_option
-@client_options
+@cluster_options
 @click.option("--dry-run", is_flag=True, help="Say which nodes would be marked, and change nothing.")
-@click.option(
-    "--interval",
-    type=Seconds(),
-    default="0",
-    show_default=True,
-    metavar="DURATION",
-    help="From evaluation to evaluation; 0 evaluates once and ends.",
-)
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The report.")
-@click.option(
-    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
-)
-@click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+@duration("--interval", "From evaluation to evaluation; 0 evaluates once and ends.", "0")
+@output_option("table", "json", show_default=False, help="The report.")
+@log_format_option
+@strict_option
 @service_flags
-@verbosity_option
-@exit_on_error
-def mark(
-    policy: str,
-    rules: str,
-    output: str,
-    log_format: str,
-    verbosity: int,
-    *,
-    client: ClientOptions,
-    **options: Any,
-) -> None:
+@logged
+def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # noqa: ARG001  the log has its format
     """Mark nodes that are under pressure, for as long as it lasts, so that the scheduler prefers others.
 
     Labels and soft taints are set and taken off; no pod is evicted. The Lease is rebalancer-mark by default.
@@ -64,8 +42,6 @@ def mark(
     Exit codes: 0 nodes are marked as the rules say; 1 a source did not answer, or a node could not be changed;
     2 bad usage, policy or rules; 3 no cluster, or a permission is missing; 130 and 143 SIGINT or SIGTERM came.
     """
-    set_up(verbosity, as_json=log_format == "json")
-    warn_of_insecurity(client)
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
 
     with Interruption("before a node was changed") as interruption:
@@ -73,8 +49,7 @@ def mark(
         from rebalancer.run.marking.settings import MarkOptions  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
-        asked = MarkOptions.of(rules, Options(policy=policy, client=client, **options))
-
+        asked = MarkOptions.of(rules, Options(**options))
         is_loop = bool(asked.run.interval)
 
         def delivered(outcome: Outcome) -> int:
@@ -104,9 +79,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
-@kubeconfig_option
-@context_option
-@client_options
+@cluster_options
 @click.option(
     "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
 )
@@ -125,14 +98,12 @@ def _print(report: dict[str, Any]) -> None:
     metavar="KEY[=VALUE]",
     help="The label or soft taint of `rebalancer mark`, as its rules have it.",
 )
-@verbosity_option
-@exit_on_error
+@logged
 def unmark(
     kubeconfig: str | None,
     context: str | None,
     key: str,
     mark: str,
-    verbosity: int,
     *,
     client: ClientOptions,
     everything: bool,
@@ -142,8 +113,6 @@ def unmark(
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """
-    set_up(verbosity, as_json=False)
-    warn_of_insecurity(client)
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
 
     with Interruption():

@@ -1,42 +1,212 @@
-"""Options that several commands take."""
+"""Options of the commands: each is declared once, with what a shell completes of it.
+
+Options that belong together are handed to a command as one value of `rebalancer.run.options`.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import wraps
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from rebalancer.cli.completing import CONTEXT, FILE, POLICY
-from rebalancer.cli.service_flags import Seconds
+from rebalancer.cli.logs import exit_on_error, set_up
+from rebalancer.errors import RebalancerError
 from rebalancer.run.options import CHANGES, ClientOptions
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_address
 
 Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+Given = dict[str, Any]
 
 _LOG = logging.getLogger(__name__)
+#: A completion never fails, and waits for a cluster or a credentials plugin for so long at most.
+_COMPLETION_SECONDS = 2.0
 
 
-class _SecondsOrNumber(Seconds):
-    """A duration; a number alone is seconds, as kubectl has it."""
+class Completed(click.ParamType[str]):
+    """A text that a shell completes.
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds."""
-        return float(value) if isinstance(value, str) and value.isdecimal() else super().convert(value, param, ctx)
+    Args:
+        name: what it is, for messages.
+        known: returns the words that it may be, given the other parameters.
+        or_file: whether it may be a file, too.
+        missing: what to say where it is required and not given.
+    """
+
+    def __init__(
+        self, name: str, known: Callable[[Given], Iterable[str]], *, or_file: bool = False, missing: str = ""
+    ) -> None:
+        self.name = name
+        self._known = known
+        self._or_file = or_file
+        self._missing = missing
+
+    def get_missing_message(
+        self,
+        param: click.Parameter,  # noqa: ARG002  click gives both by name
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str | None:
+        """Return what to say where it is required and not given."""
+        return self._missing or None
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the words that begin so, and files if it may be one."""
+        try:
+            words = [CompletionItem(each) for each in sorted(self._known(ctx.params)) if each.startswith(incomplete)]
+        except (RebalancerError, OSError, ValueError):
+            words = []
+        return words or (FILE.shell_complete(ctx, param, incomplete) if self._or_file else [])
 
 
-def client_options(command: Command) -> Command:
-    """Let a command take them, packed as `client`."""
+def _presets(_: Given) -> Iterable[str]:
+    from rebalancer.run.policies import presets  # noqa: PLC0415  `--help` answers at once
+
+    return presets()
+
+
+def _strategies(_: Given) -> Iterable[str]:
+    from rebalancer.run.policies import known_plugins  # noqa: PLC0415  as above
+
+    return known_plugins()
+
+
+def _contexts(given: Given) -> Iterable[str]:
+    from rebalancer.run.live import contexts  # noqa: PLC0415  as above
+
+    return contexts(given.get("kubeconfig"))
+
+
+def _namespaces(given: Given) -> Iterable[str]:
+    from rebalancer.run.live import namespaces  # noqa: PLC0415  as above
+
+    return namespaces(given.get("kubeconfig"), given.get("context"), _COMPLETION_SECONDS)
+
+
+FILE = click.Path(readable=False)
+POLICY = Completed(
+    "policy", _presets, or_file=True, missing="Give a file, or the name of a preset: `rebalancer presets` lists them."
+)
+PRESET = Completed("preset", _presets)
+STRATEGY = Completed("strategy", _strategies)
+NAMESPACE = Completed("namespace", _namespaces)
+
+
+class _Parsed(click.ParamType[Any]):
+    """A value that a function makes of a text; its ValueErrors are messages."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value."""
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def seconds(text: str) -> float:
+    """Return a duration such as `90s` or `1h30m` in seconds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from rebalancer.policy.arguments import parse_duration  # noqa: PLC0415  not needed for `--help`
+
+    return parse_duration(text).total_seconds()
+
+
+def _url(text: str) -> str:
+    """Return a URL of http or https; without a scheme it is http.  A password is only taken for https."""
+    url = text if "://" in text or not text else f"http://{text}"
+    try:
+        address = read_address(url) if url else None
+    except AmbiguousUserinfo:
+        raise
+    except ValueError:
+        raise ValueError("it is not a URL like http://HOST:PORT") from None
+    if address and address.has_userinfo and not address.is_encrypted:
+        raise ValueError(f"credentials are not sent to {address.url} over plain http: use https")
+    return url
+
+
+def _grpc_target(text: str) -> str:
+    if "@" in text:
+        raise ValueError("it is a host and a port, and has no user or password")
+    return text
+
+
+SECONDS = _Parsed("duration", seconds)
+URL = _Parsed("url", _url)
+GRPC_TARGET = _Parsed("target", _grpc_target)
+#: A number alone is seconds, as kubectl has it.
+_SECONDS_OR_NUMBER = _Parsed("duration", lambda text: float(text) if text.isdecimal() else seconds(text))
+
+
+def options(*decorators: Decorator) -> Decorator:
+    """Return what gives a command several options, in this order."""
+
+    def give(command: Command) -> Command:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return give
+
+
+def packed(name: str, kind: type[Any], *decorators: Decorator) -> Decorator:
+    """Return what gives a command several options, and hands them on as one value, which has the defaults."""
+
+    def give(command: Command) -> Command:
+        @wraps(command)
+        def packing(*args: Any, **given: Any) -> None:
+            values = {each.name: given.pop(each.name, None) for each in fields(kind)}
+            value = kind(**{each: found for each, found in values.items() if found is not None})
+            command(*args, **{name: value}, **given)
+
+        return options(*decorators)(packing)
+
+    return give
+
+
+class _Verbosity(click.IntRange):
+    """A number that may also be written as in `-v=2`, as the descheduler's command line takes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number: Any = value.removeprefix("=") if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
+
+
+_ACCEPTED = "rebalancer.accepted"
+
+
+def accept(context: click.Context, told: str) -> None:
+    """Remember what became of a flag that changes nothing, for the log."""
+    context.meta.setdefault(_ACCEPTED, []).append(told)
+
+
+def logged(command: Command) -> Command:
+    """Let a command take `-v`, log as it says, and end the program with the message and code of an error of our own."""
 
     @wraps(command)
-    def wrapper(*args: Any, **given: Any) -> None:
-        client = ClientOptions(**{each.name: given.pop(each.name) for each in fields(ClientOptions)})
-        command(*args, client=client, **given)
+    def logging_(*args: Any, **given: Any) -> None:
+        set_up(given.pop("verbosity"), as_json=given.get("log_format") == "json")
+        for line in click.get_current_context().meta.get(_ACCEPTED, ()):
+            _LOG.warning("%s", line)
+        if "client" in given:
+            warn_of_insecurity(given["client"])
+        command(*args, **given)
 
-    flagged: Command = wrapper
-    for option in reversed(_OPTIONS):
-        flagged = option(flagged)
-    return flagged
+    return verbosity_option(exit_on_error(logging_))
+
+
+def verbosity() -> int:
+    """Return how much the command at work is to say."""
+    return int(click.get_current_context().params["verbosity"])
 
 
 def warn_of_insecurity(client: ClientOptions) -> None:
@@ -48,41 +218,6 @@ def warn_of_insecurity(client: ClientOptions) -> None:
         )
 
 
-_OPTIONS = (
-    click.option("--as", "as_user", default="", metavar="USER", help="Act as this user, if the API server allows it."),
-    click.option(
-        "--as-group", multiple=True, metavar="GROUP", help="Act in this group; may be repeated, and goes with --as."
-    ),
-    click.option(
-        "--request-timeout",
-        type=_SecondsOrNumber(),
-        default="30s",
-        show_default=True,
-        metavar="DURATION",
-        help="Give a request up after so long without a sign of the API server; 0 for 5m.",
-    ),
-    click.option(
-        "--exec-timeout",
-        type=_SecondsOrNumber(),
-        default="60s",
-        show_default=True,
-        metavar="DURATION",
-        help="Give a credentials plugin up after so long.",
-    ),
-    click.option(
-        "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
-    ),
-)
-
-
-class _Verbosity(click.IntRange):
-    """A number that may also be written as in `-v=2`, as the descheduler's command line takes it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number: Any = value.removeprefix("=") if isinstance(value, str) else value
-        return super().convert(number, param, ctx)
-
-
 def _one(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str:  # noqa: ARG001  click's
     """Return the one policy; of two, neither is silently left out."""
     if len(given) > 1:
@@ -90,7 +225,7 @@ def _one(context: click.Context, parameter: click.Parameter, given: tuple[str, .
     return given[0]
 
 
-def _policy(dest: str, **more: Any) -> Callable[[Command], Command]:
+def _policy(dest: str, **more: Any) -> Decorator:
     return click.option(
         "--policy-config-file",
         "--policy",
@@ -104,6 +239,24 @@ def _policy(dest: str, **more: Any) -> Callable[[Command], Command]:
     )
 
 
+def output_option(*values: str, **more: Any) -> Decorator:
+    """Return the option that says in which form something is shown, by default in the first one."""
+    forms: Any = {"type": click.Choice(values), "default": values[0], "show_default": True, **more}
+    return click.option("-o", "--output", **forms)
+
+
+def duration(names: str, text: str, default: str | None = None, **more: Any) -> Decorator:
+    """Return an option that takes a duration."""
+    how: Any = {"type": SECONDS, "metavar": "DURATION", "default": default, "show_default": bool(default), **more}
+    return click.option(*names.split(), help=text, **how)
+
+
+def switch(names: str, text: str, **more: Any) -> Decorator:
+    """Return an option that takes no value, or one as programs in Go accept it: `--flag` and `--flag=true`."""
+    value: Any = {"is_flag": False, "flag_value": True, "metavar": "[=true|false]"}
+    return click.option(*names.split(), type=bool, help=text, **value, **more)
+
+
 policy_option = _policy("policy", callback=_one)
 policies_option = _policy("named")
 scheduler_config_option = click.option(
@@ -111,16 +264,6 @@ scheduler_config_option = click.option(
     type=FILE,
     metavar="FILE|-",
     help="The scheduler's KubeSchedulerConfiguration; without it, its defaults count.",
-)
-kubeconfig_option = click.option(
-    "--kubeconfig",
-    "--client-connection-kubeconfig",
-    type=FILE,
-    metavar="FILE",
-    help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
-)
-context_option = click.option(
-    "--context", type=CONTEXT, metavar="NAME", help="The context of the kubeconfig; else its current one."
 )
 detailed_option = click.option(
     "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
@@ -133,4 +276,51 @@ verbosity_option = click.option(
     default=0,
     metavar="N",
     help="Say more: 0 to 5; 1 lists all, 2 says what is done.",
+)
+log_format_option = click.option(
+    "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
+)
+strict_option = click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
+file_option = click.option(
+    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster."
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+steer_option = click.option("--steer", is_flag=True, help="As for `run`.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+#: How a command finds its cluster; what it asks that for is handed on as `client`.
+cluster_options = options(
+    click.option(
+        "--kubeconfig",
+        "--client-connection-kubeconfig",
+        type=FILE,
+        metavar="FILE",
+        help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
+    ),
+    click.option(
+        "--context",
+        type=Completed("context", _contexts),
+        metavar="NAME",
+        help="The context of the kubeconfig; else its current one.",
+    ),
+    packed(
+        "client",
+        ClientOptions,
+        click.option(
+            "--as", "as_user", default="", metavar="USER", help="Act as this user, if the API server allows it."
+        ),
+        click.option(
+            "--as-group", multiple=True, metavar="GROUP", help="Act in this group; may be repeated, and goes with --as."
+        ),
+        duration(
+            "--request-timeout",
+            "Give a request up after so long without a sign of the API server; 0 for 5m.",
+            "30s",
+            type=_SECONDS_OR_NUMBER,
+        ),
+        duration("--exec-timeout", "Give a credentials plugin up after so long.", "60s", type=_SECONDS_OR_NUMBER),
+        click.option(
+            "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
+        ),
+    ),
 )

@@ -2,64 +2,62 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebalancer.cli.complaints import complain, exit_on_error
-from rebalancer.cli.completing import FILE, POLICY
-from rebalancer.cli.logs import set_up
+from rebalancer.cli.group import service_flags
+from rebalancer.cli.logs import complain
 from rebalancer.cli.options import (
-    client_options,
-    context_option,
+    FILE,
+    POLICY,
+    cluster_options,
     detailed_option,
-    kubeconfig_option,
+    dry_run_option,
+    duration,
+    file_option,
+    logged,
+    now_option,
+    output_option,
     policy_option,
     scheduler_config_option,
-    verbosity_option,
-    warn_of_insecurity,
+    steer_option,
+    verbosity,
+    yes_option,
 )
-from rebalancer.cli.service_flags import Seconds, service_flags
 from rebalancer.errors import UsageError
-from rebalancer.run.options import CHANGES
+from rebalancer.run.options import CHANGES, Options
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
-    from rebalancer.report.plan import Plan, PlannedMove
-    from rebalancer.run.options import Options, Outcome
-
-Command = Callable[..., None]
-_snapshot_option = click.option(
-    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster."
-)
-_now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
+    from rebalancer.report.plan import Plan
+    from rebalancer.report.view import Color
+    from rebalancer.run.interruption import Interruption
+    from rebalancer.run.options import Outcome
 
 
 @click.command(short_help="Write to a file what a run would do.")
 @policy_option
-@kubeconfig_option
-@context_option
-@client_options
-@_snapshot_option
-@_now_option
+@cluster_options
+@file_option
+@now_option
 @click.option("--out", default="-", type=FILE, metavar="FILE|-", help="Where to; YAML if it ends in .yaml.")
 @click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
 @click.option("--max-evictions", type=click.IntRange(min=0), metavar="N", help="As for `run`.")
 @scheduler_config_option
-@click.option("--steer", is_flag=True, help="As for `run`.")
+@steer_option
 @detailed_option
-@verbosity_option
-@exit_on_error
-def plan(out: str, summary: str | None, verbosity: int, *, detailed_exitcode: bool, **options: Any) -> None:
+@logged
+def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: Any) -> None:
     """Write what a run would do to a file: its moves in order, with their premises.
 
     Exit codes: 0 the plan was made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
     10 if the plan has moves.
     """
-    made, code = _planned(verbosity, **options)
+    made, code = _planned(**options)
     if summary:
         from rebalancer.report.plan_text import markdown  # noqa: PLC0415  `--help` answers at once
 
@@ -73,29 +71,22 @@ def plan(out: str, summary: str | None, verbosity: int, *, detailed_exitcode: bo
 @click.command(short_help="Carry out a plan: what still holds of it, and nothing else.")
 @click.argument("path", type=FILE, metavar="PLAN")
 @policy_option
-@kubeconfig_option
-@context_option
-@client_options
-@_snapshot_option
-@_now_option
-@click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
+@cluster_options
+@file_option
+@now_option
+@dry_run_option
 @click.option("--only", multiple=True, metavar="PATTERN", help="Moves of these pods alone: `team-a/*`; repeatable.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="No moves of these pods; repeatable.")
-@click.option(
-    "--max-age", type=Seconds(), default="30m", show_default=True, metavar="DURATION", help="Refuse an older plan."
-)
+@duration("--max-age", "Refuse an older plan.", "30m")
 @click.option(
     "--force-premises", is_flag=True, help="Evict also what no strategy picks any more; protections hold as ever."
 )
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "wide", "json", "yaml"]), default="table", help="The report."
-)
-@click.option("--deadline", type=Seconds(), default="5m", show_default=True, metavar="DURATION", help="As for `run`.")
-@click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+@output_option("table", "wide", "json", "yaml", show_default=False, help="The report.")
+@duration("--deadline", "As for `run`.", "5m")
+@yes_option
 @scheduler_config_option
 @service_flags
-@verbosity_option
-@exit_on_error
+@logged
 def apply(
     path: str,
     policy: str,
@@ -103,7 +94,6 @@ def apply(
     exclude: Iterable[str],
     max_age: float,
     output: str,
-    verbosity: int,
     *,
     force_premises: bool,
     yes: bool,
@@ -115,12 +105,10 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    set_up(verbosity, as_json=False)
-    warn_of_insecurity(options["client"])
-    from rebalancer.cli.main import deliver_report  # noqa: PLC0415  it has these commands
     from rebalancer.cli.progress import progress_for  # noqa: PLC0415  `--help` answers at once
     from rebalancer.cli.question import Question  # noqa: PLC0415
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
+    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
     read = _read(path)
@@ -128,13 +116,14 @@ def apply(
     moves = read.picked(only, exclude)
     if read.moves and not moves:
         raise UsageError("--only and --exclude leave no move of the plan")
+    chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
 
     def delivered(outcome: "Outcome") -> int:
-        return deliver_report(outcome.report, output, outcome.exit_code, everything=verbosity > 0, color="auto")
+        return deliver_report(outcome.report, output, outcome.exit_code, everything=verbosity() > 0, color="auto")
 
     with Interruption() as interruption:
-        progress = progress_for(output, verbosity, log_as_json=False)
-        asked = _options(read, moves, timedelta(seconds=max_age), policy, text, force=force_premises, **options)
+        asked = Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **_as_planned(read), **options)
+        progress = progress_for(output, verbosity(), log_as_json=False)
         sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
 
 
@@ -151,57 +140,31 @@ def _same_policy(policy: str, path: str, read: "Plan") -> str:
     return text
 
 
-def _options(
-    read: "Plan",
-    moves: tuple["PlannedMove", ...],
-    max_age: timedelta,
-    policy: str,
-    text: str,
-    *,
-    force: bool,
-    dry_run: bool,
-    snapshot: str | None,
-    **given: Any,
-) -> "Options":
-    """Return what a run is asked to do that applies a plan, with what the command line said when it was made."""
+def _as_planned(read: "Plan") -> dict[str, Any]:
+    """Return what the command line said when a plan was made."""
     from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
-    from rebalancer.run.options import Options  # noqa: PLC0415
-    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
 
-    return Options(
-        policy=policy,
-        policy_text=text,
-        chosen=ChosenPart(read, moves, max_age, force),
-        identify=True,
-        steer=read.options.steer,
-        hold=parse_hold(read.options.hold) if read.options.hold else None,
-        max_evictions=read.options.max_evictions,
-        dry_run=dry_run or snapshot is not None,
-        snapshot=snapshot,
-        **given,
-    )
+    given = read.options
+    hold = parse_hold(given.hold) if given.hold else None
+    return {"steer": given.steer, "hold": hold, "max_evictions": given.max_evictions}
 
 
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
 @click.argument("first", type=FILE, metavar="A")
 @click.argument("second", type=FILE, metavar="B")
 @click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")
-@kubeconfig_option
-@context_option
-@client_options
+@cluster_options
 @click.option("--snapshot", type=FILE, metavar="FILE", help="A and B are policies, both on this cluster file.")
 @scheduler_config_option
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option("table", "json")
 @detailed_option
-@verbosity_option
-@exit_on_error
+@logged
 def diff(
     first: str,
     second: str,
     policy: str | None,
     snapshot: str | None,
     output: str,
-    verbosity: int,
     *,
     detailed_exitcode: bool,
     **options: Any,
@@ -218,9 +181,9 @@ def diff(
     if policy and snapshot:
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
     if policy:
-        pair = [_planned(verbosity, policy=policy, snapshot=each, **options) for each in (first, second)]
+        pair = [_planned(policy=policy, snapshot=each, **options) for each in (first, second)]
     elif snapshot or not (_is_plan(first) and _is_plan(second)):
-        pair = [_planned(verbosity, policy=each, snapshot=snapshot, **options) for each in (first, second)]
+        pair = [_planned(policy=each, snapshot=snapshot, **options) for each in (first, second)]
     else:
         pair = [(_read(each), 0) for each in (first, second)]
     (one, code), (other, other_code) = pair
@@ -233,24 +196,17 @@ def diff(
     sys.exit(code or other_code or (CHANGES if detailed_exitcode and not found.is_empty else 0))
 
 
-def _planned(verbosity: int, **given: Any) -> tuple["Plan", int]:
-    """Make a plan; return it with the exit code of the dry run that it is."""
-    set_up(verbosity, as_json=False)
-    warn_of_insecurity(given["client"])
-    from rebalancer.cli.progress import progress_for  # noqa: PLC0415  as above
-    from rebalancer.cli.question import Question  # noqa: PLC0415
-    from rebalancer.report.plan import PlanOptions  # noqa: PLC0415
+def _planned(**options: Any) -> tuple["Plan", int]:
+    """Return the plan of a dry run, and its exit code."""
+    from rebalancer.report.plan import PlanOptions  # noqa: PLC0415  as above
     from rebalancer.run import policies  # noqa: PLC0415
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
-    from rebalancer.run.options import Options  # noqa: PLC0415
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
-    from rebalancer.run.start import run  # noqa: PLC0415
 
-    text = policies.policy_text(given["policy"])
-    asked: Options = Options(policy_text=text, dry_run=True, identify=True, **given)
+    asked = dry_options(identify=True, **options)
+    text = asked.policy_text or ""
     with Interruption() as interruption:
-        progress = progress_for("json", verbosity, log_as_json=False)
-        outcome = run(asked, Question(yes=True), interruption, progress=progress)
+        outcome = dry_run(asked, interruption)
     assert outcome.cluster is not None
     plans = policies.plans(policies.parse_policy(text, asked.policy, strict=False).policy)
     told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
@@ -258,6 +214,32 @@ def _planned(verbosity: int, **given: Any) -> tuple["Plan", int]:
     for warning in outcome.report["warnings"]:
         complain(f"Warning: {warning}")
     return made, outcome.exit_code
+
+
+def dry_options(**given: Any) -> Options:
+    """Return what a dry run is asked to do whose policy is read once."""
+    from rebalancer.run.policies import policy_text  # noqa: PLC0415  as above
+
+    return Options(policy_text=policy_text(given["policy"]), dry_run=True, **given)
+
+
+def dry_run(asked: Options, interruption: "Interruption") -> "Outcome":
+    """Run one cycle that changes nothing and asks nobody."""
+    from rebalancer.cli.question import Question  # noqa: PLC0415  as above
+    from rebalancer.run.start import run  # noqa: PLC0415
+
+    return run(asked, Question(yes=True), interruption)
+
+
+def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
+    """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
+    from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415  as above
+
+    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
+    if not trouble:
+        return exit_code
+    complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+    return exit_code if has_evicted(report) else 1
 
 
 def _write(made: "Plan", out: str) -> None:

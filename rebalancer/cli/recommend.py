@@ -7,11 +7,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from rebalancer.cli.complaints import complain, exit_on_error
-from rebalancer.cli.completing import FILE, POLICY
-from rebalancer.cli.logs import set_up
-from rebalancer.cli.options import scheduler_config_option, verbosity_option
-from rebalancer.cli.service_flags import Seconds
+from rebalancer.cli.logs import complain, exit_on_error, set_up
+from rebalancer.cli.options import FILE, POLICY, duration, output_option, scheduler_config_option, verbosity_option
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable_lines
 
@@ -25,6 +22,9 @@ _HOW_TO_APPLY = {
     "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
     "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
 }
+_policy_option = click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
+_history_option = duration("--history", "Of Prometheus: so long, until now.", "336h")
+_now_option = click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
 
 
 @click.group(
@@ -34,13 +34,13 @@ _HOW_TO_APPLY = {
 )
 @click.option("--samples", type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
 @click.option("--prometheus", metavar="URL", help="Or a Prometheus that asks for no credentials.")
-@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
-@click.option("--history", type=Seconds(), default="336h", show_default=True, help="Of Prometheus: so long, until now.")
-@click.option("--step", type=Seconds(), default="5m", show_default=True, help="Of Prometheus: from sample to sample.")
+@_policy_option
+@_history_option
+@duration("--step", "Of Prometheus: from sample to sample.", "5m")
 @click.option("--queries", type=FILE, metavar="FILE", help="How Prometheus is asked for cpu and memory, as YAML.")
 @click.option("--cpu-query", metavar="PROMQL", help="Cores by namespace, pod and container; default: by cAdvisor.")
 @click.option("--memory-query", metavar="PROMQL", help="Bytes, by the same labels.")
-@click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
+@_now_option
 @click.option("--snapshot", type=FILE, metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
 @click.option("--peak", metavar="HH:MM-HH:MM[,...]", help="The hours that count; by default they are found.")
@@ -63,8 +63,8 @@ _HOW_TO_APPLY = {
 )
 @click.option("--min-days", type=click.IntRange(min=1), default=14, show_default=True, help="Fewer give no number.")
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
-@click.option("--warmup", type=Seconds(), default="5m", show_default=True, help="Counts for limits only.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "csv"]), default="table", show_default=True)
+@duration("--warmup", "Counts for limits only.", "5m")
+@output_option("table", "json", "yaml", "csv")
 @click.option(
     "--patches", type=FILE, metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot."
 )
@@ -138,10 +138,10 @@ def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | No
 @recommend.command()
 @click.option("--snapshot", type=FILE, metavar="FILE", required=True, help="A file of `rebalancer snapshot`.")
 @click.option("--prometheus", metavar="URL", help="What nodes used over days; one that asks for no credentials.")
-@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
-@click.option("--history", type=Seconds(), default="336h", show_default=True, help="Of Prometheus: so long, until now.")
-@click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@_policy_option
+@_history_option
+@_now_option
+@output_option("table", "json", "yaml")
 @exit_on_error
 def nodes(snapshot: str, output: str, **given: Any) -> None:
     """Recommend what kubelets keep for the system, so that they evict before the kernel kills.

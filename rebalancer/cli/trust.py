@@ -1,92 +1,72 @@
 """The commands about what stands over from run to run: `memory`, `pause`, `resume`, `status` and `breaker`."""
 
 import json
-from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebalancer.cli.complaints import exit_on_error
-from rebalancer.cli.completing import NAMESPACE
-from rebalancer.cli.logs import set_up
-from rebalancer.cli.options import (
-    client_options,
-    context_option,
-    kubeconfig_option,
-    verbosity_option,
-    warn_of_insecurity,
-)
-from rebalancer.cli.service_flags import Seconds
+from rebalancer.cli.options import NAMESPACE, Command, cluster_options, duration, logged, options, packed
+from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
 
-Command = Callable[..., None]
 
-
-def _standing(command: Callable[..., None]) -> Command:
-    """Let a command take the options that lead to a cluster, packed as `standing`."""
+def _standing(command: Command) -> Command:
+    """Let a command take the options that lead to a cluster, and hand on what it reads and writes there."""
 
     @wraps(command)
-    def wrapper(kubeconfig: str | None, context: str | None, verbosity: int, **given: Any) -> None:
-        set_up(verbosity, as_json=False)
-        client, where = (
-            given.pop("client"),
-            {key: given.pop(key) for key in ("resource_name", "resource_namespace", "memory")},
-        )
-        warn_of_insecurity(client)
+    def on_cluster(
+        kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions, **given: Any
+    ) -> None:
         from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
-        from rebalancer.run.options import LeaseOptions  # noqa: PLC0415
         from rebalancer.run.standing import Standing  # noqa: PLC0415
 
         with Interruption("before anything was changed"):
-            command(Standing(kubeconfig, context, client, LeaseOptions(**where)), **given)
+            command(Standing(kubeconfig, context, client, lease), **given)
 
-    flagged: Command = exit_on_error(wrapper)
-    for option in (verbosity_option, *_WHERE, client_options, context_option, kubeconfig_option):
-        flagged = option(flagged)
-    return flagged
+    return _WHERE(logged(on_cluster))
 
 
-_WHERE = (
-    click.option(
-        "--leader-elect-resource-name",
-        "resource_name",
-        default="rebalancer",
-        show_default=True,
-        metavar="NAME",
-        help="The Lease of the runs.",
-    ),
-    click.option(
-        "--memory",
-        default="kube-rebalancer-memory",
-        show_default=True,
-        metavar="NAME",
-        help="The ConfigMap in which the runs remember.",
-    ),
-    click.option(
-        "--leader-elect-resource-namespace",
-        "resource_namespace",
-        default="kube-system",
-        show_default=True,
-        metavar="NAMESPACE",
-        help="The namespace of both.",
+_WHERE = options(
+    cluster_options,
+    packed(
+        "lease",
+        LeaseOptions,
+        click.option(
+            "--leader-elect-resource-namespace",
+            "resource_namespace",
+            default="kube-system",
+            show_default=True,
+            metavar="NAMESPACE",
+            help="The namespace of both.",
+        ),
+        click.option(
+            "--memory",
+            default="kube-rebalancer-memory",
+            show_default=True,
+            metavar="NAME",
+            help="The ConfigMap in which the runs remember.",
+        ),
+        click.option(
+            "--leader-elect-resource-name",
+            "resource_name",
+            default="rebalancer",
+            show_default=True,
+            metavar="NAME",
+            help="The Lease of the runs.",
+        ),
     ),
 )
-_TARGET = (
+_target = options(
     click.option(
         "-n", "--namespace", type=NAMESPACE, default="", metavar="NAMESPACE", help="Only pods of this namespace."
     ),
     click.option("--owner", default="", metavar="KIND/NAME", help="Only pods of this owner, like Deployment/web."),
 )
-
-
-def _target(command: Command) -> Command:
-    for option in reversed(_TARGET):
-        command = option(command)
-    return command
 
 
 @click.group(short_help="Show or clear what cycles remember.")
@@ -123,13 +103,11 @@ def reset(standing: "Standing") -> None:
 
 @click.command(short_help="Let runs evict nothing for a while.")
 @_target
-@click.option("--for", "lasting", type=Seconds(), metavar="DURATION", help="For so long, like 2h; else until resumed.")
+@duration("--for lasting", "For so long, like 2h; else until resumed.")
 @click.option("--reason", default="", metavar="TEXT", help="Why: reports and `rebalancer status` show it.")
 @_standing
 def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
-    from datetime import timedelta  # noqa: PLC0415
-
     from rebalancer.run.standing import PausedPart  # noqa: PLC0415
 
     duration = None if lasting is None else timedelta(seconds=lasting)
@@ -144,16 +122,6 @@ def resume(standing: "Standing", namespace: str, owner: str) -> None:
     from rebalancer.run.standing import PausedPart  # noqa: PLC0415
 
     click.echo(printable(standing.resume(PausedPart(namespace, owner))))
-
-
-@click.command(short_help="Say what the levels of `appetite` mean.")
-@exit_on_error
-def appetite() -> None:
-    """Say what the levels of a policy's key `appetite` mean."""
-    from rebalancer.policy.appetite import lines  # noqa: PLC0415
-
-    for line in lines():
-        click.echo(line)
 
 
 @click.command(short_help="Say what stands in the way of runs.")
