@@ -111,14 +111,14 @@ def recommend(
         raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
     core = frozenset(given.pop("core"))
     settings, enough = Settings(request_share), Enough(min_days, min_samples)
-    found = recommendations(
+    found, remarks = recommendations(
         RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, prometheus=prometheus, **given),
         progress_for(output, verbosity, log_as_json=False),
     )
-    for remark in found.remarks:
+    for remark in remarks:
         complain(f"Note: {remark}")
-    _write(found.findings.recommendations, patches, vpa)
-    click.echo(as_text(found.findings, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
+    _write(found.recommendations, patches, vpa)
+    click.echo(as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 
 def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | None) -> None:

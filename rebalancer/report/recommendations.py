@@ -10,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.findings import Recommendations
-from rebalancer.recommendation.neighbours import Neighbours
+from rebalancer.recommendation.findings import Neighbours, Recommendations
 from rebalancer.recommendation.rules import MEBI
 from rebalancer.recommendation.workloads import Now, Recommendation, Workload
 from rebalancer.report.layout import hanging, listed

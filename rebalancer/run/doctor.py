@@ -5,6 +5,7 @@ read is said, and is no fault of the cluster.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
+from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import CPU, PODS
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
@@ -79,13 +82,20 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])}{more}"
 
 
+def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
+    """Return what is wrong, with its cure, if it is anything."""
+    return Finding(check, WRONG, wrong, cure) if wrong else Finding(check, FINE, fine)
+
+
+def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) -> Finding:
+    """Return what is wrong with each of some names, if there are any."""
+    return _either(check, f"{says}{_listed(names)}" if names else "", cure, fine)
+
+
 def _strategies(report: Mapping[str, Any]) -> Finding:
     errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
-    if errors:
-        return Finding("strategies", WRONG, _listed(errors), "mend the policy or its source of usage")
-    return Finding(
-        "strategies", FINE, f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
-    )
+    fine = f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
+    return _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
 
 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
@@ -98,9 +108,8 @@ def _metrics(snapshot: Snapshot, work: Work) -> Finding:
     if not taken:
         return Finding("usage", WRONG, "metrics-server says nothing", "install metrics-server, or look at its log")
     age = snapshot.now - min(taken)
-    stale = age > _OLDEST_SAMPLE
     says = f"{len(taken)} of {len(snapshot.nodes)} nodes, the oldest sample {age.total_seconds():.0f} s old"
-    return Finding("usage", WRONG if stale else FINE, says, "look at metrics-server's log" if stale else "")
+    return _either("usage", says if age > _OLDEST_SAMPLE else "", "look at metrics-server's log", says)
 
 
 def _budgets(snapshot: Snapshot) -> Finding:
@@ -109,11 +118,8 @@ def _budgets(snapshot: Snapshot) -> Finding:
     stuck = [
         f"{each.namespace}/{each.name} ({_why(each)})" for each in snapshot.budgets if not each.disruptions_allowed
     ]
-    if stuck:
-        return Finding(
-            "PDBs", WRONG, f"allow nothing now: {_listed(stuck)}", "these hold up runs, and drains of nodes too"
-        )
-    return Finding("PDBs", FINE, f"{len(snapshot.budgets)}, each allows an eviction now")
+    fine = f"{len(snapshot.budgets)}, each allows an eviction now"
+    return _none_of("PDBs", stuck, "allow nothing now: ", "these hold up runs, and drains of nodes too", fine)
 
 
 def _why(budget: DisruptionBudget) -> str:
@@ -126,41 +132,39 @@ def _why(budget: DisruptionBudget) -> str:
 
 def _without_budget(snapshot: Snapshot) -> Finding:
     budgets = DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
-    owners: dict[str, int] = {}
-    for pod in snapshot.pods:
-        if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet") and not budgets.selecting(pod):
-            owner = f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
-            owners[owner] = owners.get(owner, 0) + 1
+    owners = Counter(
+        _owner(pod, pod.controller)
+        for pod in snapshot.pods
+        if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet") and not budgets.selecting(pod)
+    )
     several = sorted(name for name, count in owners.items() if count > 1)
-    if several:
-        cure = "a PDB says how many may go at once; without one a run spares most of an owner's pods by itself"
-        return Finding("owners without a PDB", WRONG, f"{len(several)}: {_listed(several)}", cure)
-    return Finding("owners without a PDB", FINE, "none with several pods")
+    cure = "a PDB says how many may go at once; without one a run spares most of an owner's pods by itself"
+    return _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
 
 
 def _single_replicas(cluster: Cluster) -> Finding:
     single = sorted(
-        f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
+        _owner(pod, pod.controller)
         for pod in cluster.snapshot.pods
         if pod.controller and pod.controller.kind == "ReplicaSet" and cluster.siblings(pod.controller.uid) == 1
     )
-    if single:
-        cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
-        return Finding("single replicas", WRONG, f"{len(single)}: {_listed(single)}", cure)
-    return Finding("single replicas", FINE, "none")
+    cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
+    return _none_of("single replicas", single, f"{len(single)}: ", cure, "none")
+
+
+def _owner(pod: Pod, owner: Owner) -> str:
+    return f"{pod.namespace}/{owner.kind}/{owner.name}"
 
 
 def _room(cluster: Cluster) -> Finding:
-    full = []
-    for node in cluster.ready_nodes:
-        free, offered = cluster.free(node), node.allocatable.get(CPU, 0)
-        if free(PODS) <= 0 or (offered and 100 * (1 - free(CPU) / offered) >= _FULL):
-            full.append(node.name)
-    if full:
-        return Finding(
-            "room", WRONG, f"no room by requests on {_listed(full)}", "lower requests (`recommend`), or add nodes"
-        )
-    return Finding("room", FINE, f"each of {len(cluster.ready_nodes)} ready nodes has some")
+    full = [node.name for node in cluster.ready_nodes if _is_full(node, cluster)]
+    fine = f"each of {len(cluster.ready_nodes)} ready nodes has some"
+    return _none_of("room", full, "no room by requests on ", "lower requests (`recommend`), or add nodes", fine)
+
+
+def _is_full(node: Node, cluster: Cluster) -> bool:
+    free, offered = cluster.free(node), node.allocatable.get(CPU, 0)
+    return free(PODS) <= 0 or bool(offered and 100 * (1 - free(CPU) / offered) >= _FULL)
 
 
 def _scheduler(snapshot: Snapshot, work: Work) -> Finding:
@@ -198,10 +202,8 @@ def _version(cluster: LiveCluster) -> Iterator[Finding]:
     yield Finding("version", FINE if known else UNKNOWN, says, cure)
     there = parsedate_to_datetime(answer.headers["date"]) if answer.headers.get("date") else None
     skew = abs(there - before) if there else timedelta(0)
-    wrong = skew > _SKEW
-    yield Finding(
-        "clock", WRONG if wrong else FINE, f"differs by {skew.total_seconds():.0f} s", "set the clock" if wrong else ""
-    )
+    says = f"differs by {skew.total_seconds():.0f} s"
+    yield _either("clock", says if skew > _SKEW else "", "set the clock", says)
 
 
 #: What a live run does, whatever the policy: verb, API group, resource.
@@ -226,11 +228,10 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", "metrics.k8s.io", resource) for resource in ("nodes", "pods")]
     missing = [each for each in wanted if not may(cluster.client, cluster.retry_policy, deadline, *each)]
-    if missing:
-        says = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
-        cure = f"add to the role: {', '.join(map(_rule, missing))}"
-        return Finding("permissions", WRONG, f"a live run may not {says}", cure)
-    return Finding("permissions", FINE, "this identity may do all that a live run by this policy does")
+    denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
+    cure = f"add to the role: {', '.join(map(_rule, missing))}"
+    fine = "this identity may do all that a live run by this policy does"
+    return _either("permissions", f"a live run may not {denied}" if missing else "", cure, fine)
 
 
 def _rule(missing: tuple[str, str, str]) -> str:
@@ -277,11 +278,9 @@ def _marks(cluster: LiveCluster) -> Finding:
         nodes = json.loads(cluster.client.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
     except (ClusterError, ValueError) as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
-    marked = [f"{each['metadata']['name']} ({whose})" for each in nodes if (whose := _marked_by(each))]
-    if marked:
-        cure = "a run at work needs them; else `rebalancer unmark` takes them off"
-        return Finding("marks on nodes", WRONG, f"our taints are on {_listed(sorted(marked))}", cure)
-    return Finding("marks on nodes", FINE, "none is left over")
+    marked = sorted(f"{each['metadata']['name']} ({whose})" for each in nodes if (whose := _marked_by(each)))
+    cure = "a run at work needs them; else `rebalancer unmark` takes them off"
+    return _none_of("marks on nodes", marked, "our taints are on ", cure, "none is left over")
 
 
 def _marked_by(node: Mapping[str, Any]) -> str:
@@ -309,11 +308,9 @@ def _others(cluster: LiveCluster) -> Finding:
         unread.append("its Lease")
     if lease and lease.holder and _is_renewed(lease):
         names.append(f"Lease kube-system/descheduler of {lease.holder}")
-    if names:
-        return Finding("other deschedulers", WRONG, _listed(sorted(names)), "suspend it, or both move the same pods")
-    if unread:
+    if unread and not names:
         return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")
-    return Finding("other deschedulers", FINE, "none")
+    return _none_of("other deschedulers", sorted(names), "", "suspend it, or both move the same pods", "none")
 
 
 def _key(item: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -16,15 +16,14 @@ from rebalancer.policy.findings import Findings
 from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.policy.usage import HistoryQueries
 from rebalancer.policy.validation import read_strictly
-from rebalancer.recommendation.circumstances import NOTHING_KNOWN
-from rebalancer.recommendation.findings import Recommendations, pod_usage
-from rebalancer.recommendation.neighbours import heavy_neighbours
+from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.rules import Settings, rules
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers, OfPod, Samples, spans_of
 from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
 from rebalancer.recommendation.workloads import (
+    NOTHING_KNOWN,
     WHOLE_POD,
     Enough,
     History,
@@ -99,15 +98,24 @@ class PrometheusOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommended:
-    """What came of it; `remarks` are for standard error."""
+class _Past:
+    """What Prometheus tells besides samples; all of it is empty without one.
 
-    findings: Recommendations
-    remarks: list[str]
+    Attributes:
+        trouble: OOM kills and throttling.
+        owners: whose pods are and were, where that is more than their names tell.
+        starts: when containers were started again.
+        missing: what could not be read.
+    """
+
+    trouble: Trouble = field(default_factory=Trouble)
+    owners: Mapping[PodName, Workload] = field(default_factory=dict)
+    starts: Mapping[ContainerOfPod, set[int]] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
 
-def recommendations(options: RecommendOptions, progress: Progress) -> Recommended:
-    """Return what is recommended for each container, in the order of namespaces and names.
+def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Recommendations, list[str]]:
+    """Return what is recommended for each container, in the order of namespaces and names, and remarks for the reader.
 
     Args:
         options: what was asked for.
@@ -123,13 +131,13 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     folder = _measured(options, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(folder.measured, options)
-    trouble, owners = _trouble(options.prometheus), _owners(options.prometheus, folder)
-    owners |= known.pods if known else {}
-    starting = _starting(folder, options)
+    past = _past(options.prometheus)
+    owners = {**past.owners, **(known.pods if known else {})}
+    starting = _starting(folder.measured, past.starts, ceil(options.warmup))
     histories, unmatched = _histories(folder.measured, known, owners, starting, windows, options)
-    histories = list(_beside(histories, known, owners, trouble))
+    histories = list(_beside(histories, known, owners, past.trouble))
     warnings = [rule.warning] if rule.warning else []
-    remarks = [*folder.skipped, *trouble.missing, *about, *warnings, *_unmatched(unmatched)]
+    remarks = [*folder.skipped, *past.missing, *past.trouble.missing, *about, *warnings, *_unmatched(unmatched)]
     found = [
         recommend(each, rule, options.settings, options.enough, core=not options.core.isdisjoint(_traits(each, known)))
         for each in histories
@@ -137,13 +145,13 @@ def recommendations(options: RecommendOptions, progress: Progress) -> Recommende
     absent = options.core - {name for each in histories for name in _traits(each, known)}
     remarks += [f"--core {name} selects no workload that was measured" for name in sorted(absent)]
     if known is None:
-        return Recommended(Recommendations(found), remarks)
+        return Recommendations(found), remarks
     remarks += known.left_out
     if not known.knows_scalers:
         remarks.append(_NO_SCALERS)
     snapshot = beside(known.snapshot(), read_scheduler(options.scheduler_config))
     remarks += snapshot.warnings if options.what_if else ()
-    return Recommended(_in_cluster(known, snapshot, found, progress if options.what_if else None), remarks)
+    return _in_cluster(known, snapshot, found, progress if options.what_if else None), remarks
 
 
 def _in_cluster(
@@ -196,21 +204,18 @@ def span_of(asked: PrometheusOptions) -> Span:
     return Span(end - asked.seconds, end, asked.step)
 
 
-def _trouble(asked: PrometheusOptions | None) -> Trouble:
-    return read_trouble(connected(asked).ask_range, span_of(asked)) if asked else Trouble()
-
-
-def _owners(asked: PrometheusOptions | None, folder: Folder) -> dict[PodName, Workload]:
-    """Return whose pods are and were, as far as Prometheus knows more than their names tell."""
+def _past(asked: PrometheusOptions | None) -> _Past:
     if asked is None:
-        return {}
-    found, missing = read_owners(connected(asked).ask_range, span_of(asked))
-    folder.skipped.extend(missing)
-    return {
+        return _Past()
+    ask, span = connected(asked).ask_range, span_of(asked)
+    trouble = read_trouble(ask, span)
+    (found, no_owners), (starts, no_starts) = read_owners(ask, span), read_starts(ask, span)
+    owners = {
         pod: workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
         for pod, (kind, name) in found.items()
         if kind != "ReplicaSet"
     }
+    return _Past(trouble, owners, starts, [*no_owners, *no_starts])
 
 
 def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
@@ -319,26 +324,20 @@ def _histories(
     ], unmatched
 
 
-def _starting(folder: Folder, options: RecommendOptions) -> dict[ContainerOfPod, list[tuple[int, int]]]:
+def _starting(
+    measured: MeasuredContainers, restarts: Mapping[ContainerOfPod, set[int]], length: int
+) -> dict[ContainerOfPod, list[tuple[int, int]]]:
     """Return when each container started up: with its pod, and as Prometheus tells of restarts.
 
     A pod that was there at the first sample may have run for long.
     """
-    starts: dict[ContainerOfPod, set[int]] = {}
-    if options.prometheus:
-        starts, missing = read_starts(connected(options.prometheus).ask_range, span_of(options.prometheus))
-        folder.skipped.extend(missing)
-    measured = folder.measured
     first: dict[PodName, int] = {}
     for name, series in measured.series.items():
         pod = (name.namespace, name.pod)
         first[pod] = min(series.first_time(), first.get(pod, measured.times[-1]))
     began = min(first.values())
-    for name in measured.series:
-        if first[name.namespace, name.pod] > began:
-            starts.setdefault(name, set()).add(first[name.namespace, name.pod])
-    length = ceil(options.warmup)
-    return {name: [(time, time + length) for time in sorted(starts.get(name, ()))] for name in measured.series}
+    starts = {name: {first[name[:2]]} - {began} | restarts.get(name, set()) for name in measured.series}
+    return {name: [(time, time + length) for time in sorted(found)] for name, found in starts.items()}
 
 
 def _beside(

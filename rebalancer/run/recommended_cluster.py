@@ -17,8 +17,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, Document
 from rebalancer.kube.wire.pages import KINDS, is_of
-from rebalancer.recommendation.circumstances import ContainerCircumstances
-from rebalancer.recommendation.workloads import Now, Workload, workload_by_name
+from rebalancer.recommendation.workloads import ContainerCircumstances, Now, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
 

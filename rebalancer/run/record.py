@@ -1,7 +1,7 @@
 """Appends one sample of metrics-server to a folder, for `recommend`; a CronJob does it every few minutes.
 
 Two writers wait for each other by a lock on the file, and a sheet is added in one go.  A disk that is full takes
-nothing: the file is cut back to what it was.  What becomes of a writer that is killed is told in `sheets`.
+nothing: the file is cut back to what it was.  What becomes of a writer that is killed is told in `sample_folder`.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from rebalancer.kube.wire.pages import path_of_list
 from rebalancer.run.cluster_lists import no_list
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.options import ClientOptions
-from rebalancer.run.sheets import NAME, packed_sheet
+from rebalancer.run.sample_folder import NAME, packed_sheet
 
 _KIBI = 1024
 

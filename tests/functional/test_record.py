@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from rebalancer.cli.main import main
 from rebalancer.run.record import append
-from rebalancer.run.sheets import packed_sheet, sheets
+from rebalancer.run.sample_folder import packed_sheet, sheets
 from tests.fake_api_server import FakeApiServer
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -2,10 +2,9 @@
 
 import pytest
 
-from rebalancer.recommendation.circumstances import ContainerCircumstances, adjusted
-from rebalancer.recommendation.neighbours import heavy_neighbours
+from rebalancer.recommendation.findings import heavy_neighbours
 from rebalancer.recommendation.rules import MEBI, Need
-from rebalancer.recommendation.workloads import Workload
+from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, adjusted
 from rebalancer.usage.trouble import Trouble
 from tests import make
 
