@@ -29,16 +29,17 @@ between pods (required affinity, anti-affinity over zones, hard spreading, a cla
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain, repeat, starmap
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import HostPort, PodAffinityTerm
-from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.cluster.resources import PODS, Resources
+from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
@@ -46,7 +47,6 @@ from rebalancer.scheduling.simulator.plugins.node_ports import conflict
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
-from rebalancer.scheduling.simulator.tally import MatchedPods
 
 _HARD = "DoNotSchedule"
 
@@ -59,23 +59,23 @@ class Tie(IntEnum):
     ANYWHERE = 2  # may keep the pod from any number of nodes
 
 
-@dataclass(frozen=True, slots=True)
-class Newcomer:
-    """A pod that comes, and the one in whose place it comes.
+@dataclass(frozen=True, eq=False, slots=True)
+class NewcomerKind:
+    """Newcomers that nothing tells apart: of one template and namespace, with equal labels and claims.
 
     Attributes:
-        pod: as the scheduler gets it.
-        old: the pod that goes for it; the same one where none goes.
+        pod: one of them, as the scheduler gets it.
+        old_labels: the labels of the pod in whose place it comes.
         known: whether `pod` is what comes; if not, the old pod stands in for it.
     """
 
     pod: Pod
-    old: Pod
-    known: bool = True
+    old_labels: Labels
+    known: bool
 
 
 class Ties:
-    """Tells ties between newcomers to one cluster.
+    """Tells ties between newcomers to one cluster; those of two kinds are worked out once.
 
     Args:
         namespaces: labels by namespace; None if they were not read.
@@ -83,28 +83,36 @@ class Ties:
     """
 
     def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
-        self._namespaces = namespaces
+        self._namespaces = namespaces or {}
         self._hosts_differ = hosts_differ
+        self._known: dict[tuple[NewcomerKind, NewcomerKind], Tie] = {}
 
-    def of(self, first: Newcomer, then: Newcomer) -> Tie:
-        """Return what the first newcomer may do to the other one if it comes before it."""
+    def of(self, first: NewcomerKind, then: NewcomerKind) -> Tie:
+        """Return what a newcomer of the first kind may do to one of the other kind if it comes before it."""
+        tie = self._known.get((first, then))
+        if tie is None:
+            tie = self._known[first, then] = self._tie(first, then)
+        return tie
+
+    def _tie(self, first: NewcomerKind, then: NewcomerKind) -> Tie:
         if self._reaches_far(first, then):
             return Tie.ANYWHERE
         return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
 
-    def _reaches_far(self, first: Newcomer, then: Newcomer) -> bool:
+    def _reaches_far(self, first: NewcomerKind, then: NewcomerKind) -> bool:
         one, other = first.pod, then.pod
+        labels = (one.labels, first.old_labels)
         if {*one.claims, *one.own_claims} & {*other.claims, *other.own_claims} and one.namespace == other.namespace:
             return True
-        if self._selected(other.spec.placement.affinity, other, first):
+        if self._selected(other.spec.placement.affinity, other, one.namespace, labels):
             return True
-        if any(each.when_unsatisfiable == _HARD for each in other.spec.spread) and one.namespace == other.namespace:
-            return _spread_with(other, first)
+        hard = [each.selector for each in other.spec.spread if each.when_unsatisfiable == _HARD]
+        if hard and one.namespace == other.namespace:
+            return any(selector.matches(each) for selector in hard if selector for each in labels)
         return self._apart(one, other, near=False)
 
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
-        ports = ((here, there) for here in _ports(one) for there in _ports(other))
-        if any(conflict(here, there) for here, there in ports):
+        if any(conflict(here, there) for here in _ports(one) for there in _ports(other)):
             return True
         if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
             return True  # disks that may not be shared, and the number of volumes that a node may have
@@ -112,24 +120,24 @@ class Ties:
 
     def _apart(self, one: Pod, other: Pod, *, near: bool) -> bool:
         """Return whether required anti-affinity of either selects the other, over hosts (near) or over more."""
-        mine = [each for each in one.spec.anti_affinity if self._is_near(each) is near]
-        theirs = [each for each in other.spec.anti_affinity if self._is_near(each) is near]
-        return self._selected(mine, one, Newcomer(other, other)) or self._selected(theirs, other, Newcomer(one, one))
+        return any(
+            self._selected([term for term in pod.spec.anti_affinity if self._is_near(term) is near], pod, *selected)
+            for pod, selected in ((one, (other.namespace, [other.labels])), (other, (one.namespace, [one.labels])))
+        )
 
     def _is_near(self, term: PodAffinityTerm) -> bool:
         return self._hosts_differ and term.topology_key == HOSTNAME
 
-    def _selected(self, terms: Iterable[PodAffinityTerm], pod: Pod, by: Newcomer) -> bool:
-        return any(self._takes(term, pod.namespace, each) for term in terms for each in (by.pod, by.old))
-
-    def _takes(self, term: PodAffinityTerm, namespace: str, pod: Pod) -> bool:
-        return self._may_take(condition_of(term, namespace), pod)
-
-    def _may_take(self, condition: MatchedPods, pod: Pod) -> bool:
-        """Return whether a condition selects a pod, or may, since no labels of the pod's namespace are known."""
-        known = (self._namespaces or {}).get(pod.namespace)
-        unsure = known is None and condition.hangs_on_labels_of(pod.namespace, pod.labels)
-        return unsure or condition.takes(pod.namespace, known or {}, pod.labels)
+    def _selected(self, terms: Iterable[PodAffinityTerm], pod: Pod, namespace: str, labels: Collection[Labels]) -> bool:
+        """Return whether a term of a pod selects any of these labels, or may, since the namespace's are not known."""
+        known = self._namespaces.get(namespace)
+        conditions = [condition_of(term, pod.namespace) for term in terms]
+        return any(
+            (known is None and condition.hangs_on_labels_of(namespace, each))
+            or condition.takes(namespace, known or {}, each)
+            for condition in conditions
+            for each in labels
+        )
 
 
 def _ports(pod: Pod) -> Sequence[HostPort]:
@@ -137,52 +145,43 @@ def _ports(pod: Pod) -> Sequence[HostPort]:
     return (*placement.host_ports, *placement.sidecar_ports)
 
 
-def _spread_with(pod: Pod, newcomer: Newcomer) -> bool:
-    hard = [each.selector for each in pod.spec.spread if each.when_unsatisfiable == _HARD]
-    labels = (newcomer.pod.labels, newcomer.old.labels)
-    return any(selector.matches(each) for selector in hard if selector for each in labels)
-
-
-#: By resource, what is left of one node once the pod has what it requests.
-Spare = Mapping[str, int]
+#: By resource, what is left of each of some nodes once the pod has what it requests.
+Spare = Mapping[str, Sequence[int]]
 
 
 class Crowd:
     """Pods that may all come first, summed up.
 
     Args:
-        requests: what each requests.
+        kinds: how many come of each kind.
 
     Attributes:
         size: how many they are.
     """
 
-    def __init__(self, requests: Iterable[Resources]) -> None:
-        self._requests = [{PODS: 1, **each} for each in requests]
-        self.size = len(self._requests)
+    def __init__(self, kinds: Mapping[NewcomerKind, int]) -> None:
+        self._requests = [({PODS: 1, **kind.pod.spec.requests}, count) for kind, count in kinds.items()]
+        self.size = sum(kinds.values())
         self._sums: dict[str, list[int]] = {}
 
-    def leaves_room(self, nodes: Sequence[Spare], blocking: int = 0) -> bool:
-        """Return whether one of these nodes has room for the pod at the end.
+    def leaves_room(self, nodes: Spare, blocking: int) -> bool:
+        """Return whether one of some nodes has room for the pod at the end.
 
         Args:
-            nodes: the nodes that have room for the pod before the others come.
+            nodes: what is left of the nodes that have room for the pod before the others come.
             blocking: how many of the others may keep the pod from a node altogether.
         """
-        if len(nodes) > self.size:
-            return True
-        needed = sorted(self._needed(each) for each in nodes)
-        return sum(needed[: max(len(needed) - blocking, 0)]) > self.size - blocking
-
-    def _needed(self, spare: Spare) -> int:
-        """Return how many others it takes to fill a node, the largest first; more than there are if they cannot."""
-        return min(bisect_right(self._largest(name), amount) + 1 for name, amount in spare.items())
+        # So many of the largest fit on each node; it takes one more to fill it.
+        fit = (map(partial(bisect_right, self._largest(name)), amounts) for name, amounts in nodes.items())
+        fewest: list[int] = sorted(map(min, zip(*fit, strict=True)))
+        left = fewest[: max(len(fewest) - blocking, 0)]
+        return sum(left) + len(left) > self.size - blocking
 
     def _largest(self, name: str) -> list[int]:
         """Return what the largest request of a resource is, the largest two together, and so on."""
         if name not in self._sums:
-            amounts = sorted((each.get(name, 0) for each in self._requests), reverse=True)
-            self._sums[name] = list(accumulate(amounts))
+            largest = sorted(((each.get(name, 0), count) for each, count in self._requests), reverse=True)
+            self._sums[name] = list(accumulate(chain.from_iterable(starmap(repeat, largest))))
         return self._sums[name]
 
 
@@ -209,10 +208,9 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A newcomer with the nodes that it could go to, if it came first: how many, and by name."""
+    """A newcomer's kind, and the names of the nodes that it could go to if it came first."""
 
-    newcomer: Newcomer
-    feasible: int
+    kind: NewcomerKind
     names: tuple[str, ...]
 
 
@@ -228,10 +226,13 @@ class CertainRoom:
         self._simulation = cluster.index(Simulation)
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
-        self._anyway = tuple(self._coming_anyway(cluster.snapshot.pods))
-        self._gone: dict[Pod, Newcomer] = {}
+        self._kinds: dict[object, NewcomerKind] = {}
+        self._anyway = dict(self._coming_anyway(cluster.snapshot.pods))
+        self._gone: dict[Pod, NewcomerKind] = {}
+        self._coming = Counter(self._anyway.values())
         self._claims: dict[Pod, _Claim] = {}
-        self._spares: dict[tuple[int, tuple[str, ...]], tuple[PodSpec, list[Spare]]] = {}
+        self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
+        self._blockers: dict[NewcomerKind, int] = {}
         for pod in cluster.snapshot.pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -248,92 +249,103 @@ class CertainRoom:
         for answer in answers:
             if answer.reason or answer.unknown:
                 return Doubt(unschedulable=answer.reason, unknown="" if answer.reason else answer.unknown)
-        claim = _claim(Newcomer(made.pod, pod), answers)
-        doubt = self._crowded(claim) or self._ousting(claim)
+        claim = _claim(self._kind(pod, made.pod), answers)
+        doubt = self._crowded(pod, claim) or self._ousting(pod, claim)
         if doubt is None:
             self._claims[pod] = claim
         return doubt
 
-    def _crowded(self, claim: _Claim) -> Doubt | None:
-        others = self._others(claim)
-        ties = [self._ties.of(each, claim.newcomer) for each in others]
-        if Tie.ANYWHERE in ties:
-            return Doubt(tied=str(others[ties.index(Tie.ANYWHERE)].old))
-        enough = self._leaves_room(_crowd(others), claim, ties.count(Tie.NODE))
-        return None if enough else Doubt(crowd=len(others), nodes=claim.feasible)
+    def _crowded(self, pod: Pod, claim: _Claim) -> Doubt | None:
+        others = self._others(pod)
+        ties = {kind: self._ties.of(kind, claim.kind) for kind in others}
+        if Tie.ANYWHERE in ties.values():
+            coming = chain(self._anyway.items(), self._gone.items())
+            tied = (old for old, kind in coming if old is not pod and ties[kind] is Tie.ANYWHERE)
+            return Doubt(tied=str(next(tied)))
+        enough = self._leaves_room(Crowd(others), claim, self._blocking(pod, claim.kind))
+        return None if enough else Doubt(crowd=others.total(), nodes=len(claim.names))
 
-    def _ousting(self, claim: _Claim) -> Doubt | None:
+    def _ousting(self, pod: Pod, claim: _Claim) -> Doubt | None:
         """Return whose room a claim would make uncertain."""
-        crowd = _crowd((*self._others(claim), claim.newcomer))
-        known: dict[object, bool] = {}
-        for pod in self._gone:
-            earlier = self._claims.get(pod)
-            if earlier is None:
+        crowd = Crowd(self._others(pod) + Counter((claim.kind,)))
+        certain: set[tuple[NewcomerKind, tuple[str, ...]]] = set()
+        for gone in self._gone:
+            earlier = self._claims.get(gone)
+            if earlier is None or (earlier.kind, earlier.names) in certain:  # replicas are alike
                 continue
-            tie = self._ties.of(claim.newcomer, earlier.newcomer)
-            alike = (id(earlier.newcomer.pod.spec), earlier.names, tie)
-            if alike not in known:  # replicas are alike
-                known[alike] = tie is Tie.ANYWHERE or not self._keeps_room(earlier, crowd, tie)
-            if known[alike]:
-                return Doubt(ousted=str(pod))
+            if not self._keeps_room(gone, earlier, claim.kind, crowd):
+                return Doubt(ousted=str(gone))
+            certain.add((earlier.kind, earlier.names))
         return None
 
-    def _keeps_room(self, earlier: _Claim, crowd: Crowd, tie: Tie) -> bool:
-        if earlier.feasible > crowd.size:
-            return True
-        ties = Counter(self._ties.of(each, earlier.newcomer) for each in self._others(earlier))
-        return self._leaves_room(crowd, earlier, ties[Tie.NODE] + (tie is Tie.NODE))
+    def _keeps_room(self, pod: Pod, earlier: _Claim, comes: NewcomerKind, crowd: Crowd) -> bool:
+        tie = self._ties.of(comes, earlier.kind)
+        blocking = self._blocking(pod, earlier.kind) + (tie is Tie.NODE)
+        return tie is not Tie.ANYWHERE and self._leaves_room(crowd, earlier, blocking)
+
+    def _blocking(self, pod: Pod, kind: NewcomerKind) -> int:
+        """Return how many that come, beside those in the place of this pod, may keep its kind from a node."""
+        if kind not in self._blockers:
+            coming = self._coming.items()
+            self._blockers[kind] = sum(count for each, count in coming if self._ties.of(each, kind) is Tie.NODE)
+        return self._blockers[kind] - sum(self._ties.of(each, kind) is Tie.NODE for each in self._own(pod))
 
     def _leaves_room(self, crowd: Crowd, claim: _Claim, blocking: int) -> bool:
         # As a rule more nodes have room than others come, and nothing has to be counted.
-        return claim.feasible > crowd.size or crowd.leaves_room(self._spare(claim), blocking)
+        return len(claim.names) > crowd.size or crowd.leaves_room(self._spare(claim), blocking)
 
-    def _spare(self, claim: _Claim) -> list[Spare]:
+    def _spare(self, claim: _Claim) -> Spare:
         """Return what is left of the nodes of a claim; it stays as it is, since pods that went count as still there."""
-        spec = claim.newcomer.pod.spec
-        known = self._spares.get((id(spec), claim.names))
-        if known is None:
-            found: list[Spare] = [self._simulation.spare_before_others(name, spec.requests) for name in claim.names]
-            known = self._spares[id(spec), claim.names] = (spec, found)  # keeps the spec alive
-        return known[1]
+        spec = claim.kind.pod.spec
+        alike = (id(spec), claim.names)  # the kinds keep the specs alive
+        if alike not in self._spares:
+            spares = [self._simulation.spare_before_others(name, spec.requests) for name in claim.names]
+            self._spares[alike] = {name: [each[name] for each in spares] for name in (spares[0] if spares else ())}
+        return self._spares[alike]
 
-    def _others(self, claim: _Claim) -> list[Newcomer]:
-        return [each for each in (*self._anyway, *self._gone.values()) if each.old is not claim.newcomer.old]
+    def _others(self, pod: Pod) -> Counter[NewcomerKind]:
+        """Return how many newcomers there are of each kind, beside those that come in the place of a pod."""
+        return self._coming - Counter(self._own(pod))
+
+    def _own(self, pod: Pod) -> list[NewcomerKind]:
+        return [coming[pod] for coming in (self._anyway, self._gone) if pod in coming]
 
     def left(self, pod: Pod, sign: int) -> None:
         """Expect the replacement of a pod that went (1), or no longer (-1)."""
+        self._blockers.clear()
         if sign > 0 and pod.active and pod.owners:
-            self._gone[pod] = self._newcomer(pod)
-        elif sign < 0:
-            self._gone.pop(pod, None)
+            self._gone[pod] = self._of_replacement(pod)
+            self._coming[self._gone[pod]] += 1
+        elif sign < 0 and pod in self._gone:
+            self._coming[self._gone.pop(pod)] -= 1
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Do nothing: that a replacement is expected on one node does not make that certain."""
 
-    def _newcomer(self, pod: Pod) -> Newcomer:
-        made = self._simulation.replacement(pod)
-        return Newcomer(made.pod or pod, pod, known=made.pod is not None)
+    def _of_replacement(self, old: Pod) -> NewcomerKind:
+        return self._kind(old, self._simulation.replacement(old).pod)
 
-    def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[Newcomer]:
-        """Yield pods that wait for a node, and what comes in place of pods that go without us."""
+    def _kind(self, old: Pod, made: Pod | None) -> NewcomerKind:
+        pod = made or old
+        labels = frozenset(pod.labels.items()), frozenset(old.labels.items())
+        alike = (id(pod.spec), pod.namespace, pod.claims, pod.own_claims, *labels, made is not None)
+        return self._kinds.setdefault(alike, NewcomerKind(pod, old.labels, made is not None))
+
+    def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, NewcomerKind]]:
+        """Yield pods that wait for a node, and those that go without us, each with what comes."""
         for pod in pods:
             if pod.active and not pod.node and not pod.spec.placement.gated:
-                yield Newcomer(pod, pod)
+                yield pod, self._kind(pod, pod)
             elif pod.active and pod.node and (pod.evacuating or (pod.terminating and self._comes_afterwards(pod))):
-                yield self._newcomer(pod)
+                yield pod, self._of_replacement(pod)
 
     def _comes_afterwards(self, pod: Pod) -> bool:
         made = self._simulation.replacement(pod)
         return made.pod is not None and Moment.AFTERWARDS in made.moments
 
 
-def _claim(newcomer: Newcomer, answers: Sequence[Answer]) -> _Claim:
+def _claim(kind: NewcomerKind, answers: Sequence[Answer]) -> _Claim:
     """Return a claim on the nodes that all answers have."""
     if len(answers) == 1:
-        return _Claim(newcomer, answers[0].feasible, answers[0].feasible_nodes())
-    names = set.intersection(*(set(each.feasible_nodes()) for each in answers))
-    return _Claim(newcomer, len(names), tuple(sorted(names)))
-
-
-def _crowd(newcomers: Iterable[Newcomer]) -> Crowd:
-    return Crowd(each.pod.spec.requests for each in newcomers)
+        return _Claim(kind, answers[0].feasible_nodes())
+    return _Claim(kind, tuple(sorted(set.intersection(*(set(each.feasible_nodes()) for each in answers)))))

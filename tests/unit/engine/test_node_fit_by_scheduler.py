@@ -10,7 +10,7 @@ from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
-from rebalancer.scheduling.certain_room import Crowd
+from rebalancer.scheduling.certain_room import Crowd, NewcomerKind
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
@@ -155,13 +155,15 @@ def test_what_stands_in_for_templates_is_told() -> None:
 
 def test_counting_is_by_node() -> None:
     """The example of the module: five others of a core each, and nodes with 0, 1 and 2 cores left."""
-    crowd, nodes = Crowd([{"cpu": 1000}] * 5), [{"cpu": 0}, {"cpu": 1000}, {"cpu": 2000}]
 
-    assert crowd.leaves_room(nodes)
-    assert not crowd.leaves_room(nodes, blocking=1)
-    assert not Crowd([{"cpu": 1000}] * 6).leaves_room(nodes)
-    assert Crowd([{"cpu": 1}] * 6).leaves_room([{"cpu": 6}, {"cpu": 0}])
-    assert not Crowd([{"cpu": 1}] * 6).leaves_room([{"cpu": 6, "pods": 2}, {"cpu": 0}])
+    def leaves_room(size: int, each: str, blocking: int = 0, **spare: list[int]) -> bool:
+        return Crowd({NewcomerKind(pod("one", cpu=each), {}, known=True): size}).leaves_room(spare, blocking)
+
+    assert leaves_room(5, "1", cpu=[0, 1000, 2000])
+    assert not leaves_room(5, "1", blocking=1, cpu=[0, 1000, 2000])
+    assert not leaves_room(6, "1", cpu=[0, 1000, 2000])
+    assert leaves_room(6, "1m", cpu=[6, 0])
+    assert not leaves_room(6, "1m", cpu=[6, 0], pods=[2, 9])
 
 
 def test_a_node_selector_does_not_go_with_it() -> None:
