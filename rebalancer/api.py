@@ -17,10 +17,10 @@ A strategy holds no client, no clock, no limit and no log: the engine grants or 
 
 from pydantic import Field, field_validator, model_validator
 
-from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.by_usage import ByUsage
 from rebalancer.balancing.relocation import Relocation
-from rebalancer.balancing.sources import usage_by
+from rebalancer.balancing.usage import usage_by
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import POD_STATES, Condition, ContainerStatus, Pod

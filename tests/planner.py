@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from rebalancer.balancing.band import Band
-from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.band import Band, Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.steering.foresight import Foresight

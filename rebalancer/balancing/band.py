@@ -1,9 +1,36 @@
-"""A band around the mean, and the nodes below a line in it."""
+"""Which nodes are too full or nearly idle, the band around the mean, and pools of nodes with bands of their own.
 
-from collections.abc import Iterable
+In pools nodes are compared with nodes like them, and their pods may have to stay among them.
+
+An example: four nodes use 80, 40, 30 and 10 %, the first two of one instance type, the others of another.  The mean of
+all is 40 %, of the first pool 60 %, of the second 20 %.  So their offsets are 20 and -20 points, and a band of 8 points
+around the mean is 52 to 68 % for the first two, and 12 to 28 % for the others.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.utilization import NodeUtilization, Percentages, around_mean, means
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Percentages by resource.
+
+    Attributes:
+        low: at or below all of these a node is underutilized.
+        high: above any of these it is overutilized.
+        deviation: whether both are distances from the mean of all nodes.
+    """
+
+    low: Percentages
+    high: Percentages
+    deviation: bool = False
+
+    def of(self, nodes: Iterable[NodeUtilization]) -> tuple[Percentages, Percentages]:
+        """Return both bounds for these nodes, as shares of each node."""
+        return around_mean(nodes, self.low, self.high) if self.deviation else (self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +69,57 @@ class NodesBelow:
             self.names.add(node.node.name)
         else:
             self.names.discard(node.node.name)
+
+
+def band_of(bounds: Bounds, nodes: Sequence[NodeUtilization], *, pooled: bool) -> Band:
+    """Return the band of these nodes; where they have offsets of pools, each node keeps it between 0 and 100."""
+    mean = means(nodes, bounds.low)
+    if not (pooled and bounds.deviation):
+        low, high = bounds.of(nodes)
+        return Band(low, mean, high)
+    low = {name: middle - bounds.low[name] for name, middle in mean.items()}
+    return Band(low, mean, {name: middle + bounds.high[name] for name, middle in mean.items()})
+
+
+def pooled(nodes: Iterable[NodeUtilization], label: str) -> list[list[NodeUtilization]]:
+    """Return nodes by the value of a label, in the order of values; those without it are a pool, too."""
+    pools: defaultdict[str, list[NodeUtilization]] = defaultdict(list)
+    for each in nodes:
+        pools[each.node.labels.get(label, "")].append(each)
+    return [pools[value] for value in sorted(pools)]
+
+
+def offsets(
+    pools: Iterable[Sequence[NodeUtilization]], mean: Percentages, left_out: Collection[str]
+) -> Mapping[str, Percentages]:
+    """Return by node how far the mean of its pool is from the mean of all nodes.
+
+    Args:
+        pools: the nodes.
+        mean: of all nodes.
+        left_out: names of nodes that do not count in a mean, unless the pool has no others.
+    """
+    found: dict[str, Percentages] = {}
+    for pool in pools:
+        own = means([each for each in pool if each.node.name not in left_out] or pool, mean)
+        offset = {name: own.get(name, middle) - middle for name, middle in mean.items()}
+        found |= {each.node.name: offset for each in pool}
+    return found
+
+
+class PoolNodes:
+    """The nodes among which pods may move: those that may get pods, all as destinations, and as sources."""
+
+    def __init__(
+        self,
+        names: Collection[str],
+        under: Iterable[NodeUtilization],
+        peaks: Iterable[NodeUtilization],
+        sources: Iterable[NodeUtilization],
+    ) -> None:
+        every = list(sources)
+        self.names = names
+        self.elsewhere = {each.node.name for each in every}.difference(names)
+        self.under, self.peaks, self.sources = (
+            [each for each in nodes if each.node.name in names] for nodes in (under, peaks, every)
+        )

@@ -3,18 +3,15 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from rebalancer.balancing.band import Band
-from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.band import Band, Bounds, PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.candidates import Selection
-from rebalancer.balancing.compaction.assembly import compact
-from rebalancer.balancing.compaction.demands import CompactionDemands
-from rebalancer.balancing.destinations import Destinations
+from rebalancer.balancing.compaction import Compaction, CompactionDemands, NodesInUse
+from rebalancer.balancing.destinations import Destinations, landings_by
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
+from rebalancer.balancing.measured_usage import measured_usage_by
 from rebalancer.balancing.moves import Moves
-from rebalancer.balancing.pools import PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.relief import Relief, furthest_first
-from rebalancer.balancing.sources import landings_by, measured_usage_by
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
@@ -25,6 +22,7 @@ from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.ways import Replicas, SteeredWay, Unsteered, receiving_order
 from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.balancing.worth import Worth
 from rebalancer.cluster.cluster import Cluster
@@ -32,7 +30,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
-from rebalancer.eviction.steering import Steer
+from rebalancer.eviction.steering import DrySteer, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.utilization import UtilizationArgs
 
@@ -198,9 +196,31 @@ class ByUsage:
         Raises:
             CycleOver: see `Evict`.
         """
-        bounds = {**(_PACKED if self._args.metrics_utilization else {}), **ceilings}
-        demands = CompactionDemands(keep_free, group_label, keep_nodes)
-        compact(self._args, self._cluster, self._evict, self._usage, self._selection, bounds, demands)
+        args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
+        sources = usage.sources()
+        in_use = NodesInUse(cluster, CompactionDemands(keep_free, group_label, keep_nodes))
+        under = [source for source in sources if source.within(low)]
+        candidates = in_use.candidates(under)
+        receivers = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
+        few = len(under) <= max(args.number_of_nodes, 0)
+        counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
+        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
+        with self._told(UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True), counts, obstacles):
+            if few or not receivers:
+                return
+            bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
+            landings = landings_by(args, cluster, evict)
+            peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
+            destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, landings=landings)
+            # Without steering, evictions are carried out without marks, and the scheduler places replacements.
+            steer: Steer = DrySteer(0.0, ("", ""))
+            ways: SteeredWay | Unsteered = Unsteered()
+            if evict.steer is not None and landings is not None:
+                steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
+                order = receiving_order(receivers, candidates)
+                ways = SteeredWay(cluster.nodes, order, destinations, bounds, foresight, Replicas(cluster))
+            parts = (usage, self._selection, destinations, in_use, ways, low)
+            Compaction(cluster, evict, steer, *parts).run(candidates)
 
     def _told(
         self, weighing: UsageWeighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]

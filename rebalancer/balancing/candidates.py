@@ -1,14 +1,14 @@
-"""Which pods of a node may go, and which of them helps it most."""
+"""Which pods of a node may go, which of them helps it most, and which keep it busy."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
 
-from rebalancer.balancing.excess import Excess, Points
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.utilization import Excess, NodeUtilization, Points
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause, Code
@@ -126,3 +126,14 @@ class Selection:
 def _class(pod: Pod) -> tuple[EvictionClass, bool]:
     owner = pod.controller
     return (eviction_class(pod), owner is not None and owner.kind == "Job")
+
+
+def occupants(cluster: Cluster, node: Node) -> list[Pod]:
+    """Return the active pods of a node that do not stay behind, the oldest first."""
+    return [pod for pod in cluster.active_pods_on(node) if not stays_behind(pod)]
+
+
+def stays_behind(pod: Pod) -> bool:
+    """Return whether a pod counts for nothing when its node is removed: it ends with the node, or is ending already."""
+    of_daemon_set = any(owner.kind == "DaemonSet" for owner in pod.owners)
+    return pod.terminating or pod.mirror or pod.static or of_daemon_set

@@ -24,23 +24,73 @@ destination that is the most free by requests, or the least free where pods are 
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rebalancer.balancing.figures import arrival
-from rebalancer.balancing.landings import Landings
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, arriving
+from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, refused
+from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
+from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.configuration import ConfigurationError
+from rebalancer.scheduling.worlds import Worlds
+
+
+class Landings:
+    """The simulated scheduler: asked about the plan, and about what may happen besides.
+
+    Args:
+        cluster: the cluster.
+        evict: whom to tell what is assumed.
+
+    Attributes:
+        worlds: what may happen besides.
+
+    Raises:
+        ConfigurationError: the scheduler's configuration cannot be read.
+    """
+
+    def __init__(self, cluster: Cluster, evict: Evict) -> None:
+        self._simulation = cluster.index(Simulation)
+        self._evict = evict
+        self.worlds = cluster.index(Worlds)
+
+    def of(self, pod: Pod) -> Iterator[Answer]:
+        """Yield where a pod's replacement would land: soon, and later, when pods that are going have gone.
+
+        Each answer counts.  A pod that could only come in by preempting others has nowhere to go, even if the scheduler
+        would preempt them.
+        """
+        for notice in self._simulation.notices:
+            self._evict.warn(notice)
+        yield from self._simulation.in_turn(pod)
+
+
+def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landings | None:
+    """Return where replacements land; None if the arguments say that the scheduler is unknown.
+
+    Raises:
+        StrategyError: the scheduler's configuration cannot be read.
+    """
+    if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
+        return None
+    try:
+        return Landings(cluster, evict)
+    except ConfigurationError as error:
+        raise StrategyError(str(error)) from None
+
 
 _DECIMALS = 9  # smaller differences of shares are floating-point noise
 
@@ -160,11 +210,11 @@ class Destinations:
         if self._landings is None or not goes():
             return Destination.among(expected.name if expected else names[0], names)
         usage = self._of_pod(pod)
-        for seen in self._landings.in_worlds(pod):
+        for seen in self._landings.worlds.landings(pod):
             nodes = self._judge(seen.answer, pod, usage, seen.number)
             if isinstance(nodes, Refused):
                 return nodes
-        shares = self._landings.shares(pod)
+        shares = self._landings.worlds.shares(pod)
         return Destination.seen(expected.name if expected else next(iter(shares)), shares)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
@@ -248,7 +298,7 @@ class Destinations:
         utilization = self._known.get(node.name)
         if utilization is None or self._landings is None:
             return nullcontext()
-        more, fewer = (map(self._of_pod, pods) for pods in self._landings.others_on(number, node.name))
+        more, fewer = (map(self._of_pod, pods) for pods in self._landings.worlds.others_on(number, node.name))
         return utilization.exchanged(fewer, more)
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:

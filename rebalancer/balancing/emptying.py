@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.occupants import occupants
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -72,7 +71,7 @@ class Emptying:
             CycleOver: see `Evict`.
         """
         busy = [(source, pods) for source in sources if (pods := self._movable(source))]
-        for source, pods in sorted(busy, key=lambda each: (len(each[1]), _fullness(each[0]), each[0].node.name)):
+        for source, pods in sorted(busy, key=lambda each: (len(each[1]), each[0].fullness, each[0].node.name)):
             reason = underutilized(source, self._thresholds)
             kept = self._empty(pods, source, reason)
             if kept:
@@ -132,10 +131,6 @@ class Emptying:
         node = self._cluster.node(pod.node)
         points = NodeUtilization(node, self._usage.of_pod(pod)).percents() if node else {}
         return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
-
-
-def _fullness(source: NodeUtilization) -> float:
-    return round(sum(source.percents().values()), _DECIMALS)
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:

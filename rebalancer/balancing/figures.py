@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from rebalancer.balancing.excess import Points
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.utilization import NodeUtilization, Percentages, Points
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause, Code, cause
 

@@ -17,10 +17,9 @@ above; then the pod of 6 goes, and n1 is at 49 %.  Then n2 follows.
 from collections.abc import Iterable, Iterator, Sequence
 
 from rebalancer.balancing.candidates import Candidate, choose
-from rebalancer.balancing.excess import Excess
 from rebalancer.balancing.figures import why_relieved
 from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.utilization import Excess, NodeUtilization, Percentages
 from rebalancer.eviction.causes import Cause, Code, cause
 
 _NAMED = 5  # nodes that stay over and are warned of by name

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from rebalancer.balancing.bounds import Bounds
+from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.figures import above_caps, underutilized, with_pod_gone
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages

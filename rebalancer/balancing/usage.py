@@ -13,6 +13,8 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources
 from rebalancer.errors import StrategyError
+from rebalancer.eviction.evict import Evict
+from rebalancer.policy.utilization import UtilizationArgs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,29 @@ class FallingUsage:
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Count nothing: a pod uses nothing yet on the node where it is expected."""
+
+
+def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
+    """Return what nodes and pods use: measured if the arguments say so, else requested.
+
+    Raises:
+        StrategyError: the source has no answer, or does not measure what `thresholds` name.
+    """
+    if args.metrics_utilization is None:
+        return requested(cluster, args.thresholds)
+    return measured(cluster, figures_by(args, cluster, evict), args.thresholds)
+
+
+def figures_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:
+    """Return the figures of the source that the arguments name; its warnings go into the report.
+
+    Raises:
+        StrategyError: the source has no answer.
+    """
+    figures = cluster.measure(args.metrics_utilization)
+    for text in figures.warnings:
+        evict.warn(text)
+    return figures
 
 
 def requested(cluster: Cluster, names: Iterable[str]) -> Usage:

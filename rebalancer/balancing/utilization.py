@@ -11,13 +11,53 @@ points, and a band of 30 to 50 % is 45 to 65 % for this node.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
 from statistics import fmean
 from types import MappingProxyType
 
-from rebalancer.balancing.excess import TOLERANCE, Excess, Points
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE, Resources
+from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE, PODS, Resources
+
+#: Smaller differences of percentages are floating-point noise.
+TOLERANCE = 1e-9
+
+Points = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How far a node is above its targets: points by resource, only for those above their target."""
+
+    points: Points
+
+    @property
+    def total(self) -> float:
+        """The sum over the resources."""
+        return sum(self.points.values())
+
+    @property
+    def beside_pods(self) -> float:
+        """The sum over the resources of which pods use more or less: all but the number of pods."""
+        return self.total - self.points.get(PODS, 0.0)
+
+    @property
+    def of_pods(self) -> bool:
+        """Whether there are too many pods."""
+        return PODS in self.points
+
+    def left(self, taken: Points) -> float:
+        """Return the sum that stays above target when a pod has gone; 0 if the node is within target then."""
+        left = 0.0
+        for name, over in self.points.items():
+            remains = over - taken.get(name, 0.0)
+            left += remains if remains > TOLERANCE else 0.0
+        return left
+
+    def beyond(self, taken: Points) -> float:
+        """Return how much more than the excess a pod takes, if it brings the node within target."""
+        return sum(taken.get(name, 0.0) - over for name, over in self.points.items())
+
 
 _DECIMALS = 9
 _WHOLE = 100.0
@@ -88,6 +128,11 @@ class NodeUtilization:
     def percents(self) -> Points:
         """Return how full the node is, by tracked resource; 0 for what it does not offer."""
         return {name: self.percent(name) or 0.0 for name in self.used}
+
+    @property
+    def fullness(self) -> float:
+        """The sum of the percentages."""
+        return round(sum(self.percents().values()), _DECIMALS)
 
     def points(self, amounts: Resources) -> Points:
         """Return amounts in percent of what the node has; infinite for a resource that it does not have."""

@@ -17,8 +17,9 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause
-from rebalancer.scheduling.constraints import ConstraintGroup, ConstraintGroups
 from rebalancer.scheduling.fit import (
+    ConstraintGroup,
+    ConstraintGroups,
     Obstacle,
     most_frequent,
     named,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rebalancer.balancing.band import Band
-from rebalancer.balancing.excess import Excess
+from rebalancer.balancing.utilization import Excess
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rebalancer.balancing.band import Band
-from rebalancer.balancing.excess import TOLERANCE
+from rebalancer.balancing.utilization import TOLERANCE
 
 #: How full a node is, in percent, in the order of the goal's resources.
 Fill = Sequence[float]

@@ -4,7 +4,7 @@ Source: the Kubernetes documentation, Scheduler Configuration and kube-scheduler
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -152,3 +152,19 @@ def unknown_plugins(profile: ProfileConfig, known: Sequence[str]) -> list[str]:
     """Return the plugins of a profile that the simulator does not know."""
     named = {**enabled(profile, "filter"), **enabled(profile, "score")}
     return sorted(set(named) - set(known) - _ELSEWHERE - _OF_OTHER_TIMES)
+
+
+Args = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def converted(plugin: str, args: Args, kind: type[T]) -> T:
+    """Return a plugin's arguments.
+
+    Raises:
+        ConfigurationError: a field has the wrong type.
+    """
+    try:
+        return msgspec.convert(args, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{plugin}: {error}") from None

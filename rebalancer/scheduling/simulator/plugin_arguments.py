@@ -9,8 +9,7 @@ import msgspec
 
 from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.simulator.configuration import ConfigurationError
-from rebalancer.scheduling.simulator.conversion import Args, converted
+from rebalancer.scheduling.simulator.configuration import Args, ConfigurationError, converted
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.scorers import (
     Scorer,

@@ -30,12 +30,17 @@ The score rises from 40 at no use to 100 at the target of 40 %; beyond, it drops
 
 Example: 4 cores of which 10 % are used, and a pod with a request of 400m: 10 + 15 = 25 % score 60 * 25 / 40 + 40 = 78.
 A pod with a limit of 1200m was bound there half a minute ago: 25 + 30 = 55 % score 40 * 45 / 60 = 30.
+
+How busy nodes are, for plugins that score by it (Trimaran's).
+
+Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins, and its plugins of 0.35 observed.  They read
+load-watcher's figures by the exact name of the node, and know nothing of a node that has another name there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from math import inf
 
 import msgspec
@@ -46,14 +51,61 @@ from rebalancer.cluster.placement import ContainerCpu
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.quantity import parse_milli_quantity
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.errors import StrategyError
 from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
-from rebalancer.scheduling.simulator.configuration import Configuration, ConfigurationError, ProfileConfig, enabled
-from rebalancer.scheduling.simulator.conversion import Args, converted
-from rebalancer.scheduling.simulator.loads import DEVIATION, MEAN, SAMPLE, Loads, last, loads_of
+from rebalancer.scheduling.simulator.configuration import (
+    Args,
+    Configuration,
+    ConfigurationError,
+    ProfileConfig,
+    converted,
+    enabled,
+)
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Score
+from rebalancer.scheduling.simulator.plugin import Score, UnknownPlacementError
 from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State
+
+MEAN = "AVG"
+DEVIATION = "STD"
+SAMPLE = "Latest"
+
+#: Returns the figures by which a plugin scores; raises UnknownPlacementError where they are not known.
+Loads = Callable[[], NodeLoads]
+
+
+def loads_of(plugin: str, ask: Callable[[], NodeLoads] | None) -> Loads:
+    """Return the figures for a plugin, asked for when the plugin first scores a pod.
+
+    Args:
+        plugin: the plugin's name.
+        ask: returns the figures, and raises StrategyError without them; None where nobody measures.
+    """
+
+    @cache
+    def answered() -> NodeLoads | str:
+        try:
+            return "there is no source of it here" if ask is None else ask()
+        except StrategyError as error:
+            return str(error)
+
+    def loads() -> NodeLoads:
+        found = answered()
+        if isinstance(found, str):
+            raise UnknownPlacementError(f"{plugin} goes by the real usage of nodes, which is not known: {found}")
+        return found
+
+    return loads
+
+
+def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -> float | None:
+    """Return the last figure of a type with one of these operators, in percent; None if there is none."""
+    found = None
+    for figure in figures:
+        if figure.type == kind and figure.operator in operators:
+            found = figure.percent
+    return found
+
 
 _TYPE = "CPU"
 #: How long load-watcher's source may take to notice a pod, in seconds.

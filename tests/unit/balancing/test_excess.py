@@ -2,9 +2,8 @@
 
 import pytest
 
-from rebalancer.balancing.excess import Excess
 from rebalancer.balancing.relief import furthest_first
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.utilization import Excess, NodeUtilization
 from rebalancer.report.words.numbers import number_text
 from tests.measured import node
 

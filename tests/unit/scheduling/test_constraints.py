@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.constraints import ConstraintGroups
-from rebalancer.scheduling.fit import why_placement_fails
+from rebalancer.scheduling.fit import ConstraintGroups, why_placement_fails
 from tests.make import node, toleration
 
 LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rebalancer.balancing.coming import falls
+from rebalancer.balancing.measured_usage import falls
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad

@@ -14,21 +14,92 @@ to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the schedule
 may go to n5, n4, n3 and n2, and only n1 is avoided.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from rebalancer.balancing.compaction.kept import Kept
-from rebalancer.balancing.compaction.replicas import Replicas
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
-from rebalancer.balancing.utilization import Percentages
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import Resources, add
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Landing, Move
-from rebalancer.eviction.verdict import refused
+from rebalancer.eviction.verdict import Refused, refused
+
+_Key = tuple[str, Owner | None]
+
+
+class Replicas:
+    """Counts pods by owner and node; it follows the cluster in the present scope.
+
+    Args:
+        cluster: the cluster.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._counts: dict[_Key, Counter[str]] = {}
+        for pod in cluster.pods():
+            self._count(pod, pod.node, 1)
+        cluster.follow(self)
+
+    def first_gathered(self, node: Node, moves: Iterable[Move]) -> Move | None:
+        """Return the first move after which all pods of its owner, now on several nodes, would be on one.
+
+        Args:
+            node: the node that these moves empty.
+            moves: of all its pods.
+        """
+        moves = tuple(moves)
+        expected: dict[_Key, set[str]] = {}
+        for move in moves:
+            expected.setdefault(_key(move.pod), set()).add(move.expected)
+        return next((move for move in moves if self._gathers(node, move.pod, expected[_key(move.pod)])), None)
+
+    def _gathers(self, node: Node, pod: Pod, expected: set[str]) -> bool:
+        if pod.controller is None:
+            return False
+        now = {name for name, count in self._counts.get(_key(pod), Counter()).items() if count > 0}
+        return len(now) > 1 and len((now - {node.name}) | expected) == 1
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count a pod that went, or is back."""
+        self._count(pod, pod.node, -sign)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Count a pod that is expected on a node, or is not any more."""
+        self._count(pod, node.name, sign)
+
+    def _count(self, pod: Pod, name: str, sign: int) -> None:
+        if pod.active and not pod.terminating:
+            self._counts.setdefault(_key(pod), Counter())[name] += sign
+
+
+def _key(pod: Pod) -> _Key:
+    return (pod.namespace, pod.controller)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One pod that has to stay on its node, and so keeps all others there.
+
+    Attributes:
+        pod: the pod.
+        refusal: why it stays.
+    """
+
+    pod: Pod
+    refusal: Refused
+
+    @property
+    def is_for_want_of_a_place(self) -> bool:
+        """Whether it only stays as it has nowhere to go."""
+        return self.refusal.cause.code is Code.NO_DESTINATION
+
 
 _GROWTH = (1, 2, 4, 8, 16)
 
@@ -72,6 +143,15 @@ class Unsteered:
     def occupied_by(self, landing: Landing) -> Collection[str]:
         """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
         return landing.move.likely
+
+
+def receiving_order(receivers: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
+    """Return the nodes that are not to be emptied, the fullest first, and then those that would be emptied last."""
+    emptied = {each.node.name for each in candidates}
+    others = [each for each in receivers if each.node.name not in emptied]
+    fullest = sorted(others, key=lambda each: (-each.fullness, each.node.name))
+    open_candidates = [each for each in reversed(candidates) if not each.node.unschedulable]
+    return [each.node for each in (*fullest, *open_candidates)]
 
 
 class SteeredWay:
