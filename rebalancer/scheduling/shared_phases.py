@@ -6,6 +6,7 @@ back, and the three share one cluster again.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
@@ -13,6 +14,8 @@ from rebalancer.scheduling.phase import Phase
 
 #: What happens in a world: on a node a pod goes and another one comes, or nothing does.
 Exchange = tuple[str, Pod | None, Pod | None] | None
+
+_FIRST = 32
 
 
 class _Cluster:
@@ -34,6 +37,10 @@ class _Cluster:
             node, goes, comes = exchange
             self.phase.exchange(node, comes, goes)
             del self.made[exchange]
+
+    def likeness(self, other: "_Cluster") -> int:
+        """Return how many of the first exchanges the other one has made too: they tell whether old pods have ended."""
+        return sum(each in other.made for each in islice(self.made, _FIRST))
 
     def become(self, other: "_Cluster") -> None:
         """Make what the other one has made, and nothing else."""
@@ -90,7 +97,8 @@ class SharedPhases:
 
     def _copy(self, cluster: _Cluster) -> _Cluster:
         if self._spare:
-            spare = self._spare.pop()
+            spare = max(self._spare, key=cluster.likeness)
+            self._spare.remove(spare)
             spare.become(cluster)
             return spare
         new = _Cluster(cluster.phase.copy())

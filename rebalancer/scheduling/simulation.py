@@ -128,9 +128,13 @@ class Simulation:
             answer = self._answers[pod] = reduce(either, self.answers(pod))
         return answer
 
-    def answers(self, pod: Pod) -> Iterator[Answer]:
-        """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
-        return (self.at(pod, phase, moment) for phase in self.phases for moment in self.replacement(pod).moments)
+    def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
+        """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come.
+
+        `best` as in `Simulator.ask`.
+        """
+        moments = self.replacement(pod).moments
+        return (self.at(pod, phase, moment, best=best) for phase in self.phases for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.

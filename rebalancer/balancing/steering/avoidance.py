@@ -55,11 +55,13 @@ def needless(answers: Iterable[Answer], nodes: Iterable[str]) -> set[str]:
     """Return the nodes that would not win in any of these answers if they carried no taint."""
     left = set(nodes)
     for answer in answers:
-        destination = answer.nodes[0]
-        reached = total(answer, destination) or 0
-        left -= {name for name in left if _may_win(untainted_total(answer, name, destination), reached)}
+        left -= may_win(answer, left)
     return left
 
 
-def _may_win(score: int | None, reached: int) -> bool:
-    return score is not None and score > reached - SPARE_POINTS
+def may_win(answer: Answer, nodes: Iterable[str], spare: int = SPARE_POINTS) -> set[str]:
+    """Return which of these nodes would win if they carried no taint, or come so close to the best."""
+    destination = answer.nodes[0]
+    least = (total(answer, destination) or 0) - spare
+    scores = ((name, untainted_total(answer, name, destination)) for name in nodes)
+    return {name for name, score in scores if score is not None and score > least}

@@ -16,8 +16,9 @@ outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod m
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import tee
 from math import ceil
 
 from rebalancer.balancing.steering.avoidance import Avoidance
@@ -25,7 +26,7 @@ from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
 
 #: A wave has at most so many moves, and one for so many receivers.
@@ -101,34 +102,44 @@ class BroadWaves:
         """Return how many moves such a wave may have."""
         return min(_MOST_MOVES, max(1, len(empty.receivers) // _RECEIVERS_PER_MOVE))
 
-    def _offers(self, empty: Draft, count: int) -> list[Offer]:
-        """Return what pods of so many sources would bring on a receiver of middling fill; none of those known unfit."""
+    def _offers(self, empty: Draft, count: int) -> Iterator[Offer]:
+        """Yield what pods of so many sources would bring on a receiver of middling fill; none of those known unfit."""
         middle = empty.receivers[len(empty.receivers) // 2]
         sources, unfit = self._parts.offers.givers()[:count], self._unfit_for(empty)
-        candidates = (each for each in self._parts.pool.on(sources) if each.pod not in unfit)
-        return list(in_order(self._parts.offers.offers(candidates, (middle,))))
+        candidates = [each for each in self._parts.pool.on(sources) if each.pod not in unfit]
+        return in_order(self._parts.offers.offers(candidates, (middle,)))
 
-    def _together(self, empty: Draft, offers: Sequence[Offer], may_go: Callable[[Pod], bool]) -> Draft:
+    def _together(self, empty: Draft, offers: Iterator[Offer], may_go: Callable[[Pod], bool]) -> Draft:
         """Return the wave with the first of these offers that may go at once."""
-        draft = self._chosen(empty, offers, may_go)
-        for tries in range(_TRIES, 0, -1):
+        held_back: set[Pod] = set()
+        while True:
+            offers, again = tee(offers)  # as a rule a wave takes the first few
+            draft = self._chosen(empty, again, may_go, held_back)
             refused = self._parts.evict.first_refusal(draft.pods)
             if refused is None:
-                break
-            if tries == 1:
+                return draft
+            if len(held_back) == _TRIES - 1:
                 return draft.until(refused[0])
-            offers = _held_back(offers, refused[0])
-            draft = self._chosen(empty, offers, may_go)
-        return draft
+            held_back.add(refused[0])
 
-    def _chosen(self, empty: Draft, offers: Sequence[Offer], may_go: Callable[[Pod], bool]) -> Draft:
-        """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are."""
+    def _chosen(
+        self, empty: Draft, offers: Iterable[Offer], may_go: Callable[[Pod], bool], held_back: Collection[Pod]
+    ) -> Draft:
+        """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
+
+        From a pod on that is held back no pod of its owner goes: what holds it back holds them back.
+        """
         draft, receivers, most = empty, empty.receivers, self._most(empty)
         gave: set[str] = set()
+        waiting: set[Owner | None] = set()
         for offer in offers:
+            pod = offer.candidate.pod
+            if pod in held_back:
+                waiting.add(pod.controller)
+            if waiting and pod.controller in waiting:
+                continue
             if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
                 break
-            pod = offer.candidate.pod
             owner = pod.controller.uid if pod.controller and self._parts.zones.matter else ""
             if pod.node not in gave and owner not in gave and may_go(pod):
                 expected = receivers[len(draft.offers) % len(receivers)]
@@ -184,11 +195,3 @@ def _is_ahead(answer: Answer, empty: Draft) -> bool:
     best = max(avoided, default=0)
     ahead = sum(score > best for score in received)
     return bool(scores) and ahead >= _LEAST_SHARE * len(scores) and len(received) + len(avoided) == len(scores)
-
-
-def _held_back(offers: Sequence[Offer], refused: Pod) -> list[Offer]:
-    """Return the offers without those, from this pod on, that are of its owner: what holds it back holds them back."""
-    owner = refused.controller
-    start = next(place for place, offer in enumerate(offers) if offer.candidate.pod is refused)
-    kept = (each for each in offers[start + 1 :] if each.candidate.pod.controller != owner)
-    return [*offers[:start], *kept]

@@ -1,12 +1,13 @@
 """A wave as it is being put together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rebalancer.balancing.steering.avoidance import Avoidance
 from rebalancer.balancing.steering.offers import Offer
 from rebalancer.balancing.steering.trial import Expected
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.simulator.answer import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Draft:
         offers: the moves, in order.
         avoidance: how many taints each node carries.
         receivers: the nodes on which its pods may land as foreseen.
+        answers: what the scheduler says of them in the histories that were looked at.
         shares: by pod, how likely it lands on which of them; empty where that is not known.
     """
 
@@ -24,6 +26,7 @@ class Draft:
     avoidance: Avoidance
     receivers: tuple[str, ...]
     shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()
 
     @property
     def destination(self) -> str:
@@ -40,10 +43,12 @@ class Draft:
         """The pods, each with the node where its replacement is expected."""
         return tuple((offer.candidate.pod, offer.destination) for offer in self.offers)
 
-    def with_offer(self, offer: Offer, shares: Mapping[str, float] | None = None) -> "Draft":
-        """Return the same with one more move, and with how likely it lands where."""
+    def with_offer(
+        self, offer: Offer, shares: Mapping[str, float] | None = None, answers: Iterable[Answer] = ()
+    ) -> "Draft":
+        """Return the same with one more move, with how likely it lands where, and with what was answered."""
         known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
-        return Draft((*self.offers, offer), self.avoidance, self.receivers, known)
+        return Draft((*self.offers, offer), self.avoidance, self.receivers, known, (*self.answers, *answers))
 
     def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
         """Return the same with other shares of nodes that were known to be likely."""

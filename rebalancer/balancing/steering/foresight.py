@@ -50,8 +50,8 @@ class Foresight:
         return self._simulation.ask(pod)
 
     def answers(self, pod: Pod) -> Iterator[Answer]:
-        """Yield where it would go soon, and later where that may differ (see `Simulation`), one by one."""
-        return self._simulation.answers(pod)
+        """Yield where it would go soon, and later where that may differ; only the best nodes are named."""
+        return self._simulation.answers(pod, best=True)
 
     def in_worlds(self, pod: Pod) -> Iterator[Seen]:
         """Yield world by world where the replacement lands if the pod goes now (see `Worlds.landings`)."""

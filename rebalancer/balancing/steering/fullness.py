@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.steering.goal import Fill
+from rebalancer.balancing.steering.goal import Columns, Fill
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -56,21 +56,20 @@ class Fullness:
             known = self._peak_fills[name] = self._fill_of(self.peaks[name])
         return known
 
-    def points(self, pod: Pod, name: str) -> Fill:
-        """Return what a pod uses, in percent of a node."""
-        of_size = self._points[name]
-        known = of_size.get(pod)
-        if known is None:
-            shares = self.sources[name].points(self._usage.of_pod(pod))
-            known = of_size[pod] = tuple([shares[each] for each in self._names])
-        return known
+    def points(self, pods: Sequence[Pod], name: str) -> Columns:
+        """Return what pods use, in percent of a node."""
+        of_size, source = self._points[name], self.sources[name]
+        for pod in [each for each in pods if each not in of_size]:
+            shares = source.points(self._usage.of_pod(pod))
+            of_size[pod] = tuple([shares[each] for each in self._names])
+        return list(zip(*[of_size[pod] for pod in pods], strict=True))
 
-    def arrival(self, pod: Pod, name: str) -> Fill:
-        """Return what a pod adds to a node to which it comes, in percent."""
-        points = self.points(pod, name)
-        if CONTENTION not in self._names:
-            return points
-        return tuple([0.0 if each == CONTENTION else share for each, share in zip(self._names, points, strict=True)])
+    def arrivals(self, pods: Sequence[Pod], name: str) -> Columns:
+        """Return what pods add to a node to which they come, in percent."""
+        return [
+            [0.0] * len(pods) if each == CONTENTION else column
+            for each, column in zip(self._names, self.points(pods, name), strict=True)
+        ]
 
     def has_room(
         self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0, there: Iterable[Pod] = ()

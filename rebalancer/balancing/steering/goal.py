@@ -10,14 +10,17 @@ An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  
 costs 1 but starts nothing, one at 57 % costs 0 (without what the distance from the mean costs).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.utilization import TOLERANCE
 
 #: How full a node is, in percent, in the order of the goal's resources.
 Fill = Sequence[float]
+#: Many fills, or what many pods use, in one column for each of the goal's resources.
+Columns = Sequence[Sequence[float]]
 
 #: How far inside their band nodes are brought, as a multiple of the least gain of a move.
 MARGIN = 2.0
@@ -64,10 +67,7 @@ class Goal:
 
     def is_over(self, fill: Fill) -> bool:
         """Return whether a node is above its band in some resource."""
-        for each, edge in zip(fill, self.high, strict=True):  # noqa: SIM110  asked for each pod on each node
-            if each > edge + TOLERANCE:
-                return True
-        return False
+        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
 
     def is_below(self, fill: Fill) -> bool:
         """Return whether a node is below its band in some resource."""
@@ -83,27 +83,49 @@ class Goal:
 
     def outside(self, fill: Fill) -> float:
         """Return by how many points a node is outside the narrower band, summed up."""
-        points = 0.0
-        for each, low, high in zip(fill, self.inner_low, self.inner_high, strict=True):
-            if each > high:
-                points += each - high
-            elif each < low:
-                points += low - each
-        return points
+        return self.all_outside(_alone(fill))[0]
 
     def unevenness(self, fill: Fill) -> float:
         """Return what a node's distance from the mean costs."""
-        points = 0.0
-        for each, mean in zip(fill, self.mean, strict=True):
-            points += (each - mean) * (each - mean)
-        return _EVENNESS * points
+        return self.all_unevenness(_alone(fill))[0]
+
+    def any_over(self, fills: Columns) -> list[bool]:
+        """Return for each of some fills whether it is above the band in some resource."""
+        edges = [edge + TOLERANCE for edge in self.high]
+        over = [[each > edge for each in column] for column, edge in zip(fills, edges, strict=True)]
+        return over[0] if len(over) == 1 else [any(each) for each in zip(*over, strict=True)]
+
+    def all_outside(self, fills: Columns) -> list[float]:
+        """Return for each of some fills by how many points it is outside the narrower band, summed up."""
+        return _summed(
+            [each - high if each > high else low - each if each < low else 0.0 for each in column]
+            for column, low, high in zip(fills, self.inner_low, self.inner_high, strict=True)
+        )
+
+    def all_unevenness(self, fills: Columns) -> list[float]:
+        """Return for each of some fills what its distance from the mean costs."""
+        squares = _summed(
+            [(each - mean) * (each - mean) for each in column] for column, mean in zip(fills, self.mean, strict=True)
+        )
+        return [_EVENNESS * each for each in squares]
 
 
-def plus(fill: Fill, points: Fill) -> tuple[float, ...]:
-    """Return a node's fill with a pod that comes."""
-    return tuple([each + more for each, more in zip(fill, points, strict=True)])
+def plus(fill: Fill, points: Columns) -> Columns:
+    """Return a node's fill with each of some pods that come."""
+    return [[each + more for more in column] for each, column in zip(fill, points, strict=True)]
 
 
-def minus(fill: Fill, points: Fill) -> tuple[float, ...]:
-    """Return a node's fill without a pod that goes."""
-    return tuple([each - less for each, less in zip(fill, points, strict=True)])
+def minus(fill: Fill, points: Columns) -> Columns:
+    """Return a node's fill without each of some pods that go."""
+    return [[each - less for less in column] for each, column in zip(fill, points, strict=True)]
+
+
+def _alone(fill: Fill) -> Columns:
+    return [[each] for each in fill]
+
+
+def _summed(columns: Iterable[list[float]]) -> list[float]:
+    first, *others = columns
+    for column in others:
+        first = list(map(add, first, column))
+    return first

@@ -108,6 +108,7 @@ class Offers:
         self._roused: set[str] = set()
         self._sources: dict[str, _Side] = {}
         self._receivers: dict[str, _Side] = {}
+        self._as_sources: dict[str, tuple[Fill, tuple[float, float, str]]] = {}
 
     def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
         """Return what these pods, node by node, would bring on these nodes."""
@@ -120,46 +121,52 @@ class Offers:
                     found += self._between(source, receiver, pods)
         return found
 
-    def _between(self, source: _Side, receiver: _Side, candidates: Iterable[Candidate]) -> Iterator[Offer]:
+    def _between(self, source: _Side, receiver: _Side, candidates: Sequence[Candidate]) -> list[Offer]:
         least = self._least_outside if source.is_out or receiver.is_out else self._least
         if source.outside + receiver.outside < least:
-            return
+            return []
         as_it_was, known = source.offers.get(receiver.name, (None, {}))
         if as_it_was is not receiver:
             known = {}
             source.offers[receiver.name] = (receiver, known)
-        for candidate in candidates:
-            pod = candidate.pod
-            if pod not in known:
-                known[pod] = self._offer(candidate, source, receiver, least)
-            if offer := known[pod]:
-                yield offer
+        if missing := [each for each in candidates if each.pod not in known]:
+            known.update(dict.fromkeys([each.pod for each in missing]))
+            known.update((each.candidate.pod, each) for each in self._worked_out(missing, source, receiver, least))
+        return [offer for each in candidates if (offer := known[each.pod])]
 
-    def _offer(self, candidate: Candidate, source: _Side, receiver: _Side, least: float) -> Offer | None:
-        """Return what a pod would bring; None if that is less than the least, or too much for the receiver."""
-        relief, evened = self._given(candidate.pod, source)
-        most = relief + receiver.outside
-        if most < least:
-            return None
-        joined = plus(receiver.fill, self._fullness.arrival(candidate.pod, receiver.name))
-        brought = most - self._goal.outside(joined)
-        if brought < least or self._goal.is_over(joined):
-            return None
-        nodes = self._fullness.sources
-        deal = self._worth.deal(candidate, nodes[source.name], nodes[receiver.name])
-        if deal.refusal:
-            self.unworthy[candidate.pod] = max(deal, self.unworthy.get(candidate.pod, deal), key=lambda each: each.gain)
-            return None
-        gain = brought + evened + receiver.unevenness - self._goal.unevenness(joined)
-        return Offer(candidate, receiver.name, max(gain, least), deal)
+    def _worked_out(
+        self, candidates: Sequence[Candidate], source: _Side, receiver: _Side, least: float
+    ) -> Iterator[Offer]:
+        """Yield what pods would bring, without those that bring less than the least or too much for the receiver."""
+        goal, nodes = self._goal, self._fullness.sources
+        given = [
+            (each, given) for each, given in self._given(candidates, source) if given[0] + receiver.outside >= least
+        ]
+        if not given:
+            return
+        joined = plus(receiver.fill, self._fullness.arrivals([each.pod for each, _ in given], receiver.name))
+        columns = (goal.any_over(joined), goal.all_outside(joined), goal.all_unevenness(joined))
+        for (candidate, (relief, evened)), is_over, outside, unevenness in zip(given, *columns, strict=True):
+            brought = relief + receiver.outside - outside
+            if brought < least or is_over:
+                continue
+            deal = self._worth.deal(candidate, nodes[source.name], nodes[receiver.name])
+            if deal.refusal:
+                known = self.unworthy.get(candidate.pod, deal)
+                self.unworthy[candidate.pod] = max(deal, known, key=lambda each: each.gain)
+            else:
+                gain = brought + evened + receiver.unevenness - unevenness
+                yield Offer(candidate, receiver.name, max(gain, least), deal)
 
-    def _given(self, pod: Pod, source: _Side) -> tuple[float, float]:
-        known = source.given.get(pod)
-        if known is None:
-            left = minus(source.fill, self._fullness.points(pod, source.name))
-            relief, evened = source.outside - self._goal.outside(left), source.unevenness - self._goal.unevenness(left)
-            known = source.given[pod] = (relief, evened)
-        return known
+    def _given(self, candidates: Sequence[Candidate], source: _Side) -> Iterator[tuple[Candidate, tuple[float, float]]]:
+        """Return the candidates, each with the points that their node costs less without it."""
+        goal, given = self._goal, source.given
+        if missing := [each.pod for each in candidates if each.pod not in given]:
+            left = minus(source.fill, self._fullness.points(missing, source.name))
+            columns = (goal.all_outside(left), goal.all_unevenness(left))
+            for pod, outside, unevenness in zip(missing, *columns, strict=True):
+                given[pod] = (source.outside - outside, source.unevenness - unevenness)
+        return ((each, given[each.pod]) for each in candidates)
 
     def _side(self, sides: dict[str, _Side], name: str, fill: Fill) -> _Side:
         """Return a node as it is; the same object as before where nothing has changed."""
@@ -180,7 +187,10 @@ class Offers:
 
     def _as_source(self, name: str) -> tuple[float, float, str]:
         fill = self._fullness.fill(name)
-        return (-self._goal.above(fill), -self._goal.highest(fill), name)
+        known = self._as_sources.get(name)
+        if known is None or known[0] is not fill:
+            known = self._as_sources[name] = (fill, (-self._goal.above(fill), -self._goal.highest(fill), name))
+        return known[1]
 
     def takers(self, receivers: Iterable[Node]) -> list[str]:
         """Return these nodes as destinations: those with most room first."""

@@ -1,12 +1,13 @@
 """The pods that may go, node by node, before their eviction is asked for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.figures import why_relieved
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 
 
@@ -37,26 +38,42 @@ class Pool:
         self._known: dict[str, list[tuple[object, Candidate]]] = {}
         self._lost: dict[str, int] = {}
         self._excluded: set[Pod] = set()
+        self._present: dict[str, list[Candidate]] = {}
+        cluster.follow(self)
 
-    def on(self, nodes: Iterable[str]) -> Iterator[Candidate]:
-        """Yield the candidates of nodes; of pods that are all alike on one node, only the oldest."""
-        for name in nodes:
-            if self._limit is not None and self._lost.get(name, 0) >= self._limit:
-                continue
-            seen: set[object] = set()
-            for alike, candidate in self._on(name):
-                pod = candidate.pod
-                if alike not in seen and pod not in self._excluded and self._cluster.contains(pod):
-                    seen.add(alike)
-                    yield candidate
+    def on(self, nodes: Iterable[str]) -> list[Candidate]:
+        """Return the candidates of nodes; of pods that are all alike on one node, only the oldest."""
+        return [candidate for name in nodes for candidate in self._still_on(name)]
+
+    def _still_on(self, name: str) -> list[Candidate]:
+        if self._limit is not None and self._lost.get(name, 0) >= self._limit:
+            return []
+        if name in self._present:
+            return self._present[name]
+        oldest: dict[object, Candidate] = {}
+        for alike, candidate in self._on(name):
+            pod = candidate.pod
+            if alike not in oldest and pod not in self._excluded and self._cluster.contains(pod):
+                oldest[alike] = candidate
+        self._present[name] = list(oldest.values())
+        return self._present[name]
 
     def exclude(self, pod: Pod) -> None:
         """Offer this pod no more."""
         self._excluded.add(pod)
+        self._present.pop(pod.node, None)
+
+    def left(self, pod: Pod, _sign: int) -> None:
+        """Note that a pod has gone, or is back."""
+        self._present.pop(pod.node, None)
+
+    def came(self, _pod: Pod, _node: Node, _sign: int) -> None:
+        """Do nothing: a replacement is no candidate."""
 
     def lost(self, pod: Pod) -> None:
         """Count a pod that goes towards the limit of its node."""
         self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
+        self._present.pop(pod.node, None)
 
     def _on(self, name: str) -> list[tuple[object, Candidate]]:
         """Return the candidates of a node, each with what is the same for pods that are all alike."""

@@ -1,7 +1,6 @@
 """Carries steering out: wave by wave, each planned on where the replacements of the one before really landed."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
 from rebalancer.balancing.relief import staying_over
@@ -9,7 +8,6 @@ from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid
 from rebalancer.balancing.steering.offers import Offer
 from rebalancer.balancing.steering.parts import Parts
-from rebalancer.balancing.steering.trial import made
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.resources import arriving
@@ -75,25 +73,27 @@ class Steered:
 
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
-        with ExitStack() as earlier:
+        with self._parts.cluster.scope():
             for offer in draft.offers:
                 pod, usage = offer.candidate.pod, offer.candidate.usage
                 shares = draft.shares.get(pod, {})
                 likely = tuple(shares) or draft.receivers
-                moves.append(Move(pod, offer.destination, likely, self._why(offer), usage, shares))
-                earlier.enter_context(made(self._parts.cluster, [(pod, offer.destination)]))
+                moves.append(Move(pod, offer.destination, likely, self._made(offer), usage, shares))
         return Wave(draft.avoidance.levels, tuple(moves))
 
-    def _why(self, offer: Offer) -> Cause:
-        """Return why a pod goes, with the figures after the wave's earlier moves."""
+    def _made(self, offer: Offer) -> Cause:
+        """Make a move after the wave's earlier ones, and return why the pod goes, with the figures then."""
         pod, points = offer.candidate.pod, offer.candidate.points
         source = self._parts.fullness.sources[pod.node]
         excess = source.above(self._parts.ceilings)
         because = why_relieved(source, self._parts.ceilings if excess.points else self._mean, filling=not excess.points)
         relieved = excess.total - excess.left(points)
-        with made(self._parts.cluster, [(pod, offer.destination)]):
-            peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
-            lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
+        node = self._parts.cluster.node(offer.destination)
+        assert node is not None
+        self._parts.cluster.remove(pod)
+        self._parts.cluster.place(pod, node)
+        peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
+        lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
     def _carry_out(self, wave: Wave) -> Sequence[Landing]:

@@ -19,10 +19,11 @@ An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mea
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, needless
+from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, may_win, needless
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft
 from rebalancer.balancing.steering.foresight import Avoid, total
@@ -97,7 +98,7 @@ class Waves:
     def _offers(self) -> list[Offer]:
         """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
         offers, pool = self._parts.offers, self._parts.pool
-        givers = [name for name in offers.givers() if next(pool.on([name]), None)]
+        givers = [name for name in offers.givers() if pool.on([name])]
         takers = offers.takers(self._receivers)
         reaching: dict[frozenset[str], list[Candidate]] = {}
         for candidate in pool.on(offers.sources(givers, takers)):
@@ -178,10 +179,33 @@ class Waves:
         middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
         fewer = draft.avoidance.without(needless(self._answers(draft), middling))
         for avoidance in (fewer.with_former(former, draft.receivers), fewer):
-            sparing = self._again(draft.avoiding(avoidance), draft.offers)
+            sparing = replace(draft, avoidance=avoidance)
+            if not self._land_as_before(draft, avoidance):
+                sparing = self._again(draft.avoiding(avoidance), draft.offers)
             if len(sparing.offers) == len(draft.offers) and (verified := self._verified(sparing)):
                 return verified
         return self._verified(draft)
+
+    def _land_as_before(self, draft: Draft, fewer: Avoidance) -> bool:
+        """Return whether the pods land in all histories as they do in this wave, though fewer nodes are avoided.
+
+        They do if no node is avoided more, those that are not avoided any more stay behind the best, and the scheduler
+        counts taints in the same proportion, since a node remains that carries the most.
+        """
+        before, after = draft.avoidance.levels, fewer.levels
+        lifted = [name for name in before if name not in after]
+        most = max(before.values(), default=0)
+        if any(before.get(name) != level for name, level in after.items()) or not all(map(self._is_plain, lifted)):
+            return False
+        strongest = [name for name, level in after.items() if level == most]
+        return all(
+            any(map(answer.scores, strongest)) and not may_win(answer, lifted, spare=1) for answer in draft.answers
+        )
+
+    def _is_plain(self, name: str) -> bool:
+        """Return whether a node has no soft taint but those of waves."""
+        node = self._parts.cluster.node(name)
+        return node is not None and _takes_pods(node) and name not in self._parts.cluster.held
 
     def _verified(self, draft: Draft) -> Draft | None:
         """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
@@ -251,9 +275,11 @@ class Waves:
         parts, pod = self._parts, offer.candidate.pod
         if self._has_sibling(draft, pod):
             return None
-        fine = (each for each in parts.offers.offers([offer.candidate], draft.receivers) if each.gain >= least)
-        gains = {each.destination: each for each in in_order(each for each in fine if self._spreads_well(each))}
-        shares = self._lands_well(draft, pod, gains)
+        offers = parts.offers.offers([offer.candidate], draft.receivers)
+        gains = {each.destination: each for each in in_order(each for each in offers if self._spreads_well(each))}
+        answers: list[Answer] = []
+        fine = [name for name, each in gains.items() if each.gain >= least]
+        shares = self._lands_well(draft, pod, fine, answers)
         if not shares:
             return None
         expected = next(iter(shares))
@@ -262,21 +288,20 @@ class Waves:
         if node is None or parts.evict.try_out(pod):
             return None
         parts.cluster.place(pod, node)
-        return draft.with_offer(gains[expected], {**shares, **dict.fromkeys(sorted(others), 0.0)})
+        return draft.with_offer(gains[expected], {**shares, **dict.fromkeys(sorted(others), 0.0)}, answers)
 
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
         there = [each for each, at in draft.expected if at == name]
         return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
 
-    def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str]) -> Mapping[str, float]:
+    def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
         parts, close = self._parts, set[str]()
-        judged: set[int] = set()  # histories that are the same so far have one answer
         for seen in parts.foresight.in_worlds(pod) if fine else ():
-            if id(seen.answer) in judged:
+            if any(seen.answer is each for each in judged):  # histories that are the same so far have one answer
                 continue
-            judged.add(id(seen.answer))
+            judged.append(seen.answer)
             names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.receivers)}
             if not seen.node or not names.issubset(fine):
                 return {}

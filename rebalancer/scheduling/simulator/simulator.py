@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from operator import add
 from typing import NamedTuple
 
@@ -141,7 +140,7 @@ class Simulator:
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
-            totals=lambda: self._totals(weighted, nodes),
+            totals=lambda: self._totals(weighted, sums, nodes),
         )
         if not sampled or window:
             return answer
@@ -185,10 +184,9 @@ class Simulator:
     def _named(self, nodes: Nodes, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(Nodes(places).of(nodes.of(self._state.names)))
 
-    def _totals(self, weighted: Mapping[str, Weighted], nodes: Nodes) -> Mapping[str, int]:
-        columns = [[weight * score for score in scores] for scores, weight in weighted.values()]
-        sums = map(sum, zip(*columns, strict=True)) if columns else repeat(0)
-        return dict(zip(nodes.of(self._state.names), sums, strict=False))
+    def _totals(self, weighted: Mapping[str, Weighted], sums: Sequence[int], nodes: Nodes) -> Mapping[str, int]:
+        left_out = sum(each.weight * each.scores[0] for each in weighted.values() if each.even)
+        return dict(zip(nodes.of(self._state.names), [left_out + each for each in sums], strict=True))
 
     def _scores(self, weighted: Mapping[str, Weighted], nodes: Sequence[int], name: str) -> Scores:
         index = self._state.index[name]

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ASSUMED
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
@@ -99,6 +99,7 @@ class State:
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
         self._owned: set[int] | None = None  # None for all nodes
+        self._amounts_of: dict[int, tuple[PodSpec, list[tuple[list[int], int]]]] = {}
         for pod in view.pods:
             self._take_in(pod)
 
@@ -113,6 +114,7 @@ class State:
         new.tallies, new.rules = self.tallies.copy(), self.rules.copy()
         new.taken = {name: [*each] for name, each in self.taken.items()}
         new.assumed = {name: [*each] for name, each in self.assumed.items()}
+        new._amounts_of = {}  # noqa: SLF001  of its class
         new.residents, new.claims_on = [*self.residents], [*self.claims_on]
         new.priorities, new.claimants, new.changes = self.priorities.copy(), self.claimants.copy(), []
         return new
@@ -185,21 +187,27 @@ class State:
             self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
 
     def _count(self, pod: Pod, node: int, sign: int) -> None:
-        for name, amount in pod.spec.requests.items():
-            if name not in self.taken:
-                self.taken[name] = self._zeros()
-            self.taken[name][node] += sign * amount
-        self.taken[PODS][node] += sign
-        for name, amount in self._assumed_of(pod).items():
-            self.assumed[name][node] += sign * amount
+        for column, amount in self._amounts(pod):
+            column[node] += sign * amount
         group = self.tallies.group(pod.namespace, pod.labels)
         self.tallies.count(group, node, sign, leaving=pod.terminating)
         self.rules.count(pod, node, sign)
         self.changes.append(node)
         _tell(self.priorities, pod.spec.priority or 0, sign)
-        for name in names(pod):
+        for name in names(pod) if pod.claims or pod.own_claims else ():
             _tell(self.claims_on[node], (pod.namespace, name), sign)
             _tell(self.claimants, (pod.namespace, name), sign)
+
+    def _amounts(self, pod: Pod) -> Sequence[tuple[list[int], int]]:
+        """Return the columns in which a pod counts, with how much; worked out once for each spec."""
+        known = self._amounts_of.get(id(pod.spec))
+        if known is None:
+            for name in pod.spec.requests.keys() - self.taken.keys():
+                self.taken[name] = self._zeros()
+            found = [(self.taken[name], amount) for name, amount in ((PODS, 1), *pod.spec.requests.items())]
+            found += [(self.assumed[name], amount) for name, amount in self._assumed_of(pod).items()]
+            known = self._amounts_of[id(pod.spec)] = (pod.spec, found)  # keeps the spec alive, so that its id stays its
+        return known[1]
 
     def _assumed_of(self, pod: Pod) -> Resources:
         older = pod.spec.placement.assumed_without_sidecars if self.minor < _SIDECARS_ASSUMED else None
